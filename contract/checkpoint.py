@@ -1,0 +1,47 @@
+"""The checkpoint: the end of a transaction, everything before which every sink has made durable.
+
+The value of a commit-log record is its JSON. Read by the streamer (resume), by compaction (what a run is
+complete up to) and by the snapshot (P0).
+"""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+FORMAT = 1
+
+
+class CheckpointFormatError(ValueError):
+    """A checkpoint written by a newer version of Headrace."""
+
+
+class Checkpoint(BaseModel):
+    """`file`, `pos`: behind the transaction's last event. `ts_ms`: its commit time at the source, Unix
+    milliseconds UTC. `events`: row changes released since the pipeline's first start. `written_at`: ms."""
+
+    model_config = ConfigDict(frozen=True)
+
+    format: int = FORMAT
+    pipeline: str
+    connector_id: str
+    server_id: int
+    server_uuid: str
+    epoch: int
+    file: str
+    pos: int
+    gtid_set: str
+    xid: int | None = None
+    ts_ms: int
+    events: int
+    written_at: int
+
+    @classmethod
+    def read(cls, data: str | bytes) -> Checkpoint:
+        """Raises CheckpointFormatError for a newer format, ValueError for what is no checkpoint."""
+        checkpoint = cls.model_validate_json(data)
+        if checkpoint.format > FORMAT:
+            raise CheckpointFormatError(
+                f"the commit log of {checkpoint.pipeline} has format {checkpoint.format}, this version reads up "
+                f"to {FORMAT}: upgrade Headrace"
+            )
+        return checkpoint

@@ -1,0 +1,190 @@
+"""The pipeline file: one YAML file a pipeline, the one contract that every part reads.
+
+`load(path)` gives a frozen `Pipeline`, or raises `PipelineFileError` that lists every mistake of the
+file at once, each with line, key, what is allowed and the fix. Secrets come from `${ENV}` or from a
+file (`password_file`) and never appear in an error or a repr.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
+
+from contract.gtid import GtidSet
+from contract.pipeline_file import PipelineFileError, Problem, problems_of, read_yaml
+
+__all__ = ["Kafka", "Pipeline", "PipelineFileError", "Problem", "Source", "load", "load_folder"]
+
+FORMAT = 1
+NAME = r"^[a-z][a-z0-9-]{0,39}$"
+Port = Annotated[int, Field(ge=1, le=65535)]
+
+
+class Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+
+class Source(Section):
+    """The server whose binlog is read, and from which snapshots are taken."""
+
+    flavor: Literal["mysql"] = "mysql"
+    host: str
+    port: Port = 3306
+    user: str
+    password: SecretStr | None = None
+    password_file: Path | None = None
+    server_id: int = Field(ge=1, le=4294967295, description="unique among the server's replicas")
+    heartbeat_seconds: float = Field(5.0, ge=0.5, le=300)
+    connect_timeout_seconds: float = Field(10.0, gt=0, le=300)
+
+    @model_validator(mode="after")
+    def _one_secret(self) -> Source:
+        if (self.password is None) == (self.password_file is None):
+            raise ValueError("give exactly one of password (as ${ENV}) and password_file")
+        return self
+
+    def secret(self) -> str:
+        """The password. Raises OSError where `password_file` cannot be read."""
+        if self.password is not None:
+            return self.password.get_secret_value()
+        assert self.password_file is not None
+        return self.password_file.read_text().strip()
+
+
+class Tables(Section):
+    """Which tables take part: `db.table` globs; a table is in when it is included and not excluded."""
+
+    include: tuple[str, ...] = Field(min_length=1)
+    exclude: tuple[str, ...] = ()
+
+    @field_validator("include", "exclude")
+    @classmethod
+    def _dotted(cls, globs: tuple[str, ...]) -> tuple[str, ...]:
+        for glob in globs:
+            if glob.count(".") != 1:
+                raise ValueError(f"{glob!r} is not of the form db.table, such as shop.* or shop.orders")
+        return globs
+
+    def match(self, db: str, table: str) -> bool:
+        name = f"{db}.{table}"
+        chosen = any(fnmatch.fnmatchcase(name, glob) for glob in self.include)
+        return chosen and not any(fnmatch.fnmatchcase(name, glob) for glob in self.exclude)
+
+
+class Kafka(Section):
+    """The broker, and the configuration with which topics are made and checked."""
+
+    bootstrap: str = Field(pattern=r"^[^\s:,]+:\d+(,[^\s:,]+:\d+)*$", description="host:port[,host:port]")
+    topic: str = Field("{pipeline}.{db}.{table}", description="template; fields: pipeline, db, table")
+    partitions: int = Field(2, ge=1, le=10_000)
+    replication: int = Field(1, ge=1, le=10)
+    retention_hours: int = Field(168, ge=1, description="above the longest pause of compaction")
+    compression: Literal["none", "lz4", "zstd", "snappy", "gzip"] = "lz4"
+    linger_ms: float = Field(5.0, ge=0, le=1000)
+    max_message_bytes: int = Field(10_485_760, ge=1024)
+    properties: dict[str, str] = Field(default_factory=dict, description="further librdkafka settings")
+
+    @field_validator("topic")
+    @classmethod
+    def _fields(cls, template: str) -> str:
+        try:
+            template.format(pipeline="p", db="d", table="t")
+        except (KeyError, IndexError, ValueError) as error:
+            raise ValueError(f"unknown field {error} (allowed: pipeline, db, table)") from None
+        return template
+
+
+class Http(Section):
+    host: str = "127.0.0.1"
+    port: Port = 8181
+
+
+class Ledger(Section):
+    """The waiting queue's bounds; when it is full the socket waits."""
+
+    max_events: int = Field(200_000, ge=100)
+    max_bytes: int = Field(268_435_456, ge=1_048_576)
+
+
+class Streamer(Section):
+    delivery: Literal["at_least_once"] = "at_least_once"
+    start: str = Field("latest", description="without a checkpoint: earliest, latest, or a GTID set")
+    http: Http = Http()
+    ledger: Ledger = Ledger()
+    stuck_after_seconds: float = Field(
+        300.0, ge=1, description="the queue's head does not move while the broker answers: an error"
+    )
+    shutdown_seconds: float = Field(20.0, ge=1, description="how long a graceful stop may flush")
+
+    @field_validator("start")
+    @classmethod
+    def _start(cls, start: str) -> str:
+        if start not in ("earliest", "latest"):
+            try:
+                GtidSet.parse(start)
+            except ValueError as error:
+                raise ValueError(f"neither earliest nor latest nor a GTID set ({error})") from None
+        return start
+
+
+class Lake(Section):
+    path: str = Field(min_length=1, description="folder or URI; relative to the working directory")
+
+
+class Snapshot(Section):
+    parallelism: int = Field(2, ge=1, le=64, description="chunks read at the same time")
+    chunk_rows: int = Field(100_000, ge=100)
+
+
+class Compaction(Section):
+    schedule: str | None = Field(None, description="cron; none: only when triggered")
+    max_offsets_per_batch: int = Field(1_000_000, ge=1_000)
+
+
+class Quality(Section):
+    schedule: str | None = None
+    wait_seconds: int = Field(600, ge=1, description="for the lake to reach the position that was read")
+    webhook: str | None = Field(None, description="POSTed a JSON alert when a check fails")
+
+
+class Pipeline(Section):
+    """A whole pipeline file. `path` says where it was read from."""
+
+    format: Literal[1]
+    name: str = Field(pattern=NAME)
+    source: Source
+    tables: Tables
+    kafka: Kafka
+    streamer: Streamer = Streamer()
+    lake: Lake
+    snapshot: Snapshot = Snapshot()
+    compaction: Compaction = Compaction()
+    quality: Quality = Quality()
+    path: Path = Field(default=Path(), exclude=True, repr=False)
+
+
+def load(path: str | Path) -> Pipeline:
+    """Reads and checks one pipeline file. Raises PipelineFileError (a ValueError) with every mistake."""
+    path = Path(path)
+    tree, lines, problems = read_yaml(path)
+    if tree is not None:
+        tree["path"] = path
+    pipeline, found = problems_of(Pipeline, path, tree, lines)
+    if pipeline is None or problems:
+        raise PipelineFileError(path, [*problems, *found])
+    return pipeline
+
+
+def load_folder(folder: str | Path) -> list[Pipeline]:
+    """Every `*.yaml` of a folder, by name. Raises PipelineFileError; two files of one name are a mistake."""
+    pipelines: dict[str, Pipeline] = {}
+    for path in sorted(Path(folder).glob("*.yaml")):
+        pipeline = load(path)
+        other = pipelines.setdefault(pipeline.name, pipeline)
+        if other is not pipeline:
+            text = f"the name {pipeline.name!r} is taken by {other.path}"
+            raise PipelineFileError(path, [Problem(0, "name", text, "a name of its own", "rename one of them")])
+    return list(pipelines.values())

@@ -1,0 +1,171 @@
+"""From a YAML file to a tree with line numbers, and from a model's mistakes to words a person can act on."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+Model = TypeVar("Model", bound=BaseModel)
+Keys = tuple[str | int, ...]
+Lines = dict[Keys, int]
+
+ENV = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One mistake: `line` counts from 1 (0: the file as a whole)."""
+
+    line: int
+    key: str
+    message: str
+    allowed: str
+    fix: str
+
+
+class PipelineFileError(ValueError):
+    """Every mistake of one pipeline file, in the order of its lines."""
+
+    def __init__(self, path: Path, problems: list[Problem]) -> None:
+        self.path = path
+        self.problems = sorted(problems, key=lambda problem: problem.line)
+        super().__init__(str(self))
+
+    def __str__(self) -> str:
+        count = len(self.problems)
+        head = f"{self.path}: {count} mistake{'s' if count != 1 else ''}"
+        return "\n".join([head, *(self._line(problem) for problem in self.problems)])
+
+    def _line(self, problem: Problem) -> str:
+        where = f"{self.path}:{problem.line}" if problem.line else str(self.path)
+        allowed = f"\n    allowed: {problem.allowed}" if problem.allowed else ""
+        return f"  {where}: {problem.key}: {problem.message}{allowed}\n    fix: {problem.fix}"
+
+
+def read_yaml(path: Path) -> tuple[dict[str, Any] | None, Lines, list[Problem]]:
+    """The file's tree with `${ENV}` filled in, the line of every key, and what was wrong so far."""
+    try:
+        root = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "not UTF-8 text"
+        return None, {}, [Problem(0, "file", f"cannot be read: {reason}", "", "check the path and its rights")]
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 0
+        return None, {}, [Problem(line, "yaml", str(error.problem), "", "mend the YAML on this line or before")]
+    if not isinstance(root, yaml.MappingNode):
+        problem = Problem(1, "file", "is not a mapping", "key: value lines", "start from pipelines/flights.yaml")
+        return None, {}, [problem]
+    reader = _Reader()
+    tree = reader.value(root, ())
+    return tree, reader.lines, reader.problems
+
+
+class _Reader:
+    def __init__(self) -> None:
+        self.lines: Lines = {}
+        self.problems: list[Problem] = []
+
+    def value(self, node: yaml.Node, keys: Keys) -> Any:
+        self.lines.setdefault(keys, node.start_mark.line + 1)
+        if isinstance(node, yaml.MappingNode):
+            return self._mapping(node, keys)
+        if isinstance(node, yaml.SequenceNode):
+            return [self.value(item, (*keys, index)) for index, item in enumerate(node.value)]
+        value = yaml.SafeLoader("").construct_object(node)  # type: ignore[no-untyped-call]
+        return self._filled(value, keys) if isinstance(value, str) else value
+
+    def _mapping(self, node: yaml.MappingNode, keys: Keys) -> dict[str, Any]:
+        tree: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            name = str(key_node.value)
+            at = (*keys, name)
+            if name in tree:
+                fix = "keep one of the two"
+                self.problems.append(Problem(key_node.start_mark.line + 1, dotted(at), "given twice", "", fix))
+            self.lines[at] = key_node.start_mark.line + 1
+            tree[name] = self.value(value_node, at)
+        return tree
+
+    def _filled(self, text: str, keys: Keys) -> str:
+        def fill(match: re.Match[str]) -> str:
+            name, default = match.groups()
+            if (value := os.environ.get(name, default)) is None:
+                message = f"the environment variable {name} is not set"
+                fix = f"export {name}=..., or write ${{{name}:-default}}"
+                self.problems.append(Problem(self.lines[keys], dotted(keys), message, "", fix))
+                return "0"
+            return value
+
+        return ENV.sub(fill, text)
+
+
+def problems_of(
+    model: type[Model], path: Path, tree: dict[str, Any] | None, lines: Lines
+) -> tuple[Model | None, list[Problem]]:
+    """The model made from the tree, or None and the mistakes pydantic found, each with its line."""
+    if tree is None:
+        return None, []
+    try:
+        return model.model_validate(tree), []
+    except ValidationError as error:
+        return None, [_problem(model, dict(item), lines) for item in error.errors(include_url=False)]
+
+
+def _problem(model: type[BaseModel], item: dict[str, Any], lines: Lines) -> Problem:
+    keys: Keys = tuple(item["loc"])
+    line = next((lines[keys[:n]] for n in range(len(keys), -1, -1) if keys[:n] in lines), 0)
+    field = _section(model, keys[:-1])
+    name = str(keys[-1]) if keys else ""
+    if item["type"] == "extra_forbidden":
+        return _unknown_key(keys, name, field, line)
+    if item["type"] == "missing":
+        return Problem(line, dotted(keys), "is missing", _allowed(field, name), f"add {name}: ... here")
+    allowed = _allowed(field, name)
+    message = item["msg"].removeprefix("Value error, ")
+    fix = f"change it; {_description(field, name)}" if _description(field, name) else "change it"
+    return Problem(line, dotted(keys) or "file", message, allowed, fix)
+
+
+def _unknown_key(keys: Keys, name: str, field: type[BaseModel] | None, line: int) -> Problem:
+    known = sorted(set(field.model_fields) - {"path"}) if field else []
+    close = difflib.get_close_matches(name, known, 1)
+    fix = f"did you mean {close[0]}?" if close else "remove it"
+    return Problem(line, dotted(keys), "is no known key", ", ".join(known), fix)
+
+
+def _section(model: type[BaseModel], keys: Keys) -> type[BaseModel] | None:
+    for key in keys:
+        info = model.model_fields.get(str(key))
+        if info is None or not (isinstance(info.annotation, type) and issubclass(info.annotation, BaseModel)):
+            return None
+        model = info.annotation
+    return model
+
+
+def _allowed(section: type[BaseModel] | None, name: str) -> str:
+    if section is None or name not in section.model_fields:
+        return ""
+    schema = section.model_json_schema()["properties"].get(name, {})
+    words = {"minimum": "at least", "maximum": "at most", "exclusiveMinimum": "above", "pattern": "pattern"}
+    parts = [", ".join(map(str, schema["enum"]))] if "enum" in schema else []
+    parts += [str(schema["const"])] if "const" in schema else []
+    parts += [schema["type"]] if "type" in schema and not parts else []
+    return ", ".join(parts + [f"{word} {schema[key]}" for key, word in words.items() if key in schema])
+
+
+def _description(section: type[BaseModel] | None, name: str) -> str:
+    info = section.model_fields.get(name) if section else None
+    return (info.description or "") if info else ""
+
+
+def dotted(keys: Keys) -> str:
+    """`("tables", "include", 0)` as `tables.include[0]`."""
+    text = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys)
+    return text.removeprefix(".")

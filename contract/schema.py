@@ -1,0 +1,56 @@
+"""A table's shape, as the schema topic carries it and as the lake is made from it.
+
+Two sources give it: the TABLE_MAP's metadata (streamer) and information_schema (snapshot). Both give
+equal `Column`s for the same table; only `members`, `key` and the types' own numbers count, never a
+server's spelling of them.
+"""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+from contract.sequence import Sequence
+
+
+class Column(BaseModel):
+    """One column.
+
+    `type` is MySQL's DATA_TYPE in lower case (`int`, `varchar`, `datetime`, `enum` ...), by which
+    contract/types.py finds its row. `length`: characters of char/varchar, bytes of binary/varbinary, bits of
+    bit; None for others. `precision`, `scale`: of decimal. `fsp`: fractional digits of time, datetime,
+    timestamp. `members`: of enum and set, in order.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    type: str
+    unsigned: bool = False
+    length: int | None = None
+    precision: int | None = None
+    scale: int | None = None
+    fsp: int = 0
+    charset: str | None = None
+    nullable: bool = True
+    members: tuple[str, ...] = ()
+
+
+class TableSchema(BaseModel):
+    """`version` counts up from 1, also when an old shape comes back. `since`: the first seq that uses it.
+    `key`: the primary key's columns in key order; empty without one."""
+
+    model_config = ConfigDict(frozen=True)
+
+    db: str
+    table: str
+    version: int = 0
+    columns: tuple[Column, ...]
+    key: tuple[str, ...] = ()
+    since: Sequence | None = None
+
+    def column(self, name: str) -> Column:
+        return next(column for column in self.columns if column.name == name)
+
+    def shape(self) -> tuple[tuple[Column, ...], tuple[str, ...]]:
+        """What makes two schemas the same version."""
+        return self.columns, self.key

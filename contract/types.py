@@ -1,0 +1,163 @@
+"""THE type table: MySQL type -> wire value -> Spark type -> SQL cast of a snapshot -> checksum text.
+
+Wire values (contracts.md, "exact before handy"): `number` a JSON number with all its digits, `text` a JSON
+string, `bool`, `floating` the shortest round trip. Every part asks this table and nothing else; a type that is
+not in it stops with UnknownTypeError.
+
+`snapshot_sql` gives, inside MySQL with the session in UTC, a utf8mb4 text that is the wire value as JSON, or
+SQL NULL. `checksum_sql` and `checksum_spark` give texts that are equal exactly when the stored values are;
+they are None for floats, which are compared by value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from contract.schema import Column
+
+
+class UnknownTypeError(ValueError):
+    """A column whose type is not in the table."""
+
+
+@dataclass(frozen=True)
+class Type:
+    """`spark`: the lake's column type (a DDL word). `wire`: the type its wire value has in Spark's
+    from_json, from which `parse` (an expression over the named column) makes the lake's value."""
+
+    wire: str
+    spark: str
+    parse: Callable[[str], str]
+    snapshot_sql: Callable[[str], str]
+    checksum_sql: Callable[[str], str] | None
+    checksum_spark: Callable[[str], str] | None
+
+
+def of(column: Column) -> Type:
+    """The row of a column's type. Raises UnknownTypeError."""
+    try:
+        make = TABLE[column.type]
+    except KeyError:
+        raise UnknownTypeError(f"column {column.name}: type {column.type!r} is not in contract/types.py") from None
+    return make(column)
+
+
+def _same(x: str) -> str:
+    return x
+
+
+def _char(x: str) -> str:
+    return f"cast({x} as char character set utf8mb4)"
+
+
+def _quote(x: str) -> str:
+    return f"json_quote({_char(x)})"
+
+
+def _string(x: str) -> str:
+    return f"cast({x} as string)"
+
+
+def _integer(column: Column) -> Type:
+    wide = column.type == "bigint" and column.unsigned
+    spark = "decimal(20,0)" if wide else "bigint"
+    return Type(spark, spark, _same, _char, _char, _string)
+
+
+def _year(column: Column) -> Type:
+    number = "cast({} as unsigned)".format
+    return Type("bigint", "bigint", _same, lambda x: _char(number(x)), lambda x: _char(number(x)), _string)
+
+
+def _decimal(column: Column) -> Type:
+    precision, scale = column.precision or 10, column.scale or 0
+    spark = f"decimal({precision},{scale})" if precision <= 38 else "string"
+    return Type("string", spark, lambda x: f"cast({x} as {spark})", _quote, _char, _string)
+
+
+def _floating(column: Column) -> Type:
+    # Through DOUBLE: MySQL's text of a FLOAT has 6 digits, of a DOUBLE the shortest round trip.
+    spark = "float" if column.type == "float" else "double"
+    wide = "cast({} as double)".format if column.type == "float" else _same
+    return Type("double", spark, lambda x: f"cast({x} as {spark})", lambda x: _char(wide(x)), None, None)
+
+
+def _text(column: Column) -> Type:
+    return Type("string", "string", _same, _quote, _char, _same)
+
+
+def _binary(column: Column) -> Type:
+    base64 = r"replace(to_base64({}),'\n','')".format
+    return Type(
+        "string",
+        "binary",
+        lambda x: f"unbase64({x})",
+        lambda x: f"json_quote({base64(x)})",
+        lambda x: f"lower(hex({x}))",
+        lambda x: f"lower(hex({x}))",
+    )
+
+
+def _bit(column: Column) -> Type:
+    if (column.length or 1) == 1:
+        number = "cast({} as unsigned)".format
+        truth = "if({0} is null, null, if({0}, 'true', 'false'))".format
+        return Type(
+            "boolean", "boolean", _same, truth, lambda x: _char(number(x)), lambda x: f"cast(cast({x} as int) as string)"
+        )
+    # A BIT column reads as a binary string of its full width.
+    return _binary(column)
+
+
+def _date(column: Column) -> Type:
+    return Type("string", "date", lambda x: f"try_cast({x} as date)", _quote, _char, _string)
+
+
+def _time(column: Column) -> Type:
+    return Type("string", "string", _same, _quote, _char, _same)
+
+
+def _fraction(column: Column) -> str:
+    return "." + "S" * column.fsp if column.fsp else ""
+
+
+def _datetime(column: Column) -> Type:
+    shape = "yyyy-MM-dd HH:mm:ss" + _fraction(column)
+    return Type(
+        "string",
+        "timestamp_ntz",
+        lambda x: f"try_cast({x} as timestamp_ntz)",
+        _quote,
+        _char,
+        lambda x: f"date_format({x}, '{shape}')",
+    )
+
+
+def _timestamp(column: Column) -> Type:
+    shape = "yyyy-MM-dd HH:mm:ss" + _fraction(column)
+    iso = "json_quote(concat(replace(cast({} as char character set utf8mb4),' ','T'),'Z'))".format
+    return Type(
+        "string",
+        "timestamp",
+        lambda x: f"try_cast({x} as timestamp)",
+        iso,
+        _char,
+        lambda x: f"date_format({x}, '{shape}')",
+    )
+
+
+
+TABLE: dict[str, Callable[[Column], Type]] = {
+    **dict.fromkeys(("tinyint", "smallint", "mediumint", "int", "bigint"), _integer),
+    "year": _year,
+    "decimal": _decimal,
+    **dict.fromkeys(("float", "double"), _floating),
+    **dict.fromkeys(("char", "varchar", "tinytext", "text", "mediumtext", "longtext", "enum", "set", "json"), _text),
+    **dict.fromkeys(("binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"), _binary),
+    "bit": _bit,
+    "date": _date,
+    "time": _time,
+    "datetime": _datetime,
+    "timestamp": _timestamp,
+}
