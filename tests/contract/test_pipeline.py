@@ -1,0 +1,148 @@
+"""The pipeline file: what is right loads, and every mistake is named with file, line, key and fix."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from contract import names
+from contract.pipeline import Pipeline, PipelineFileError, load, load_folder
+
+EXAMPLE = Path(__file__).parents[2] / "pipelines" / "flights.yaml"
+
+
+@pytest.fixture(autouse=True)
+def _password(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEADRACE_MYSQL_PASSWORD", "s3cret")
+
+
+def edited(tmp_path: Path, **changes: str) -> Path:
+    """A copy of the example in which each text (underscores stand for itself) is replaced."""
+    text = EXAMPLE.read_text()
+    for old, new in changes.values():
+        assert old in text
+        text = text.replace(old, new, 1)
+    path = tmp_path / "edited.yaml"
+    path.write_text(text)
+    return path
+
+
+def line_of(path: Path, text: str) -> int:
+    return next(n for n, line in enumerate(path.read_text().splitlines(), 1) if text in line)
+
+
+def test_the_example_loads_and_is_frozen() -> None:
+    pipeline = load(EXAMPLE)
+    assert pipeline.name == "flights"
+    assert pipeline.path == EXAMPLE
+    assert pipeline.source.secret() == "s3cret"
+    with pytest.raises(ValueError, match="frozen"):
+        pipeline.name = "other"  # type: ignore[misc]
+
+
+def test_environment_variables_fill_in_and_defaults_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEADRACE_MYSQL_PORT", "3999")
+    monkeypatch.delenv("HEADRACE_KAFKA_PORT", raising=False)
+    pipeline = load(EXAMPLE)
+    assert pipeline.source.port == 3999
+    assert pipeline.kafka.bootstrap == "127.0.0.1:29092"
+
+
+def test_three_mistakes_are_told_in_one_go(tmp_path: Path) -> None:
+    path = edited(
+        tmp_path,
+        a=("flavor: mysql", "flavor: oracle"),
+        b=("partitions: 2", "partitons: 2"),
+        c=("chunk_rows: 100000", "chunk_rows: 3"),
+    )
+    with pytest.raises(PipelineFileError) as caught:
+        load(path)
+    text = str(caught.value)
+    assert "3 mistakes" in text
+    for key, mark in (("source.flavor", "oracle"), ("kafka.partitons", "partitons"), ("snapshot.chunk_rows", "chunk_rows: 3")):
+        assert f"{path}:{line_of(path, mark)}: {key}: " in text
+    assert "did you mean partitions?" in text
+    assert "allowed: mysql" in text
+    assert "at least 100" in text
+
+
+def test_a_missing_key_names_its_section(tmp_path: Path) -> None:
+    path = edited(tmp_path, a=("  server_id: 54001", "  #"))
+    with pytest.raises(PipelineFileError, match=r"source\.server_id: is missing"):
+        load(path)
+
+
+def test_a_missing_environment_variable_is_a_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HEADRACE_MYSQL_PASSWORD")
+    with pytest.raises(PipelineFileError, match="HEADRACE_MYSQL_PASSWORD is not set"):
+        load(EXAMPLE)
+
+
+def test_no_secret_is_shown(tmp_path: Path) -> None:
+    assert "s3cret" not in repr(load(EXAMPLE))
+    path = edited(tmp_path, a=("password: ${HEADRACE_MYSQL_PASSWORD}", "password: [hunter2]"))
+    with pytest.raises(PipelineFileError) as caught:
+        load(path)
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_password_file_is_read(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("from-file\n")
+    path = edited(tmp_path, a=("password: ${HEADRACE_MYSQL_PASSWORD}", f"password_file: {secret}"))
+    assert load(path).source.secret() == "from-file"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('["nycflights.*"]', '["nycflights"]', "not of the form db.table"),
+        ("start: latest", "start: yesterday", "neither earliest nor latest nor a GTID set"),
+        ("{pipeline}.{db}.{table}", "{pipeline}.{dbs}", "allowed: pipeline, db, table"),
+        ("delivery: at_least_once", "delivery: exactly_once", "at_least_once"),
+        ("127.0.0.1:${HEADRACE_KAFKA_PORT:-29092}", "nowhere", "host:port"),
+        ("name: flights ", "name: Flights!", "name"),
+        ("format: 1 ", "format: 7 ", "allowed: 1"),
+    ],
+)
+def test_what_is_not_allowed_is_said(tmp_path: Path, old: str, new: str, words: str) -> None:
+    path = edited(tmp_path, a=(old, new))
+    with pytest.raises(PipelineFileError) as caught:
+        load(path)
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"), [("a: [", "yaml"), ("- a", "is not a mapping"), ("a: 1\na: 2", "given twice"), ("", "mapping")]
+)
+def test_what_is_no_pipeline_file_at_all(tmp_path: Path, content: str, words: str) -> None:
+    path = tmp_path / "bad.yaml"
+    path.write_text(content)
+    with pytest.raises(PipelineFileError, match=words):
+        load(path)
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(PipelineFileError, match="cannot be read: No such file"):
+        load(tmp_path / "none.yaml")
+
+
+def test_two_files_of_one_name_are_a_mistake(tmp_path: Path) -> None:
+    for name in ("a.yaml", "b.yaml"):
+        (tmp_path / name).write_text(EXAMPLE.read_text())
+    with pytest.raises(PipelineFileError, match="is taken by"):
+        load_folder(tmp_path)
+
+
+def test_tables_match_by_glob_and_exclusion(tmp_path: Path) -> None:
+    tables = load(edited(tmp_path, a=("exclude: []", 'exclude: ["nycflights.tmp_*"]'))).tables
+    assert tables.match("nycflights", "flights")
+    assert not tables.match("nycflights", "tmp_x")
+    assert not tables.match("other", "flights")
+
+
+def test_topic_names_are_legal_and_never_meet() -> None:
+    pipeline: Pipeline = load(EXAMPLE)
+    seen = {names.events_topic(pipeline, db, table) for db in ("a", "a.b", "a_x2eb") for table in ("c", "b.c", "ü", "_x")}
+    assert len(seen) == 12
+    assert all(set(topic) <= set("abcdefghijklmnopqrstuvwxyz0123456789._-") for topic in seen)
