@@ -1,0 +1,5 @@
+"""`python -m stack`: see `stack.cli`."""
+
+from stack.cli import main
+
+main()

@@ -1,0 +1,48 @@
+"""Every server and jar that Headrace starts or loads, pinned in this one place.
+
+Python packages are pinned in `requirements.lock`. MySQL comes from Debian's unstable distribution, which
+moves on: there the package names are pinned and the version found is printed and kept in the manifest.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+UV = "0.13.9"
+
+DEBIAN_SUITE = "sid"
+MYSQL_SERIES = "9.7"
+MYSQL_PACKAGES = ("mysql-server-core", "mysql-client-core")
+
+MAVEN_DEPENDENCY_PLUGIN = "3.8.1"
+KAFKA = "4.3.1"
+SPARK = "4.2.0"
+DELTA = "4.4.0"
+MYSQL_CONNECTOR = "9.7.0"
+SCALA = "2.13"
+# Not published for every Spark release: 4.0.0 is the newest that is, and Spark 4.2 reads with it.
+KAFKA_TOKEN_PROVIDER = "4.0.0"
+SLF4J = "1.7.36"
+
+
+class Artifact(NamedTuple):
+    """One Maven artifact; `exclude` lists `group:artifact` of dependencies that are not to come along."""
+
+    group: str
+    name: str
+    version: str
+    exclude: tuple[str, ...] = ()
+
+
+KAFKA_JARS = (
+    Artifact("org.apache.kafka", f"kafka_{SCALA}", KAFKA),
+    Artifact("org.slf4j", "slf4j-simple", SLF4J),
+)
+
+TOKEN_PROVIDER = f"spark-token-provider-kafka-0-10_{SCALA}"
+SPARK_JARS = (
+    Artifact("io.delta", f"delta-spark_{SPARK.rpartition('.')[0]}_{SCALA}", DELTA),
+    Artifact("org.apache.spark", f"spark-sql-kafka-0-10_{SCALA}", SPARK, (f"org.apache.spark:{TOKEN_PROVIDER}",)),
+    Artifact("org.apache.spark", TOKEN_PROVIDER, KAFKA_TOKEN_PROVIDER),
+    Artifact("com.mysql", "mysql-connector-j", MYSQL_CONNECTOR),
+)
