@@ -1,0 +1,104 @@
+"""What the decoder gives: rows, the end of a transaction, DDL; in binlog order.
+
+A transaction is any number of `RowsBatch` and `Ddl`, then exactly one `Commit`. Rows come as finished
+JSON: no Python object is made for a row or a value beyond its bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+from contract.schema import Column, TableSchema
+
+Op = Literal["c", "u", "d"]
+# decode(buffer, start, end, rows.append, keys.append): one call a rows event.
+RowDecoder = Callable[[bytes, int, int, Callable[[bytes], None], Callable[[bytes], None]], None]
+
+
+class TableMap:
+    """A table's shape as its TABLE_MAP event told it. One object a shape: the same object comes again
+    for as long as the shape stays, so it may be a cache's key (by identity)."""
+
+    __slots__ = ("columns", "db", "decode", "key", "schema", "source", "table")
+
+    def __init__(self, schema: TableSchema, decode: RowDecoder, source: str) -> None:
+        self.db: str = schema.db
+        self.table: str = schema.table
+        self.columns: tuple[Column, ...] = schema.columns
+        self.key: tuple[str, ...] = schema.key  # empty without a primary key
+        self.schema = schema  # version 0, since None: the receiver numbers it
+        self.decode = decode
+        self.source = source  # the generated Python, for a person to read
+
+
+class RowsBatch:
+    """One rows event.
+
+    `rows`: each row's JSON object in column order, UTF-8, compact; for op `u` flat: before, after, before,
+    after. `keys`: the same order and length: the primary key's JSON object in key order; an empty list for
+    a table without one. `ts_us`, `ts_ms`: the transaction's commit time, Unix, UTC. `pos`: where the event
+    starts in `file`. `file_number`, `tx_pos`, `ordinal`: the middle of the order tuple
+    (epoch, file_number, tx_pos, ordinal, row); rows of filtered tables are counted too.
+    """
+
+    __slots__ = (
+        "file", "file_number", "gtid", "keys", "op", "ordinal", "pos", "rows", "server_id", "table", "thread",
+        "ts_ms", "ts_us", "tx_pos",
+    )  # fmt: skip
+
+    def __init__(
+        self, op: Op, table: TableMap, rows: list[bytes], keys: list[bytes], ts_us: int, gtid: str, thread: int,
+        server_id: int, file: str, file_number: int, pos: int, tx_pos: int, ordinal: int,
+    ) -> None:  # fmt: skip
+        self.op: Op = op
+        self.table = table
+        self.rows = rows
+        self.keys = keys
+        self.ts_us = ts_us
+        self.ts_ms = ts_us // 1000
+        self.gtid = gtid
+        self.thread = thread
+        self.server_id = server_id
+        self.file = file
+        self.file_number = file_number
+        self.pos = pos
+        self.tx_pos = tx_pos
+        self.ordinal = ordinal
+
+
+class Ddl:
+    """A statement that is not row data: DDL, GRANT and their like, in a transaction of its own. `db`: the
+    session's database, empty without one. `pos`: where the transaction starts."""
+
+    __slots__ = ("db", "file", "gtid", "pos", "statement", "ts_ms")
+
+    def __init__(self, db: str, statement: str, gtid: str, file: str, pos: int, ts_ms: int) -> None:
+        self.db = db
+        self.statement = statement
+        self.gtid = gtid
+        self.file = file
+        self.pos = pos
+        self.ts_ms = ts_ms
+
+
+class Commit:
+    """The end of a transaction, also of an empty or wholly filtered one. `file`, `pos`: behind its last
+    event; a checkpoint may stand here. `xid`: None where the server wrote no XID event (DDL, MyISAM)."""
+
+    __slots__ = ("file", "gtid", "pos", "server_id", "ts_ms", "ts_us", "tx_pos", "xid")
+
+    def __init__(
+        self, gtid: str, file: str, pos: int, tx_pos: int, xid: int | None, ts_us: int, server_id: int
+    ) -> None:
+        self.gtid = gtid
+        self.file = file
+        self.pos = pos
+        self.tx_pos = tx_pos
+        self.xid = xid
+        self.ts_us = ts_us
+        self.ts_ms = ts_us // 1000
+        self.server_id = server_id
+
+
+Item = RowsBatch | Ddl | Commit
