@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from contract import names
 from contract.pipeline import Pipeline, PipelineFileError, load, load_folder
 
@@ -59,7 +60,11 @@ def test_three_mistakes_are_told_in_one_go(tmp_path: Path) -> None:
         load(path)
     text = str(caught.value)
     assert "3 mistakes" in text
-    for key, mark in (("source.flavor", "oracle"), ("kafka.partitons", "partitons"), ("snapshot.chunk_rows", "chunk_rows: 3")):
+    for key, mark in (
+        ("source.flavor", "oracle"),
+        ("kafka.partitons", "partitons"),
+        ("snapshot.chunk_rows", "chunk_rows: 3"),
+    ):
         assert f"{path}:{line_of(path, mark)}: {key}: " in text
     assert "did you mean partitions?" in text
     assert "allowed: mysql" in text
@@ -113,7 +118,8 @@ def test_what_is_not_allowed_is_said(tmp_path: Path, old: str, new: str, words: 
 
 
 @pytest.mark.parametrize(
-    ("content", "words"), [("a: [", "yaml"), ("- a", "is not a mapping"), ("a: 1\na: 2", "given twice"), ("", "mapping")]
+    ("content", "words"),
+    [("a: [", "yaml"), ("- a", "is not a mapping"), ("a: 1\na: 2", "given twice"), ("", "mapping")],
 )
 def test_what_is_no_pipeline_file_at_all(tmp_path: Path, content: str, words: str) -> None:
     path = tmp_path / "bad.yaml"
@@ -143,6 +149,8 @@ def test_tables_match_by_glob_and_exclusion(tmp_path: Path) -> None:
 
 def test_topic_names_are_legal_and_never_meet() -> None:
     pipeline: Pipeline = load(EXAMPLE)
-    seen = {names.events_topic(pipeline, db, table) for db in ("a", "a.b", "a_x2eb") for table in ("c", "b.c", "ü", "_x")}
+    seen = {
+        names.events_topic(pipeline, db, table) for db in ("a", "a.b", "a_x2eb") for table in ("c", "b.c", "ü", "_x")
+    }
     assert len(seen) == 12
     assert all(set(topic) <= set("abcdefghijklmnopqrstuvwxyz0123456789._-") for topic in seen)

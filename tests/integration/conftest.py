@@ -1,0 +1,85 @@
+"""Real servers for the tests: on free ports, with data in a temporary folder, stopped at the end.
+
+`mysql` and `kafka` are shared by the session: a test makes a database or topics of its own in them.
+A test that kills a server, or needs one set otherwise, makes its own by `mysql_server(...)` or
+`kafka_server(...)`; these stop with the test.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from stack.kafka import Kafka
+from stack.maven import spark_jars as fetch_spark_jars
+from stack.mysql import MySQL
+from stack.process import free_port
+
+# Tests know their servers' passwords from the servers themselves.
+os.environ.pop("HEADRACE_MYSQL_PASSWORD", None)
+
+MySQLServer = Callable[..., MySQL]
+KafkaServer = Callable[..., Kafka]
+
+
+def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.integration)
+
+
+@pytest.fixture(scope="session")
+def mysql(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MySQL]:
+    """The session's MySQL; `mysql.connect()` is root, `mysql.password` the streamer's user headrace's."""
+    server = MySQL(tmp_path_factory.mktemp("mysql"), free_port())
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
+    """The session's broker; `kafka.address` is its bootstrap."""
+    server = Kafka(tmp_path_factory.mktemp("kafka"), free_port(), free_port())
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def mysql_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MySQLServer]:
+    """Starts a MySQL of the test's own: `mysql_server(options=["binlog_format=STATEMENT"], server_id=2)`."""
+    with ExitStack() as running:
+
+        def start(options: Sequence[str] = (), server_id: int = 1) -> MySQL:
+            server = MySQL(tmp_path_factory.mktemp("own-mysql"), free_port(), server_id, options)
+            server.start()
+            running.callback(server.kill)
+            return server
+
+        yield start
+
+
+@pytest.fixture
+def kafka_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaServer]:
+    """Starts a broker of the test's own: `kafka_server({"message.max.bytes": "2000"})`."""
+    with ExitStack() as running:
+
+        def start(options: Mapping[str, str] | None = None) -> Kafka:
+            server = Kafka(tmp_path_factory.mktemp("own-kafka"), free_port(), free_port(), options)
+            server.start()
+            running.callback(server.kill)
+            return server
+
+        yield start
+
+
+@pytest.fixture(scope="session")
+def spark_jars() -> list[Path]:
+    """The jars for `--jars` of spark-submit."""
+    return fetch_spark_jars()
