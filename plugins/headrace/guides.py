@@ -1,0 +1,58 @@
+"""What each DAG is for, in Airflow's UI: one line for the list, a page for the DAG itself."""
+
+from __future__ import annotations
+
+from contract.names import lake_root
+from contract.pipeline import Pipeline
+
+LINES = {
+    "topics": "Makes the Kafka topics of the tables that match now",
+    "snapshot": "Reads the tables from MySQL into the lake while changes go on",
+    "compaction": "Merges the changes in Kafka into the lake's tables",
+    "quality": "Proves that the lake equals MySQL, and checks its expectations",
+}
+
+PAGES = {
+    "topics": """
+### Topics of {name}
+Makes the event topics of every table that matches `tables` of `{file}` now, the commit log and the schema topic,
+with the file's partitions, replication and settings. A topic that exists is never changed: if it differs, the
+task fails and its log says what differs and what to do. Safe to run again at any time.
+""",
+    "snapshot": """
+### Snapshot of {name}
+Reads tables from MySQL by key ranges, without a lock and while changes go on, and stages them beside the lake
+({lake}). The next compaction applies them; the last task waits until the lake has them and is complete up to the
+moment the reading ended. Choose tables in the form, or leave it empty for all. Safe to run again: a second
+snapshot also removes rows that should not be there.
+
+It needs a streamer that has written its first checkpoint (`headrace run {file}`), and a compaction that runs:
+{compaction}.
+""",
+    "compaction": """
+### Compaction of {name}
+Takes what is new in Kafka into the changes table, then merges it into the current tables, and applies staged
+snapshots. {compaction}. One run at a time; a run that is repeated gives the same lake. The task's log ends with
+what was merged for each table.
+""",
+    "quality": """
+### Quality of {name}
+Compares count and checksum of every table with MySQL at one commit boundary, while changes go on, then runs the
+expectations made from the table schemas and those in `quality/{name}/`. A failed check fails the task, names
+table and difference, and alerts{webhook}. Results and data docs: `{quality}`.
+""",
+}
+
+
+def of(purpose: str, pipeline: Pipeline) -> str:
+    from quality import folder
+
+    schedule = pipeline.compaction.schedule
+    return PAGES[purpose].format(
+        name=pipeline.name,
+        file=pipeline.path,
+        lake=lake_root(pipeline),
+        quality=folder.folder(pipeline),
+        compaction=f"It runs at `{schedule}` (cron, UTC)" if schedule else "It runs when it is triggered",
+        webhook=" the webhook" if pipeline.quality.webhook else "",
+    )

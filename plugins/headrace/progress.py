@@ -1,0 +1,44 @@
+"""Where a pipeline stands, asked by the waits: each question answers None, or says what is still missing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from contract.gtid import GtidSet
+from contract.pipeline import PipelineFileError
+from headrace import pipeline_files
+
+Question = Callable[[str, dict[str, Any]], str | None]
+
+
+class CannotTellError(Exception):
+    """The question could not be answered now; it is asked again."""
+
+
+def streamer_passed(pipeline_file: str, report: dict[str, Any]) -> str | None:
+    """Does the streamer's checkpoint cover the end of the snapshot that `report` tells of?"""
+    from streamer.checkpoints.kafka import read_checkpoint
+    from streamer.errors import HeadraceError
+
+    pipeline = _pipeline(pipeline_file)
+    try:
+        checkpoint = read_checkpoint(pipeline)
+    except HeadraceError as error:
+        raise CannotTellError(str(error)) from None
+    if checkpoint is None:
+        return f"the streamer has no checkpoint yet: start it with `headrace run {pipeline_file}`"
+    end = report["p1"]["gtid_set"]
+    if GtidSet.parse(checkpoint.gtid_set).issuperset(GtidSet.parse(end)):
+        return None
+    return f"the streamer has released {checkpoint.gtid_set}, the snapshot ended at {end}: is it running?"
+
+
+def _pipeline(pipeline_file: str) -> Any:
+    try:
+        return pipeline_files.load(pipeline_file)
+    except PipelineFileError as error:
+        raise CannotTellError(str(error)) from None
+
+
+QUESTIONS: dict[str, Question] = {"streamer passed": streamer_passed}

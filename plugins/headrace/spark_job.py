@@ -1,0 +1,138 @@
+"""The operator that runs one of Headrace's Spark jobs: one Spark application for all tables of a pipeline.
+
+In: the job's name and the pipeline file. Out (XCom): the result that the job reported (contract/jobs.py).
+Fails without a retry, with the job's own words, where the job reported an error; with a retry, and with the
+last thing that Spark said, where it died without a report.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow.sdk import BaseHook
+from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowNotFoundException
+
+from contract import jobs
+from headrace import CHECKOUT, settings
+from headrace.summary import lines
+
+CAUSE = re.compile(r"^(?:Exception in thread \S+ |Caused by: )?(?:[\w$]+\.)*[\w$]*(?:Error|Exception|Interrupt)\b")
+CONF = {
+    "spark.log.level": "WARN",  # at INFO the job's own words drown
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.extraJavaOptions": "-Duser.timezone=UTC",
+}
+NO_CONNECTION = (
+    "Airflow has no connection named {name!r}, which says where Spark runs: add it, for this machine alone as "
+    'AIRFLOW_CONN_{upper}=\'{{"conn_type": "spark", "host": "local[2]"}}\''
+)
+
+
+class JobFailed(AirflowFailException):
+    """A job that reported its own failure; `result` is its whole report, `tables` the part about tables."""
+
+    def __init__(self, result: dict[str, Any]) -> None:
+        super().__init__(str(result.get("error") or f"the {result.get('job')} job failed"))
+        self.result = result
+
+
+class ReportingHook(SparkSubmitHook):
+    """Takes the job's report out of spark-submit's output, and starts it in the checkout."""
+
+    result: dict[str, Any] | None = None
+
+    def submit(self, application: str = "", **kwargs: Any) -> str | None:
+        return super().submit(application, cwd=CHECKOUT, **kwargs)
+
+    def _process_spark_submit_log(self, itr: Iterator[Any]) -> None:
+        super()._process_spark_submit_log(self._listen(itr))
+
+    def _listen(self, output: Iterable[str]) -> Iterator[str]:
+        for line in output:
+            if (report := jobs.read(line)) is not None:
+                self.result = report
+            else:
+                yield line
+
+
+class SparkJob(SparkSubmitOperator):
+    """Runs `spark/jobs/<job>.py --pipeline <file>` on the connection `spark_default`.
+
+    `tables`: `db.table` names by comma (templated); empty means all of the pipeline's.
+    """
+
+    template_fields = (*SparkSubmitOperator.template_fields, "tables")
+    ui_color = "#e6f2f5"
+
+    def __init__(self, *, job: str, pipeline_file: str, tables: str = "", **kwargs: Any) -> None:
+        super().__init__(application=str(CHECKOUT / "spark" / "jobs" / f"{job}.py"), conf=dict(CONF), **kwargs)
+        self.job = job
+        self.pipeline_file = pipeline_file
+        self.tables = tables
+
+    def execute(self, context: Any) -> dict[str, Any]:
+        self._prepare()
+        failure: Exception | None = None
+        try:
+            super().execute(context)
+        except (AirflowException, OSError, RuntimeError) as error:
+            failure = error
+        result = self._hook.result if self._hook else None
+        if failure or result is None or not result["ok"]:
+            raise self._explained(failure, result)
+        for line in lines(result):
+            self.log.info("%s", line)
+        return result
+
+    def _prepare(self) -> None:
+        try:
+            BaseHook.get_connection(self._conn_id)
+            self.jars = settings.spark_jars()
+        except AirflowNotFoundException:
+            text = NO_CONNECTION.format(name=self._conn_id, upper=self._conn_id.upper())
+            raise AirflowFailException(text) from None
+        except FileNotFoundError as error:
+            raise AirflowFailException(str(error)) from None
+        self.env_vars = settings.spark_environment()
+        self.application_args = ["--pipeline", self.pipeline_file]
+        if self.tables:
+            self.application_args += ["--tables", self.tables]
+
+    def _get_hook(self) -> ReportingHook:
+        return ReportingHook(
+            conf=self.conf,
+            conn_id=self._conn_id,
+            jars=self.jars,
+            name=self.name,
+            driver_memory=settings.spark_memory(),
+            application_args=self.application_args,
+            env_vars=self.env_vars,
+        )
+
+    def _explained(self, failure: Exception | None, result: dict[str, Any] | None) -> AirflowException:
+        if result is not None and not result["ok"]:
+            for line in lines(result):
+                self.log.info("%s", line)
+            return JobFailed(result)
+        if isinstance(failure, FileNotFoundError):
+            return AirflowFailException(
+                f"spark-submit was not found ({failure}): put the bin folder of the Python "
+                "environment that holds pyspark on PATH"
+            )
+        if failure is None:
+            return AirflowException(
+                f"the {self.job} job ended as if all were well, but without its result; "
+                "the lines above are all that it said"
+            )
+        said = list(self._hook._last_submit_log_lines) if self._hook else []
+        return AirflowException(f"the {self.job} job died: {cause(said) or failure}")
+
+
+def cause(said: list[str]) -> str:
+    """The line of a job's last words that names the error: the last exception, else the last line."""
+    told = [line.strip() for line in said if line.strip()]
+    return next((line for line in reversed(told) if CAUSE.match(line)), told[-1] if told else "")

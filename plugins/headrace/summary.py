@@ -1,0 +1,42 @@
+"""A job's report as the lines of a task's log: one line a table, the figures under each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+HIDDEN = {"job", "pipeline", "ok", "error", "tables"}
+
+
+def lines(result: dict[str, Any]) -> Iterator[str]:
+    """First the job and what it said of itself, then a table of its tables."""
+    facts = ", ".join(f"{key} {_text(value)}" for key, value in result.items() if _flat(key, value))
+    yield f"{result['job']} of {result['pipeline']}: {'done' if result['ok'] else 'failed'}" + (
+        f", {facts}" if facts else ""
+    )
+    tables = result.get("tables")
+    if isinstance(tables, dict) and tables and all(isinstance(facts, dict) for facts in tables.values()):
+        yield from _grid(tables)
+
+
+def _flat(key: str, value: Any) -> bool:
+    return key not in HIDDEN and not isinstance(value, dict | list) and value is not None
+
+
+def _grid(tables: dict[str, dict[str, Any]]) -> Iterator[str]:
+    columns = list(dict.fromkeys(key for facts in tables.values() for key, value in facts.items() if _flat(key, value)))
+    rows = [["table", *columns]]
+    rows += [[name, *(_text(facts.get(column)) for column in columns)] for name, facts in sorted(tables.items())]
+    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
+    for row in rows:
+        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:.1f}" if isinstance(value, float) else str(value)

@@ -1,0 +1,68 @@
+"""Where a pipeline's quality records are kept: data docs, the last result, alerts.
+
+Beside the tables, in `<lake>/<pipeline>/_quality`, where the lake is a folder. A lake in an object store has no
+pages to open and no file to append to: then `.headrace/quality/<pipeline>` of the checkout. HEADRACE_QUALITY
+names another folder for both.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from contract.names import lake_root
+from contract.pipeline import Pipeline
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+
+
+def folder(pipeline: Pipeline) -> Path:
+    if chosen := os.environ.get("HEADRACE_QUALITY"):
+        return Path(chosen) / pipeline.name
+    root = lake_root(pipeline)
+    if "://" in root:
+        return CHECKOUT / ".headrace" / "quality" / pipeline.name
+    return CHECKOUT / root / "_quality"
+
+
+def docs(pipeline: Pipeline) -> Path:
+    return folder(pipeline) / "docs"
+
+
+def write_last(pipeline: Pipeline, result: dict[str, Any]) -> Path:
+    """Keeps the result of the last check, replaced in one step. Raises OSError."""
+    path = folder(pipeline) / "last.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_suffix(f".{os.getpid()}")
+    draft.write_text(json.dumps(result, indent=1, default=str))
+    draft.replace(path)
+    return path
+
+
+def read_last(pipeline: Pipeline) -> dict[str, Any] | None:
+    """The result of the last check, or None where there was none yet."""
+    try:
+        result = json.loads((folder(pipeline) / "last.json").read_text())
+    except FileNotFoundError:
+        return None
+    return result if isinstance(result, dict) else None
+
+
+def append_alert(pipeline: Pipeline, alert: dict[str, Any]) -> Path:
+    """One JSON line a failure, oldest first. Raises OSError."""
+    path = folder(pipeline) / "alerts.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a") as file:  # one write of less than a page: lines of two tasks do not mix
+        file.write(json.dumps(alert, default=str) + "\n")
+    return path
+
+
+def read_alerts(pipeline: Pipeline, last: int = 20) -> list[dict[str, Any]]:
+    """The newest alerts, newest first."""
+    try:
+        lines = (folder(pipeline) / "alerts.jsonl").read_text().splitlines()
+    except FileNotFoundError:
+        return []
+    return [json.loads(line) for line in reversed(lines[-last:]) if line.startswith("{")]

@@ -1,0 +1,39 @@
+"""The result of a check in words. In: the report of the verify job (contract/jobs.py). Light: no Spark, no GX."""
+
+from __future__ import annotations
+
+from typing import Any
+
+PAIRS = (("source_count", "lake_count", "rows"), ("source_checksum", "lake_checksum", "checksum"))
+
+
+def differences(result: dict[str, Any]) -> dict[str, str]:
+    """`db.table` -> what is not as it should be; empty where all is well."""
+    found: dict[str, list[str]] = {}
+    for table, facts in (result.get("tables") or {}).items():
+        if isinstance(facts, dict) and facts.get("equal") is False:
+            found.setdefault(table, []).append(_unequal(facts))
+    for table, facts in ((result.get("expectations") or {}).get("tables") or {}).items():
+        found.setdefault(table, []).extend(_failed(one) for one in facts.get("failed", ()))
+    return {table: "; ".join(texts) for table, texts in found.items() if texts}
+
+
+def _unequal(facts: dict[str, Any]) -> str:
+    pairs = [
+        f"{word} {facts[source]} in MySQL, {facts[lake]} in the lake"
+        for source, lake, word in PAIRS
+        if facts.get(source) is not None and facts.get(source) != facts.get(lake)
+    ]
+    return ", ".join([*pairs, *([str(facts["reason"])] if facts.get("reason") else [])]) or "not equal"
+
+
+def _failed(expectation: dict[str, Any]) -> str:
+    where = f" of {expectation['column']}" if expectation.get("column") else ""
+    seen = f": found {expectation['observed']}" if expectation.get("observed") not in (None, "") else ""
+    wanted = f", wanted {expectation['expected']}" if expectation.get("expected") not in (None, "") else ""
+    return f"{expectation['expectation']}{where}{seen}{wanted}"
+
+
+def describe(result: dict[str, Any]) -> str:
+    """One paragraph that names every table at fault and its difference; empty where all is well."""
+    return " | ".join(f"{table}: {text}" for table, text in differences(result).items())
