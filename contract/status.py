@@ -1,0 +1,101 @@
+"""The lake's status: up to where it is complete, and how each table stands. Written by every compaction run,
+readable without Spark.
+
+`read(pipeline)` is the reader. The file is replaced as a whole, so a reader sees one run's status or the next's.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from contract import names
+from contract.checkpoint import Checkpoint
+from contract.gtid import GtidSet
+from contract.pipeline import Pipeline
+
+FORMAT = 1
+FILE = "_status.json"
+
+
+class StatusFormatError(ValueError):
+    """A status written by a newer version of Headrace, or a lake whose status cannot be read from here."""
+
+
+class Record(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class AppliedSnapshot(Record):
+    """`p0`, `p1`: the GTID sets before the first and after the last chunk. `applied_at`: Unix ms UTC."""
+
+    id: str
+    p0: str
+    p1: str
+    rows: int
+    applied_at: int
+
+
+class TableStatus(Record):
+    """`rows`: live rows. `changes`: landed and merged since the first run; `changes_last_run` in the last one.
+    `freshness_ms`: source time up to which the table is complete, Unix ms UTC. `version`: the Delta version of
+    the table that goes with the status's `changes_version`. `stopped`: why the table is no longer merged."""
+
+    db: str
+    table: str
+    rows: int
+    changes: int
+    changes_last_run: int = 0
+    freshness_ms: int | None = None
+    schema_version: int | None = None
+    version: int | None = None
+    snapshot: AppliedSnapshot | None = None
+    stopped: str | None = None
+
+
+class LakeStatus(Record):
+    """`checkpoint`: the lake holds everything up to it (None: nothing was released yet). `changes_version`:
+    the Delta version of `_changes` that the tables' versions are merged from. `written_at`: Unix ms UTC."""
+
+    format: int = FORMAT
+    pipeline: str
+    run: int
+    written_at: int
+    seconds: float
+    checkpoint: Checkpoint | None
+    changes_version: int | None
+    tables: dict[str, TableStatus]
+
+    def covers(self, gtid_set: str) -> bool:
+        """Whether every transaction of the GTID set is in the lake."""
+        wanted = GtidSet.parse(gtid_set)
+        return not wanted or (
+            self.checkpoint is not None and GtidSet.parse(self.checkpoint.gtid_set).issuperset(wanted)
+        )
+
+
+def parse(text: str) -> LakeStatus:
+    """Raises StatusFormatError for a newer format, ValueError for what is no status."""
+    status = LakeStatus.model_validate_json(text)
+    if status.format > FORMAT:
+        raise StatusFormatError(
+            f"the lake's status of {status.pipeline} has format {status.format}, this version reads up to "
+            f"{FORMAT}: upgrade Headrace"
+        )
+    return status
+
+
+def read(pipeline: Pipeline) -> LakeStatus | None:
+    """The status of the pipeline's lake; None where no compaction has run yet.
+
+    Raises StatusFormatError for a newer format and for a lake that is no folder of this machine, OSError where
+    the file cannot be read.
+    """
+    root = names.lake_root(pipeline)
+    if "://" in root:
+        raise StatusFormatError(f"the lake {root} is no folder: its status is read by the Spark jobs alone")
+    try:
+        return parse((Path(root) / FILE).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
