@@ -1,0 +1,1 @@
+"""Builds the images, and proves them on real servers. `python -m docker.images`, which `make images` calls."""
