@@ -1,4 +1,4 @@
-"""`python -m stack up|status|down|logs`: the platform on one machine, without containers and without root."""
+"""`python -m stack up|status|down|logs|fetch`: the platform on one machine, without containers and without root."""
 
 from __future__ import annotations
 
@@ -11,51 +11,49 @@ from typing import Annotated
 
 import typer
 
-from stack import paths
+from stack import maven, mysql
 from stack.errors import StackError, tail
-from stack.kafka import Kafka
-from stack.mysql import MySQL
-from stack.process import Server
+from stack.platform import NAMES, Platform, Ports
+from stack.process import cancelled
 
 app = typer.Typer(
     add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, help="Headrace's local servers."
 )
-NAMES = ("mysql", "kafka")
+DEFAULT = Ports()
 
 Names = Annotated[list[str] | None, typer.Argument(help=f"servers: {', '.join(NAMES)}; none means all")]
 Data = Annotated[Path | None, typer.Option("--data", help="folder of data and logs; .headrace of the checkout")]
 MySQLPort = Annotated[int, typer.Option("--mysql-port", min=1, max=65535)]
 KafkaPort = Annotated[int, typer.Option("--kafka-port", min=1, max=65534, help="the controller has the next one")]
+AirflowPort = Annotated[int, typer.Option("--airflow-port", min=1, max=65535)]
+StreamerPort = Annotated[int, typer.Option("--streamer-port", min=1, max=65535)]
+Pipeline = Annotated[Path | None, typer.Option("--pipeline", help="the streamer's file; pipelines/flights.yaml")]
 
 
 @app.command()
-def up(names: Names = None, data: Data = None, mysql_port: MySQLPort = 23306, kafka_port: KafkaPort = 29092) -> None:
+def up(
+    names: Names = None,
+    data: Data = None,
+    mysql_port: MySQLPort = DEFAULT.mysql,
+    kafka_port: KafkaPort = DEFAULT.kafka,
+    airflow_port: AirflowPort = DEFAULT.airflow,
+    streamer_port: StreamerPort = DEFAULT.streamer,
+    pipeline: Pipeline = None,
+) -> None:
     """Start servers and wait until they answer; what is up already is left as it is."""
-    started: list[Server] = []
-    servers = {"mysql": lambda home: MySQL(home, mysql_port), "kafka": lambda home: Kafka(home, kafka_port)}
-    try:
-        for name in chosen(names):
-            server = servers[name]((data or paths.data()) / name)
-            if server.start():
-                started.append(server)
-    except BaseException:
-        for server in reversed(started):
-            logging.getLogger("stack").info("%s: stopping again", server.name)
-            server.stop()
-        raise
+    ports = Ports(mysql_port, kafka_port, airflow_port, streamer_port)
+    Platform(data, ports, pipeline).up(names or NAMES)
 
 
 @app.command()
 def status(names: Names = None, data: Data = None) -> None:
     """Print what runs, where, and its log. Exit status 1 where something asked for does not run."""
     complete = True
-    for name in chosen(names):
-        server = Server((data or paths.data()) / name, 0)
-        server.name = name
+    for server in Platform(data).servers(names or NAMES):
         running = server.running()
         complete = complete and running is not None
         state = f"up    port {running.port}, process {running.pid}" if running else "down"
-        typer.echo(f"{name:9} {state}  log {server.log_path}")
+        typer.echo(f"{server.name:9} {state}  log {server.log_path}")
     if not complete:
         raise typer.Exit(1)
 
@@ -63,11 +61,9 @@ def status(names: Names = None, data: Data = None) -> None:
 @app.command()
 def down(names: Names = None, data: Data = None) -> None:
     """Stop servers that `up` started; data and logs stay."""
-    for name in reversed(chosen(names)):
-        server = Server((data or paths.data()) / name, 0)
-        server.name = name
-        stopped = server.stop()
-        typer.echo(f"{name:9} {'stopped' if stopped else 'was not up'}")
+    platform = Platform(data)
+    for server in reversed(platform.servers(names or NAMES)):
+        typer.echo(f"{server.name:9} {'stopped' if server.stop() else 'was not up'}")
 
 
 @app.command()
@@ -75,27 +71,29 @@ def logs(
     names: Names = None, data: Data = None, lines: Annotated[int, typer.Option("--lines", "-n", min=1)] = 30
 ) -> None:
     """Print the last lines of the servers' logs."""
-    for name in chosen(names):
-        path = (data or paths.data()) / name / f"{name}.log"
-        typer.echo(f"{name}: {path}\n{tail(path, lines)}")
+    for server in Platform(data).servers(names or NAMES):
+        typer.echo(f"{server.name}: {server.log_path}\n{tail(server.log_path, lines)}")
 
 
-def chosen(names: list[str] | None) -> list[str]:
-    """The servers asked for, in the order of starting. Raises StackError for a name that is none."""
-    wrong = [name for name in names or [] if name not in NAMES]
-    if wrong:
-        raise StackError(f"there is no server {wrong[0]!r}", f"The servers are: {', '.join(NAMES)}.")
-    return [name for name in NAMES if not names or name in names]
+@app.command()
+def fetch() -> None:
+    """Download and unpack every server and jar into the cache, and start nothing."""
+    if mysql.own_mysqld() is None:
+        typer.echo(mysql.server_folder())
+    typer.echo(maven.kafka_jars())
+    typer.echo(maven.spark_jars_folder())
 
 
 def interrupted(_signal: int, _frame: FrameType | None) -> None:
+    cancelled.set()
     raise KeyboardInterrupt
 
 
 def main() -> None:
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
     logging.getLogger("stack").setLevel(logging.INFO)
-    signal.signal(signal.SIGTERM, interrupted)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, interrupted)
     try:
         app()
     except StackError as error:

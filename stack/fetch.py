@@ -21,6 +21,7 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait
 
 from stack.errors import StackError
 from stack.paths import cache, writable_folder
+from stack.process import CancelledError, cancelled
 
 log = logging.getLogger("stack")
 MANIFEST = "manifest.json"
@@ -113,20 +114,31 @@ def locked(path: Path) -> Iterator[None]:
         yield
 
 
-def run_client(what: str, command: list[str], hint: str, env: Mapping[str, str] | None = None) -> str:
+def run_client(what: str, command: list[str], hint: str) -> str:
     """Runs a package client; its output. Raises DownloadError with its last lines, or StackError where missing."""
     if shutil.which(command[0]) is None:
         raise StackError(f"{what} needs the program {command[0]}, which is not installed", hint)
-    done = subprocess.run(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        env={**os.environ, **(env or {})},
-    )
-    if done.returncode:
-        lines = "\n".join(f"    {line}" for line in done.stdout.splitlines()[-12:])
-        raise DownloadError(f"{what}: {command[0]} failed with status {done.returncode}:\n{lines}\n", hint)
-    return done.stdout
+    with tempfile.TemporaryFile() as out:
+        client = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT)
+        wait_for(client)
+        out.seek(0)
+        said = out.read().decode("utf-8", "replace")
+    if client.returncode:
+        lines = "\n".join(f"    {line}" for line in said.splitlines()[-12:])
+        raise DownloadError(f"{what}: {command[0]} failed with status {client.returncode}:\n{lines}\n", hint)
+    return said
+
+
+def wait_for(client: subprocess.Popen[bytes]) -> None:
+    """Waits for the process's end; ends it where the user gives up."""
+    try:
+        while True:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                client.wait(0.2)
+                return
+            if cancelled.is_set():
+                raise CancelledError
+    finally:
+        if client.poll() is None:
+            client.terminate()
+            client.wait()

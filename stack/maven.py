@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import importlib.util
 import logging
 import re
+import tempfile
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from xml.sax.saxutils import escape
 
 from stack import versions
+from stack.errors import StackError
 from stack.fetch import DownloadError, install, run_client
 from stack.versions import Artifact
 
@@ -22,17 +25,22 @@ def kafka_jars() -> Path:
     return jars(f"kafka-{versions.KAFKA}", versions.KAFKA_JARS)
 
 
-def spark_jars() -> list[Path]:
-    """The jars for `--jars` of spark-submit: what the jobs need and pyspark lacks."""
+def spark_jars_folder() -> Path:
+    """The folder of the jars that the Spark jobs need and pyspark lacks."""
     name = f"spark-jars-{versions.SPARK}-{versions.DELTA}-{versions.MYSQL_CONNECTOR}"
-    return sorted(jars(name, versions.SPARK_JARS, lacking_in=pyspark_folder()).glob("*.jar"))
+    return jars(name, versions.SPARK_JARS, lacking_in=pyspark_folder())
+
+
+def spark_jars() -> list[Path]:
+    """These jars, one by one, for `--jars` of spark-submit."""
+    return sorted(spark_jars_folder().glob("*.jar"))
 
 
 def pyspark_folder() -> Path:
-    import pyspark  # heavy for the commands that need no Spark
-
-    assert pyspark.__file__
-    return Path(pyspark.__file__).parent / "jars"
+    found = importlib.util.find_spec("pyspark")  # to import it takes seconds
+    if found is None or found.origin is None:
+        raise StackError("pyspark is not installed, whose jars decide which ones are fetched", "Run `make install`.")
+    return Path(found.origin).parent / "jars"
 
 
 def jars(name: str, artifacts: Sequence[Artifact], lacking_in: Path | None = None) -> Path:
@@ -58,8 +66,9 @@ def copy(name: str, artifacts: Sequence[Artifact], folder: Path) -> None:
         run_client(name, command, HINT)
         check_zips(folder)
     except DownloadError as error:
-        log.warning("%s again with an empty local Maven repository, because: %s", name, error)
-        run_client(name, [*command, "-Dmdep.overWriteReleases=true", f"-Dmaven.repo.local={folder / 'repo'}"], HINT)
+        log.warning("%s: again with an empty local Maven repository, because %s", name, error)
+        with tempfile.TemporaryDirectory(prefix=".maven-", dir=folder.parent) as empty:
+            run_client(name, [*command, "-Dmdep.overWriteReleases=true", f"-Dmaven.repo.local={empty}"], HINT)
         check_zips(folder)
 
 

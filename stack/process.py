@@ -6,6 +6,7 @@ later command knows its own process from another one that was given the same num
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
@@ -27,6 +28,19 @@ log = logging.getLogger("stack")
 HOST = "127.0.0.1"
 
 
+# Every process of a server carries its home in the environment: so none is missed, whoever its parent is by then.
+MARK = "HEADRACE_SERVER_HOME"
+# Set when the user gives up: every wait of every thread ends with CancelledError.
+cancelled = threading.Event()
+
+
+class CancelledError(StackError):
+    """The start was given up."""
+
+    def __init__(self) -> None:
+        super().__init__("given up on request")
+
+
 class Running(NamedTuple):
     """A process that this package started: its number, its start time (epoch seconds), its main port."""
 
@@ -45,6 +59,7 @@ class Server:
     name = "server"
     title = "Server"
     port_option = "the port"
+    data_option = "--data"
     start_seconds = 60.0
     stop_seconds = 30.0
     stop_signal = signal.SIGTERM
@@ -106,7 +121,8 @@ class Server:
         if running is not None:
             self._adopt(running)
             return False
-        writable_folder(self.home, "--data")
+        writable_folder(self.home, self.data_option)
+        self.sweep()
         for option, port in self.ports().items():
             refuse_taken_port(self.title, port, option)
         self.prepare()
@@ -124,20 +140,29 @@ class Server:
         """Asks the process to end, kills what is left after `seconds`. False where it did not run."""
         running = self.running()
         if running is None:
-            self._state.unlink(missing_ok=True)
+            self.sweep()
             return False
-        family = self._family(running)
         os.kill(running.pid, self.stop_signal)
-        if not self._wait_gone(family[:1], self.stop_seconds if seconds is None else seconds):
-            log.warning("%s did not end in time and is killed", self.name)
-        self._end(family)
+        if not self._wait_gone([psutil.Process(running.pid)], self.stop_seconds if seconds is None else seconds):
+            log.warning("%s: did not end in time and is killed", self.name)
+        self.sweep()
         return True
 
     def kill(self) -> None:
         """SIGKILL to the process and all that it started, as a crash would end it."""
-        running = self.running()
-        if running is not None:
-            self._end(self._family(running))
+        self.sweep()
+
+    def sweep(self) -> None:
+        """Kills whatever carries this server's mark, such as the children of a process that was killed."""
+        for _ in range(5):  # one that forks meanwhile is found in the next round
+            family = self._family()
+            if not family:
+                break
+            for process in family:
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    process.kill()
+            self._wait_gone(family, 10)
+        self._state.unlink(missing_ok=True)
 
     # Inside
     @property
@@ -145,12 +170,11 @@ class Server:
         return self.home / "process.json"
 
     def _spawn(self) -> None:
-        allow_interrupts()
         with self.log_path.open("ab") as out:
             self._child = subprocess.Popen(
                 list(self.command()),
                 cwd=self.folder(),
-                env=dict(self.environment()),
+                env={**self.environment(), MARK: str(self.home)},
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=subprocess.STDOUT,
@@ -172,6 +196,8 @@ class Server:
     def _wait_healthy(self) -> None:
         deadline = time.monotonic() + self.start_seconds
         while time.monotonic() < deadline:
+            if cancelled.is_set():
+                raise CancelledError
             if self.healthy():
                 return
             if self.running() is None:
@@ -180,19 +206,14 @@ class Server:
             time.sleep(0.1)
         raise StackError(f"{self.title} did not answer within {self.start_seconds:.0f} s", log=self.log_path)
 
-    def _family(self, running: Running) -> list[psutil.Process]:
-        """The process, what it started, and what is left in its session."""
-        leader = psutil.Process(running.pid)
-        found = {leader.pid: leader}
-        for process in leader.children(recursive=True):
-            found[process.pid] = process
+    def _family(self) -> list[psutil.Process]:
+        """Every living process that carries this server's mark, the first one first."""
+        found = []
         for process in psutil.process_iter():
-            try:
-                if os.getsid(process.pid) == running.pid:
-                    found.setdefault(process.pid, process)
-            except (OSError, psutil.NoSuchProcess):
-                continue
-        return list(found.values())
+            with contextlib.suppress(psutil.Error, OSError):
+                if process.environ().get(MARK) == str(self.home) and alive(process):
+                    found.append(process)
+        return found
 
     def _wait_gone(self, processes: Sequence[psutil.Process], seconds: float) -> bool:
         deadline = time.monotonic() + seconds
@@ -204,28 +225,12 @@ class Server:
             time.sleep(0.05)
         return True
 
-    def _end(self, family: Sequence[psutil.Process]) -> None:
-        for process in family:
-            if alive(process):
-                try:
-                    process.kill()
-                except psutil.NoSuchProcess:
-                    continue
-        self._wait_gone(family, 10)
-        self._state.unlink(missing_ok=True)
-
 
 def alive(process: psutil.Process) -> bool:
     try:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
-
-
-def allow_interrupts() -> None:
-    """A job of a script's background ignores SIGINT, and its children would inherit that: Airflow stops by it."""
-    if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def refuse_taken_port(title: str, port: int, option: str) -> None:
@@ -246,7 +251,8 @@ def listener(port: int) -> psutil.Process | None:
     """The process that listens on the port; None where the system does not tell (another user's)."""
     try:
         for connection in psutil.net_connections("tcp"):
-            if connection.status == psutil.CONN_LISTEN and connection.laddr.port == port and connection.pid:
+            local = connection.laddr
+            if connection.status == psutil.CONN_LISTEN and local and local.port == port and connection.pid:
                 return psutil.Process(connection.pid)
     except (psutil.AccessDenied, psutil.NoSuchProcess):
         pass
