@@ -6,11 +6,12 @@ until its state is `success` or `failed`; `GET .../taskInstances/<task>/xcomEntr
 | DAG                     | body                                                     | tasks, in order           |
 |-------------------------|----------------------------------------------------------|---------------------------|
 | `<pipeline>.topics`     | `{"logical_date": null}`                                 | provision                 |
-| `<pipeline>.snapshot`   | `{"logical_date": null, "conf": {"tables": ["db.table"]}}` | stage, (streamed, compact,) applied |
+| `<pipeline>.snapshot`   | `{"logical_date": null, "conf": {"tables": ["db.table"]}}` | stage, ..., applied |
 | `<pipeline>.compaction` | `{"logical_date": null}`                                 | compact                   |
 | `<pipeline>.quality`    | `{"logical_date": null}`                                 | verify                    |
 
-`conf` may be left out: all tables. `streamed` and `compact` are there only where compaction has no schedule.
+`conf` may be left out: all tables. Between `stage` and `applied` come `streamed` and `compact` where compaction has
+no schedule.
 Results (XCom `return_value`): `provision` gives `created, as_wanted, differing`; `stage`, `compact` and
 `verify` the report of their Spark job (contract/jobs.py), a failed one too. A failed check fails `verify`.
 

@@ -1,0 +1,80 @@
+"""A user's own expectations: a file `<pipeline>/<db>.<table>.json` or `.py` in the suites' folder.
+
+`.json`: `{"expectations": [{"type": "expect_column_values_to_be_between", "kwargs": {...}}, ...]}`, the form in
+which Great Expectations itself writes a suite. `.py`: a function `expectations(schema)` that gets the table's
+schema (contract.schema.TableSchema) and gives a list of GX expectations; it runs with the job's rights. The
+folder is HEADRACE_SUITES, by default `quality/` of the checkout.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import runpy
+from collections.abc import Iterable
+from pathlib import Path
+
+from great_expectations.expectations import Expectation
+from great_expectations.expectations.expectation_configuration import ExpectationConfiguration
+
+from contract.schema import TableSchema
+
+FOLDER = Path(__file__).resolve().parent
+
+
+class SuiteFileError(ValueError):
+    """A suite file that cannot be used: which one, what is wrong, what to do."""
+
+
+def folder(pipeline: str) -> Path:
+    return Path(os.environ.get("HEADRACE_SUITES") or FOLDER) / pipeline
+
+
+def of_table(pipeline: str, schema: TableSchema) -> list[Expectation]:
+    """What the user's files say of the table, `.json` before `.py`. Raises SuiteFileError."""
+    path = folder(pipeline) / f"{schema.db}.{schema.table}.json"
+    found = _from_json(path) if path.exists() else []
+    path = path.with_suffix(".py")
+    return found + (_from_python(path, schema) if path.exists() else [])
+
+
+def refuse_strays(pipeline: str, tables: Iterable[str]) -> None:
+    """A file whose name fits no table would be passed over in silence. Raises SuiteFileError."""
+    known = sorted(tables)
+    for path in sorted([*folder(pipeline).glob("*.json"), *folder(pipeline).glob("*.py")]):
+        if path.stem not in known and path.stem != "__init__":
+            raise SuiteFileError(
+                f"{path}: {path.stem} is no table of pipeline {pipeline}; name the file after one of {', '.join(known)}"
+            )
+
+
+def _from_json(path: Path) -> list[Expectation]:
+    try:
+        listed = json.loads(path.read_text())["expectations"]
+        return [_expectation(path, entry) for entry in listed]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        if isinstance(error, SuiteFileError):
+            raise
+        form = '{"expectations": [{"type": ..., "kwargs": {...}}]}'
+        raise SuiteFileError(f"{path}: cannot be read as a suite ({error}); the form is {form}") from None
+
+
+def _expectation(path: Path, entry: dict[str, object]) -> Expectation:
+    kind = str(entry.get("type"))
+    try:
+        return ExpectationConfiguration(type=kind, kwargs=dict(entry.get("kwargs", {}))).to_domain_obj()  # type: ignore[call-overload]
+    except Exception as error:  # GX raises its own, pydantic's and plain ones for a wrong entry
+        first = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise SuiteFileError(f"{path}: the expectation {kind!r} is refused: {first}") from None
+
+
+def _from_python(path: Path, schema: TableSchema) -> list[Expectation]:
+    try:
+        found = list(runpy.run_path(str(path))["expectations"](schema))
+    except KeyError:
+        raise SuiteFileError(f"{path}: has no function expectations(schema)") from None
+    except Exception as error:  # whatever the user's code raises is the user's to mend
+        raise SuiteFileError(f"{path}: {type(error).__name__}: {error}") from None
+    if strange := [one for one in found if not isinstance(one, Expectation)]:
+        raise SuiteFileError(f"{path}: expectations(schema) gave {strange[0]!r}, which is no GX expectation")
+    return found

@@ -1,0 +1,124 @@
+"""The suite really runs (GX can end a process in silence), says what is wrong, and writes its pages."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from contract.pipeline import Pipeline, load
+from contract.schema import Column, TableSchema
+from quality import folder, suite
+from quality.custom import SuiteFileError
+from quality.report import describe, differences
+
+SCHEMA = TableSchema(
+    db="shop",
+    table="orders",
+    version=1,
+    key=("shop_id", "id"),
+    columns=(
+        Column(name="shop_id", type="int", nullable=False),
+        Column(name="id", type="bigint", nullable=False),
+        Column(name="state", type="enum", members=("new", "paid")),
+    ),
+)
+ROWS = [(1, 1, "new"), (1, 2, "paid"), (2, 1, None), (2, 2, "")]
+
+
+@pytest.fixture(scope="module")
+def spark() -> SparkSession:
+    session = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+    return session.config("spark.sql.shuffle.partitions", "1").getOrCreate()
+
+
+@pytest.fixture
+def pipeline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pipeline:
+    file = tmp_path / "shop.yaml"
+    file.write_text(
+        "format: 1\nname: shop\nsource: {host: localhost, user: u, password: p, server_id: 7}\n"
+        "tables: {include: ['shop.*']}\nkafka: {bootstrap: 'localhost:9092'}\n"
+        f"lake: {{path: {tmp_path}/lake}}\n"
+    )
+    monkeypatch.setenv("HEADRACE_SUITES", str(tmp_path / "suites"))
+    return load(file)
+
+
+def check(spark: SparkSession, pipeline: Pipeline, rows: list[tuple], source_count: int) -> dict:
+    frame = spark.createDataFrame(rows, "shop_id bigint, id bigint, state string")
+    results = {"shop.orders": {"source_count": source_count, "equal": True}}
+    return suite.run(spark, pipeline, results, schemas={"shop.orders": SCHEMA}, frames={"shop.orders": frame})
+
+
+def test_a_good_table_passes_and_leaves_pages_and_a_result(spark: SparkSession, pipeline: Pipeline) -> None:
+    result = check(spark, pipeline, ROWS, 4)
+    assert result["ok"] is True
+    assert result["tables"]["shop.orders"] == {"ok": True, "evaluated": 6, "failed": []}
+    assert "shop.orders" in (Path(result["docs"]) / "index.html").read_text()
+    assert folder.read_last(pipeline)["expectations"]["ok"] is True
+
+
+def test_each_kind_of_fault_is_named(spark: SparkSession, pipeline: Pipeline) -> None:
+    result = check(spark, pipeline, [*ROWS, (1, 1, "lost"), (None, 3, "new")], 4)
+    assert result["ok"] is False
+    failed = {one["expectation"]: one for one in result["tables"]["shop.orders"]["failed"]}
+    assert failed["expect_table_row_count_to_equal"]["observed"] == 6
+    assert failed["expect_table_row_count_to_equal"]["expected"] == 4
+    assert failed["expect_column_values_to_not_be_null"]["column"] == "shop_id"
+    assert failed["expect_compound_columns_to_be_unique"]["column"] == "shop_id, id"
+    assert failed["expect_column_values_to_be_in_set"]["observed"] == "1 rows that break it"
+    text = describe({"expectations": result})
+    assert text.startswith("shop.orders: ")
+    assert "expect_table_row_count_to_equal: found 6, wanted 4" in text
+    assert "lost" not in text  # no values of rows in what may be sent anywhere
+
+
+def test_a_column_that_is_missing_is_a_failure_not_an_accident(spark: SparkSession, pipeline: Pipeline) -> None:
+    frame = spark.createDataFrame([(1, 1)], "shop_id bigint, id bigint")
+    results = {"shop.orders": {"source_count": 1}}
+    result = suite.run(spark, pipeline, results, schemas={"shop.orders": SCHEMA}, frames={"shop.orders": frame})
+    assert result["ok"] is False
+    assert "expect_table_columns_to_match_set" in differences({"expectations": result})["shop.orders"]
+
+
+def own(tmp_path: Path, name: str, text: str) -> None:
+    path = tmp_path / "suites" / "shop" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def test_hand_written_suites_run_too(spark: SparkSession, pipeline: Pipeline, tmp_path: Path) -> None:
+    entry = {"type": "expect_column_values_to_be_between", "kwargs": {"column": "id", "max_value": 1}}
+    own(tmp_path, "shop.orders.json", json.dumps({"expectations": [entry]}))
+    own(
+        tmp_path,
+        "shop.orders.py",
+        "import great_expectations.expectations as gxe\n"
+        "def expectations(schema):\n"
+        "    return [gxe.ExpectColumnMaxToBeBetween(column=schema.key[0], max_value=1)]\n",
+    )
+    result = check(spark, pipeline, ROWS, 4)["tables"]["shop.orders"]
+    assert result["evaluated"] == 8
+    failed = {one["expectation"] for one in result["failed"]}
+    assert failed == {"expect_column_values_to_be_between", "expect_column_max_to_be_between"}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        ("shop.orders.json", "{", "cannot be read as a suite"),
+        ("shop.orders.json", '{"expectations": [{"type": "expect_luck"}]}', "expect_luck"),
+        ("shop.orders.py", "x = 1", "no function expectations"),
+        ("shop.orders.py", "def expectations(schema): return [1]", "no GX expectation"),
+        ("shop.order.json", '{"expectations": []}', "is no table of pipeline shop"),
+    ],
+)
+def test_a_wrong_suite_file_is_named(
+    spark: SparkSession, pipeline: Pipeline, tmp_path: Path, name: str, text: str, told: str
+) -> None:
+    own(tmp_path, name, text)
+    with pytest.raises(SuiteFileError, match=told) as caught:
+        check(spark, pipeline, ROWS, 4)
+    assert name in str(caught.value)
