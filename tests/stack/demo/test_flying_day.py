@@ -73,12 +73,11 @@ def test_ids_go_on_from_day_to_day_and_dates_are_the_new_days() -> None:
 
 
 def test_departures_fill_a_column_that_was_added_meanwhile() -> None:
-    column: str | None = None
-    gated = []
-    for each in transactions(date(2014, 3, 4), FLIGHTS, WEATHER, world(gate=lambda: column)):
+    gated: list[bool] = []
+    column = lambda: "gate" if gated else None  # noqa: E731 - it comes behind the first departure
+    for each in transactions(date(2014, 3, 4), FLIGHTS, WEATHER, world(gate=column)):
         text = each.statements[-1].sql
         gated += ["gate = " in text] if "dep_time = " in text else []
-        column = "gate" if gated else None  # it comes behind the first departure
         assert "arr_time = " not in text or "gate" not in text
     assert gated == [False, True]
 
