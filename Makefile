@@ -1,0 +1,93 @@
+# Everything a person or a machine runs. `make help` lists it.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+VENV := .venv
+PYTHON_IN := $(VENV)/bin/python
+CACHE := $(or $(HEADRACE_CACHE),.stack)
+UV_VERSION := $(shell sed -n 's/^UV = "\(.*\)"/\1/p' stack/versions.py)
+UV := $(CACHE)/uv-$(UV_VERSION)/bin/uv
+INSTALLED := $(VENV)/installed
+TYPED := contract streamer stack
+COMPILE = $(UV) pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header \
+	--no-emit-index-url --quiet
+UPGRADE ?=
+
+.PHONY: help install demo demo-down test unit lint format lock check-pythons spark-jars images bench-streamer clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 24
+
+install: $(INSTALLED) ## virtual environment from the lock, nothing outside the checkout
+
+$(UV): | requirements.lock
+	@python="$$(sh stack/prerequisites.sh)"; mkdir -p $(CACHE); folder=$$(mktemp -d $(CACHE)/.uv-XXXXXX); \
+	echo "install: uv $(UV_VERSION)"; \
+	sed -n '/^uv==/,/^[^ ]/{/^uv==/p;/^ *--hash/p}' requirements.lock > $$folder/uv.txt; \
+	"$$python" -m venv $$folder/new; \
+	$$folder/new/bin/python -m pip install --quiet --disable-pip-version-check --retries 3 --no-deps --require-hashes -r $$folder/uv.txt; \
+	rm -rf $(CACHE)/uv-$(UV_VERSION); mv $$folder/new $(CACHE)/uv-$(UV_VERSION); rm -rf $$folder
+
+$(INSTALLED): requirements.lock pyproject.toml $(UV)
+	@python="$$(sh stack/prerequisites.sh)"; \
+	if ! $(PYTHON_IN) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null; \
+	then $(UV) venv --quiet --clear --python "$$python" $(VENV); fi; \
+	echo "install: $$(grep -c '^[a-z].*==' requirements.lock) Python packages"; \
+	for try in 1 2 3; do \
+		if $(UV) pip sync --quiet --python $(PYTHON_IN) --require-hashes requirements.lock; then break; fi; \
+		if [ $$try = 3 ]; then echo "install: uv could not fetch the packages of requirements.lock, see above" >&2; exit 1; fi; \
+		sleep $$((5 * try)); done; \
+	$(UV) pip install --quiet --python $(PYTHON_IN) --no-deps --no-build-isolation --editable .; \
+	touch $@
+
+demo: install ## the whole platform on this machine, shown to work; stays up
+	@exec $(PYTHON_IN) -m stack.demo
+
+demo-down: ## stop what `make demo` left running
+	@if [ -x $(PYTHON_IN) ]; then $(PYTHON_IN) -m stack down; else echo "nothing was installed, so nothing runs"; fi
+
+test: install ## all tests on real servers, then lint and types
+	@$(PYTHON_IN) -m pytest $(PYTEST)
+	@$(MAKE) lint
+
+unit: install ## the tests that start no server
+	@$(PYTHON_IN) -m pytest -m "not integration" $(PYTEST)
+
+lint: install ## style, format and types
+	@$(PYTHON_IN) -m ruff check .
+	@$(PYTHON_IN) -m ruff check --preview --select AIR dags plugins
+	@$(PYTHON_IN) -m ruff format --check .
+	@$(PYTHON_IN) -m mypy --strict $(TYPED:%=-p %)
+	@$(PYTHON_IN) -m mypy
+
+format: install ## let ruff mend style and format
+	@$(PYTHON_IN) -m ruff check --fix .
+	@$(PYTHON_IN) -m ruff format .
+
+lock: $(UV) ## requirements.lock from pyproject.toml and its subsets from it; UPGRADE=--upgrade takes newer versions
+	@$(COMPILE) --all-extras $(UPGRADE) -o requirements.lock
+	@$(COMPILE) --extra streamer --extra spark --extra airflow --extra quality -c requirements.lock --no-annotate -o requirements.txt
+	@$(COMPILE) --extra streamer -c requirements.lock --no-annotate -o docker/streamer/requirements.txt
+	@$(COMPILE) --extra airflow --extra spark --extra quality -c requirements.lock --no-annotate -o docker/airflow/requirements.txt
+
+check-pythons: $(UV) ## the lock resolves on Python 3.11, 3.12 and 3.13
+	@for version in 3.11 3.12 3.13; do \
+		$(UV) pip compile requirements.lock --python-version $$version --no-annotate --no-header --quiet -o $(CACHE)/check-$$version.txt; \
+		if $(UV) venv --quiet --clear --no-python-downloads --python $$version $(CACHE)/check-$$version 2>/dev/null; then \
+			$(UV) pip sync --quiet --dry-run --python $(CACHE)/check-$$version/bin/python --require-hashes requirements.lock; \
+			echo "Python $$version: resolves, and every package has a file for it"; rm -rf $(CACHE)/check-$$version; \
+		else echo "Python $$version: resolves (not installed here, so no file was chosen)"; fi; done
+
+spark-jars: install ## the servers and the jars of the Spark jobs, into the cache
+	@$(PYTHON_IN) -m stack fetch
+
+images: install ## container images of the streamer and of Airflow with Spark
+	@exec $(PYTHON_IN) -m docker.images $(IMAGES)
+
+bench-streamer: install ## rows per second from binlog to Kafka
+	@exec $(PYTHON_IN) -m bench.streamer $(BENCH)
+
+clean: demo-down ## remove the virtual environment and the demo's data; the cache of downloads stays
+	@rm -rf $(VENV) .headrace
