@@ -104,7 +104,12 @@ def _bit(column: Column) -> Type:
         number = "cast({} as unsigned)".format
         truth = "if({0} is null, null, if({0}, 'true', 'false'))".format
         return Type(
-            "boolean", "boolean", _same, truth, lambda x: _char(number(x)), lambda x: f"cast(cast({x} as int) as string)"
+            "boolean",
+            "boolean",
+            _same,
+            truth,
+            lambda x: _char(number(x)),
+            lambda x: f"cast(cast({x} as int) as string)",
         )
     # A BIT column reads as a binary string of its full width.
     return _binary(column)
@@ -145,7 +150,6 @@ def _timestamp(column: Column) -> Type:
         _char,
         lambda x: f"date_format({x}, '{shape}')",
     )
-
 
 
 TABLE: dict[str, Callable[[Column], Type]] = {
