@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from contract import status
 from contract.gtid import GtidSet
 from contract.pipeline import PipelineFileError
 from headrace import pipeline_files
@@ -34,6 +35,28 @@ def streamer_passed(pipeline_file: str, report: dict[str, Any]) -> str | None:
     return f"the streamer has released {checkpoint.gtid_set}, the snapshot ended at {end}: is it running?"
 
 
+def snapshot_applied(pipeline_file: str, report: dict[str, Any]) -> str | None:
+    """Has the lake applied the snapshot to every table of it, and is it complete up to the snapshot's end?"""
+    pipeline = _pipeline(pipeline_file)
+    try:
+        lake = status.read(pipeline)
+    except (status.StatusFormatError, OSError, ValueError) as error:
+        raise CannotTellError(f"the lake's status cannot be read: {error}") from None
+    compaction = f"does the DAG {pipeline.name}.compaction run?"
+    if lake is None:
+        return f"no compaction has run yet: {compaction}"
+    missing = [name for name in sorted(report["tables"]) if not _has(lake.tables.get(name), report["snapshot"])]
+    if missing:
+        return f"run {lake.run} of the lake has not applied the snapshot to {', '.join(missing)}: {compaction}"
+    if not lake.covers(report["p1"]["gtid_set"]):
+        return f"the lake is not yet complete up to {report['p1']['gtid_set']}: do the streamer and compaction run?"
+    return None
+
+
+def _has(table: status.TableStatus | None, snapshot: str) -> bool:
+    return table is not None and table.snapshot is not None and table.snapshot.id == snapshot
+
+
 def _pipeline(pipeline_file: str) -> Any:
     try:
         return pipeline_files.load(pipeline_file)
@@ -41,4 +64,4 @@ def _pipeline(pipeline_file: str) -> Any:
         raise CannotTellError(str(error)) from None
 
 
-QUESTIONS: dict[str, Question] = {"streamer passed": streamer_passed}
+QUESTIONS: dict[str, Question] = {"streamer passed": streamer_passed, "snapshot applied": snapshot_applied}

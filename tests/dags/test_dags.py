@@ -1,0 +1,141 @@
+"""Every pipeline file gives its four DAGs; a wrong one is shown and takes no other with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from airflow.dag_processing.dagbag import DagBag
+
+DAGS = Path(__file__).resolve().parents[2] / "dags"
+PURPOSES = ("topics", "snapshot", "compaction", "quality")
+SCHEDULED = 'compaction: {schedule: "*/5 * * * *"}\nquality: {schedule: "0 3 * * *"}\n'
+
+
+def text(name: str, extra: str = "") -> str:
+    return (
+        f"format: 1\nname: {name}\nsource: {{host: localhost, user: u, password: p, server_id: 7}}\n"
+        "tables: {include: ['shop.*']}\nkafka: {bootstrap: 'localhost:9092'}\n"
+        f"lake: {{path: /srv/lake}}\n{extra}"
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HEADRACE_PIPELINES", str(tmp_path))
+    return tmp_path
+
+
+def bag() -> DagBag:
+    return DagBag(DAGS, bundle_path=DAGS, bundle_name="dags-folder")
+
+
+def test_exactly_four_dags_a_pipeline_and_no_import_error(folder: Path) -> None:
+    (folder / "shop.yaml").write_text(text("shop", SCHEDULED))
+    (folder / "crm.yaml").write_text(text("crm"))
+    found = bag()
+    assert found.import_errors == {}
+    assert set(found.dags) == {f"{name}.{purpose}" for name in ("shop", "crm") for purpose in PURPOSES}
+
+
+def test_the_example_pipeline_has_its_dags(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HEADRACE_PIPELINES", raising=False)
+    monkeypatch.setenv("HEADRACE_MYSQL_PASSWORD", "p")
+    found = bag()
+    assert found.import_errors == {}
+    assert set(found.dags) >= {f"flights.{purpose}" for purpose in PURPOSES}
+
+
+def test_schedules_come_from_the_file_and_nothing_is_caught_up(folder: Path) -> None:
+    (folder / "shop.yaml").write_text(text("shop", SCHEDULED))
+    (folder / "crm.yaml").write_text(text("crm"))
+    dags = bag().dags
+    assert dags["shop.compaction"].schedule == "*/5 * * * *"
+    assert dags["shop.quality"].schedule == "0 3 * * *"
+    assert dags["crm.compaction"].schedule is None
+    assert all(dag.catchup is False and dag.max_active_runs == 1 for dag in dags.values())
+    # A DAG that only a person starts would otherwise keep its first run waiting unseen.
+    assert dags["crm.compaction"].is_paused_upon_creation is False
+    assert dags["shop.compaction"].is_paused_upon_creation is None
+
+
+def test_tasks_and_their_order(folder: Path) -> None:
+    (folder / "shop.yaml").write_text(text("shop", SCHEDULED))
+    (folder / "crm.yaml").write_text(text("crm"))
+    dags = bag().dags
+    assert dags["shop.topics"].task_ids == ["provision"]
+    assert dags["shop.compaction"].task_ids == ["compact"]
+    assert dags["shop.quality"].task_ids == ["verify"]
+    assert dags["shop.snapshot"].get_task("stage").downstream_task_ids == {"applied"}
+    chain = [task.task_id for task in dags["crm.snapshot"].topological_sort()]
+    assert chain == ["stage", "streamed", "compact", "applied"]
+    assert dags["crm.snapshot"].get_task("compact").trigger_dag_id == "crm.compaction"
+
+
+def test_every_task_tells_when_it_fails_and_every_dag_tells_what_it_is_for(folder: Path) -> None:
+    (folder / "shop.yaml").write_text(text("shop"))
+    for dag in bag().dags.values():
+        assert dag.doc_md
+        assert {"headrace", "shop"} <= dag.tags
+        for task in dag.tasks:
+            assert [type(one).__name__ for one in task.on_failure_callback] == ["Alert"]
+
+
+def test_two_parses_give_the_same(folder: Path) -> None:
+    from airflow.serialization.serialized_objects import DagSerialization
+
+    (folder / "shop.yaml").write_text(text("shop", SCHEDULED))
+    first, second = ({name: DagSerialization.to_dict(dag) for name, dag in bag().dags.items()} for _ in range(2))
+    assert first == second
+
+
+def test_no_secret_in_what_airflow_stores(folder: Path) -> None:
+    from airflow.serialization.serialized_objects import DagSerialization
+
+    (folder / "shop.yaml").write_text(text("shop").replace("password: p,", "password: hunter2secret,"))
+    assert "hunter2secret" not in str([DagSerialization.to_dict(dag) for dag in bag().dags.values()])
+
+
+def test_a_wrong_file_is_named_with_line_and_fix_and_the_others_go_on(folder: Path) -> None:
+    (folder / "shop.yaml").write_text(text("shop"))
+    (folder / "crm.yaml").write_text(text("crm").replace("server_id: 7", "server_id: no") + "lakes: {}\n")
+    (folder / "broken.yaml").write_text("name: [\n")
+    found = bag()
+    assert set(found.dags) == {f"shop.{purpose}" for purpose in PURPOSES}
+    # Airflow stops scheduling the DAGs of a file that has an import error: it must not be theirs.
+    assert set(found.import_errors) == {"headrace_pipeline_files.py"}
+    error = found.import_errors["headrace_pipeline_files.py"]
+    assert f"{folder}/crm.yaml:3: source.server_id" in error
+    assert "did you mean lake?" in error
+    assert "broken.yaml" in error
+    assert "Traceback" not in error
+
+
+@pytest.mark.parametrize(
+    ("files", "told"),
+    [
+        ({}, "holds no pipeline file"),
+        ({"a.yaml": "shop", "b.yaml": "shop"}, "b.yaml: the name 'shop' is taken by"),
+    ],
+)
+def test_an_empty_folder_and_a_name_used_twice_are_mistakes(folder: Path, files: dict[str, str], told: str) -> None:
+    for file, name in files.items():
+        (folder / file).write_text(text(name))
+    found = bag()
+    assert told in found.import_errors["headrace_pipeline_files.py"]
+    assert len(found.dags) == 4 * bool(files)
+
+
+def test_parsing_loads_neither_spark_nor_the_kafka_client_nor_great_expectations(folder: Path) -> None:
+    import subprocess
+    import sys
+
+    (folder / "shop.yaml").write_text(text("shop"))
+    heavy = "{'pyspark', 'confluent_kafka', 'great_expectations', 'pandas'}"
+    plugins = DAGS.parent / "plugins"
+    code = (
+        f"import sys; sys.path.insert(0, {str(plugins)!r}); import runpy; "
+        f"runpy.run_path({str(DAGS / 'headrace_pipelines.py')!r}); print(sorted({heavy} & set(sys.modules)))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip().splitlines()[-1] == "[]"

@@ -1,0 +1,107 @@
+"""A failure is logged, kept and posted, with table and difference; a webhook that is away hides nothing."""
+
+from __future__ import annotations
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from headrace import pipeline_files
+from headrace.alerts import Alert
+from headrace.spark_job import JobFailed
+from quality import folder
+
+RESULT = {
+    "job": "verify",
+    "pipeline": "shop",
+    "ok": False,
+    "error": "1 of 2 tables differ",
+    "tables": {
+        "shop.orders": {
+            "equal": False,
+            "source_count": 5,
+            "lake_count": 4,
+            "source_checksum": "1",
+            "lake_checksum": "2",
+        },
+        "shop.items": {"equal": True, "source_count": 9, "lake_count": 9},
+    },
+}
+
+
+@pytest.fixture
+def received() -> Any:
+    """A webhook: `received.url`, and `received.bodies` of what it got."""
+    got = SimpleNamespace(bodies=[], status=200)
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            got.bodies.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(got.status)
+            self.end_headers()
+
+        def log_message(self, *_: Any) -> None: ...
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    got.url = f"http://127.0.0.1:{server.server_port}/hook"
+    yield got
+    server.shutdown()
+    server.server_close()
+
+
+def pipeline_file(tmp_path: Path, webhook: str = "") -> str:
+    file = tmp_path / "shop.yaml"
+    file.write_text(
+        "format: 1\nname: shop\nsource: {host: localhost, user: u, password: p, server_id: 7}\n"
+        "tables: {include: ['shop.*']}\nkafka: {bootstrap: 'localhost:9092'}\n"
+        f"lake: {{path: {tmp_path}/lake}}\n" + (f"quality: {{webhook: '{webhook}'}}\n" if webhook else "")
+    )
+    return str(file)
+
+
+def failed() -> dict[str, Any]:
+    ti = SimpleNamespace(dag_id="shop.quality", task_id="verify", run_id="r1", log_url="http://a/log")
+    return {"ti": ti, "exception": JobFailed(RESULT)}
+
+
+def test_it_is_logged_kept_and_posted(tmp_path: Path, received: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    file = pipeline_file(tmp_path, received.url)
+    Alert(file)(failed())
+    kept = folder.read_alerts(pipeline_files.load(file))[0]
+    assert kept["tables"] == {
+        "shop.orders": "rows 5 in MySQL, 4 in the lake, checksum 1 in MySQL, 2 in the lake",
+    }
+    assert (kept["dag"], kept["task"], kept["message"]) == ("shop.quality", "verify", "1 of 2 tables differ")
+    assert received.bodies == [kept]
+    assert "ALERT shop.orders: rows 5 in MySQL, 4 in the lake" in capsys.readouterr().out
+
+
+def test_a_webhook_that_refuses_or_is_away_is_only_logged(
+    tmp_path: Path, received: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    received.status = 500
+    Alert(pipeline_file(tmp_path, received.url))(failed())
+    Alert(pipeline_file(tmp_path, "http://127.0.0.1:9/"))(failed())
+    Alert(pipeline_file(tmp_path, "nonsense"))(failed())
+    assert capsys.readouterr().out.count("quality.webhook did not take the alert") == 3
+    assert len(folder.read_alerts(pipeline_files.load(pipeline_file(tmp_path)))) == 3
+
+
+def test_any_other_failure_is_told_too(tmp_path: Path) -> None:
+    file = pipeline_file(tmp_path)
+    Alert(file)({**failed(), "exception": RuntimeError("no broker")})
+    kept = folder.read_alerts(pipeline_files.load(file))[0]
+    assert (kept["message"], kept["tables"]) == ("no broker", {})
+
+
+def test_newest_first(tmp_path: Path) -> None:
+    file = pipeline_file(tmp_path)
+    for text in ("one", "two", "three"):
+        Alert(file)({**failed(), "exception": RuntimeError(text)})
+    assert [alert["message"] for alert in folder.read_alerts(pipeline_files.load(file), last=2)] == ["three", "two"]

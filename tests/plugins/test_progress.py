@@ -1,0 +1,63 @@
+"""What the last task of a snapshot waits for, and what it says is missing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contract.checkpoint import Checkpoint
+from contract.status import AppliedSnapshot, LakeStatus, TableStatus
+from headrace import progress
+
+UUID = "11111111-1111-1111-1111-111111111111"
+REPORT: dict[str, Any] = {"snapshot": "s2", "p1": {"gtid_set": f"{UUID}:1-50"}, "tables": {"shop.a": {}, "shop.b": {}}}
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    path = tmp_path / "shop.yaml"
+    path.write_text(
+        "format: 1\nname: shop\nsource: {host: localhost, user: u, password: p, server_id: 7}\n"
+        "tables: {include: ['shop.*']}\nkafka: {bootstrap: '127.0.0.1:9'}\n"
+        f"lake: {{path: {tmp_path}/lake}}\n"
+    )
+    return str(path)
+
+
+def write_status(tmp_path: Path, last: int, snapshots: dict[str, str | None]) -> None:
+    checkpoint = Checkpoint(
+        pipeline="shop", connector_id="c", server_id=1, server_uuid=UUID, epoch=1, file="b.000001", pos=4,
+        gtid_set=f"{UUID}:1-{last}", ts_ms=1, events=1, written_at=1,
+    )  # fmt: skip
+    tables = {
+        f"shop.{name}": TableStatus(
+            db="shop", table=name, rows=1, changes=1,
+            snapshot=AppliedSnapshot(id=id, p0="", p1="", rows=1, applied_at=1) if id else None,
+        )
+        for name, id in snapshots.items()
+    }  # fmt: skip
+    status = LakeStatus(
+        pipeline="shop", run=3, written_at=1, seconds=1.0, checkpoint=checkpoint, changes_version=1, tables=tables
+    )
+    path = tmp_path / "lake" / "shop" / "_status.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(status.model_dump_json())
+
+
+def test_it_waits_for_a_first_run_then_for_the_tables_then_for_the_position(tmp_path: Path, file: str) -> None:
+    assert "no compaction has run yet" in str(progress.snapshot_applied(file, REPORT))
+    write_status(tmp_path, 50, {"a": "s2", "b": "s1"})
+    assert "has not applied the snapshot to shop.b" in str(progress.snapshot_applied(file, REPORT))
+    write_status(tmp_path, 49, {"a": "s2", "b": "s2"})
+    assert "not yet complete up to" in str(progress.snapshot_applied(file, REPORT))
+    write_status(tmp_path, 50, {"a": "s2", "b": "s2"})
+    assert progress.snapshot_applied(file, REPORT) is None
+
+
+def test_what_cannot_be_told_is_asked_again_not_taken_for_done(tmp_path: Path, file: str) -> None:
+    (tmp_path / "lake" / "shop").mkdir(parents=True)
+    (tmp_path / "lake" / "shop" / "_status.json").write_text("{")
+    with pytest.raises(progress.CannotTellError, match="status cannot be read"):
+        progress.snapshot_applied(file, REPORT)

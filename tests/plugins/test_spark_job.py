@@ -1,0 +1,108 @@
+"""The operator of a Spark job: what it submits, what it gives back, and what a failure says."""
+
+from __future__ import annotations
+
+import stat
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
+
+from headrace import CHECKOUT
+from headrace.spark_job import JobFailed, SparkJob, cause
+
+FAKE = "#!{python}\nimport sys, os\nsys.path.insert(0, {checkout!r})\nfrom contract.jobs import report\n{body}\n"
+
+
+@pytest.fixture
+def submit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Runs the operator against a spark-submit that does `body`; `arguments` are what it was given."""
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", '{"conn_type": "spark", "host": "local[2]"}')
+    monkeypatch.setenv("HEADRACE_SPARK_MEMORY", "3g")
+
+    def run(body: str, **kwargs: Any) -> Any:
+        script = tmp_path / "spark-submit"
+        script.write_text(FAKE.format(python=sys.executable, checkout=str(CHECKOUT), body=body))
+        script.chmod(script.stat().st_mode | stat.S_IXUSR)
+        return SparkJob(task_id="t", job="compact", pipeline_file="/p/shop.yaml", **kwargs).execute({})
+
+    return run
+
+
+def test_the_report_of_the_job_is_the_result_of_the_task(submit: Any) -> None:
+    body = "report(job='compact', pipeline='shop', argv=sys.argv[1:], cwd=os.getcwd(), path=os.environ['PYTHONPATH'])"
+    result = submit(body)
+    assert result["ok"] is True
+    assert result["cwd"] == result["path"] == str(CHECKOUT)
+    argv = result["argv"]
+    assert argv[-3:] == [f"{CHECKOUT}/spark/jobs/compact.py", "--pipeline", "/p/shop.yaml"]
+    assert argv[argv.index("--master") + 1] == "local[2]"
+    assert argv[argv.index("--driver-memory") + 1] == "3g"
+
+
+def test_chosen_tables_are_passed_on_and_all_are_by_default(submit: Any) -> None:
+    body = "report(job='snapshot', pipeline='shop', argv=sys.argv[1:])"
+    assert submit(body, tables="shop.a,shop.b")["argv"][-2:] == ["--tables", "shop.a,shop.b"]
+    assert "--tables" not in submit(body)["argv"]
+
+
+def test_jars_come_from_the_folder(submit: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "jars").mkdir()
+    monkeypatch.setenv("HEADRACE_SPARK_JARS", str(tmp_path / "jars"))
+    body = "report(job='compact', pipeline='shop', argv=sys.argv[1:])"
+    with pytest.raises(AirflowFailException, match=r"holds no \.jar file"):
+        submit(body)
+    for name in ("b.jar", "a.jar"):
+        (tmp_path / "jars" / name).touch()
+    argv = submit(body)["argv"]
+    assert argv[argv.index("--jars") + 1] == f"{tmp_path}/jars/a.jar,{tmp_path}/jars/b.jar"
+
+
+def test_a_reported_failure_becomes_the_tasks_error_and_is_not_retried(submit: Any) -> None:
+    body = (
+        "report(job='verify', pipeline='shop', error='shop.orders: rows 5 in MySQL, 4 in the lake',"
+        " tables={'shop.orders': {'equal': False, 'source_count': 5, 'lake_count': 4}})\nsys.exit(1)"
+    )
+    with pytest.raises(JobFailed) as caught:
+        submit(body)
+    assert isinstance(caught.value, AirflowFailException)
+    assert str(caught.value) == "shop.orders: rows 5 in MySQL, 4 in the lake"
+    assert caught.value.result["tables"]["shop.orders"]["lake_count"] == 4
+
+
+def test_a_job_that_dies_says_its_last_error_and_may_be_retried(submit: Any) -> None:
+    body = "print('starting'); raise MemoryError('Java heap space')"
+    with pytest.raises(AirflowException, match="the compact job died: MemoryError: Java heap space") as caught:
+        submit(body)
+    assert not isinstance(caught.value, AirflowFailException)
+
+
+def test_a_job_that_ends_in_silence_is_a_failure(submit: Any) -> None:
+    with pytest.raises(AirflowException, match="without its result"):
+        submit("print('bye')")
+
+
+def test_no_spark_submit_and_no_connection_say_what_to_do(submit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(AirflowFailException, match="spark-submit was not found"):
+        submit("")
+    monkeypatch.delenv("AIRFLOW_CONN_SPARK_DEFAULT")
+    with pytest.raises(AirflowFailException, match="AIRFLOW_CONN_SPARK_DEFAULT="):
+        submit("")
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (["a", "ValueError: one", "\tat x.y(Z.java:1)", "bye"], "ValueError: one"),
+        (["java.lang.OutOfMemoryError: Java heap space", "\tat x"], "java.lang.OutOfMemoryError: Java heap space"),
+        (["Caused by: java.net.ConnectException: refused", "more"], "Caused by: java.net.ConnectException: refused"),
+        (["first", "last", ""], "last"),
+        ([], ""),
+    ],
+)
+def test_the_cause_is_found_among_the_last_words(said: list[str], told: str) -> None:
+    assert cause(said) == told
