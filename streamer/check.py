@@ -1,0 +1,93 @@
+"""`headrace check`: everything a start would ask of the servers, all findings at once, nothing changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from contract.gtid import GtidSet
+from contract.pipeline import Pipeline
+from streamer import broker, preflight, source, topics
+from streamer.api import take_port
+from streamer.checkpoints.kafka import read_checkpoint
+from streamer.delivery_errors import PortInUseError
+from streamer.errors import HeadraceError
+
+BROKER_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class Result:
+    """`next_step`: what to do, empty when all is well."""
+
+    level: Literal["ok", "warning", "error"]
+    subject: str
+    text: str
+    next_step: str = ""
+
+
+def check(pipeline: Pipeline) -> list[Result]:
+    """Never raises HeadraceError: each one is a result."""
+    steps: list[Callable[[Pipeline], Iterable[Result]]] = [_server, _tables, _broker, _port]
+    return [result for step in steps for result in _caught(step, pipeline)]
+
+
+def _caught(step: Callable[[Pipeline], Iterable[Result]], pipeline: Pipeline) -> list[Result]:
+    try:
+        return list(step(pipeline))
+    except HeadraceError as error:
+        subject = step.__name__.strip("_")
+        text = f"{error.operation} {error.object}: {error.cause}"
+        return [Result("error", subject, text, error.hint)]
+
+
+def _server(pipeline: Pipeline) -> Iterable[Result]:
+    facts = source.facts(pipeline.source)
+    where = f"MySQL {facts.version} at {pipeline.source.host}:{pipeline.source.port}"
+    yield Result("ok", "server", f"{where}, binlog {facts.file}")
+    for finding in preflight.run_checks(pipeline):
+        yield Result(finding.level, f"server: {finding.name}", finding.what, finding.statement or "")
+
+
+def _tables(pipeline: Pipeline) -> Iterable[Result]:
+    chosen = source.tables(pipeline)
+    if chosen:
+        yield Result("ok", "tables", ", ".join(f"{db}.{table}" for db, table in chosen))
+    else:
+        globs = ", ".join(pipeline.tables.include)
+        yield Result("warning", "tables", f"no table matches {globs} now", "Mend tables.include, or make the tables.")
+
+
+def _broker(pipeline: Pipeline) -> Iterable[Result]:
+    broker.answers(pipeline.kafka, BROKER_SECONDS)
+    yield Result("ok", "broker", f"Kafka answers at {pipeline.kafka.bootstrap}")
+    wanted = [*topics.service_topics(pipeline), *topics.event_topics(pipeline, source.tables(pipeline))]
+    for report in topics.compare(pipeline, wanted):
+        level: Literal["ok", "warning"] = "warning" if report.differences else "ok"
+        yield Result(level, "topic", f"{report.topic} {report.state}", report.advice())
+    yield from _checkpoint(pipeline)
+
+
+def _checkpoint(pipeline: Pipeline) -> Iterable[Result]:
+    checkpoint = read_checkpoint(pipeline)
+    if checkpoint is None:
+        begin = pipeline.streamer.start
+        yield Result("ok", "checkpoint", f"none yet: the first start begins at {begin}")
+        return
+    lost = source.facts(pipeline.source).purged.subtract(GtidSet.parse(checkpoint.gtid_set))
+    if lost:
+        hint = "Start a pipeline of a new name with a new snapshot, and keep binlogs longer."
+        yield Result("error", "checkpoint", f"the server has purged what comes after it: {lost}", hint)
+    else:
+        yield Result("ok", "checkpoint", f"{checkpoint.file}:{checkpoint.pos}, {checkpoint.events:,} events released")
+
+
+def _port(pipeline: Pipeline) -> Iterable[Result]:
+    http = pipeline.streamer.http
+    try:
+        take_port(http).close()
+    except PortInUseError as error:
+        yield Result("warning", "port", f"{error.object}: {error.cause}", error.hint)
+    else:
+        yield Result("ok", "port", f"{http.host}:{http.port} is free")

@@ -1,0 +1,97 @@
+"""The commit log: a compacted Kafka topic of released positions, one key a pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
+from contract import names
+from contract.checkpoint import Checkpoint, CheckpointFormatError
+from contract.pipeline import Pipeline
+from streamer import broker, compacted
+from streamer.delivery_errors import CheckpointError
+from streamer.sinks.port import Sink
+
+TAIL = 20  # offsets from the end among which the last checkpoint normally is; transaction markers take some
+
+
+class KafkaCheckpoints:
+    """Appends through the events' own sink, one record at a time: while the broker is away a stream of filtered
+    transactions goes on, and must not fill the client's queue with positions."""
+
+    def __init__(self, pipeline: Pipeline, sink: Sink) -> None:
+        self._pipeline = pipeline
+        self._sink = sink
+        self._topic = names.commit_log_topic(pipeline)
+        self._under_way: Checkpoint | None = None
+        self._waiting: Checkpoint | None = None
+        self.durable: Checkpoint | None = None
+        self.failure: Any = None
+
+    def load(self, stopping: Callable[[], bool] | None = None) -> Checkpoint | None:
+        self.durable = last(self._pipeline, stopping)
+        return self.durable
+
+    def offer(self, checkpoint: Checkpoint) -> None:
+        if self._under_way is not None:
+            self._waiting = checkpoint
+            return
+        self._under_way = checkpoint
+        self._send(checkpoint)
+
+    def settled(self) -> bool:
+        return self._under_way is None
+
+    def _send(self, checkpoint: Checkpoint) -> None:
+        key = self._pipeline.name.encode()
+        self._sink.send(self._topic, [key], [checkpoint.model_dump_json().encode()], self._acknowledge)
+
+    def _acknowledge(self, error: Any, message: Any) -> None:
+        if error is not None:
+            self.failure = self.failure or error
+            return
+        self.durable, self._under_way, self._waiting = self._under_way, self._waiting, None
+        if self._under_way is not None:
+            self._send(self._under_way)
+
+
+def last(pipeline: Pipeline, stopping: Callable[[], bool] | None = None) -> Checkpoint | None:
+    """The last checkpoint of the commit log, None where it is empty.
+
+    Raises CheckpointError for what is no checkpoint of this pipeline, BrokerUnreachableError, BrokerRefusedError.
+    """
+    topic = names.commit_log_topic(pipeline)
+    key = pipeline.name.encode()
+    for tail in (TAIL, None):
+        records = compacted.read(pipeline.kafka, topic, tail, stopping)
+        values = [value for record_key, value in records if record_key == key and value is not None]
+        if values:
+            return _parse(values[-1], topic)
+    return None
+
+
+def _parse(value: bytes, topic: str) -> Checkpoint:
+    try:
+        return Checkpoint.read(value)
+    except CheckpointFormatError as error:
+        raise CheckpointError("reading", f"the last checkpoint in {topic}", str(error), "Nothing was sent.") from None
+    except ValueError:
+        cause = "it is no checkpoint"
+        hint = "Find out what else writes into this topic; then give the pipeline a new name, or mend the topic."
+        raise CheckpointError("reading", f"the last record of {topic}", cause, hint) from None
+
+
+def read_checkpoint(pipeline: Pipeline, timeout_seconds: float = 10.0) -> Checkpoint | None:
+    """One look at the commit log, for who is not the streamer; None where there is none yet, nor a topic.
+
+    Raises as `last`, BrokerUnreachableError when no broker answers within `timeout_seconds`.
+    """
+    topic = names.commit_log_topic(pipeline)
+    try:
+        found = AdminClient(broker.settings(pipeline.kafka)).list_topics(timeout=timeout_seconds).topics
+    except KafkaException as error:
+        raise broker.typed(error, "reading the commit log of", pipeline.kafka) from None
+    return last(pipeline) if topic in found else None

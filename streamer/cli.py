@@ -1,0 +1,154 @@
+"""The command `headrace`.
+
+Exit status: 0 done; 1 a pipeline, server or topic is not as it must be; 2 the pipeline file or the command line is
+wrong. An error is one paragraph on standard error, never a traceback.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+from rich.console import Console
+
+from contract import pipeline as pipeline_file
+from contract.pipeline import Pipeline, PipelineFileError
+from streamer import VERSION, logs
+from streamer.errors import HeadraceError
+
+app = typer.Typer(
+    name="headrace",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    help="Carries a MySQL server's changes from its binlog to Kafka, and tells how it stands.",
+    epilog="Start with: [cyan]headrace check pipelines/flights.yaml[/], then [cyan]topics[/], then [cyan]run[/].",
+)
+out = Console(highlight=False)
+err = Console(stderr=True, highlight=False, soft_wrap=True)
+File = Annotated[Path, typer.Argument(metavar="PIPELINE", help="the pipeline file, such as pipelines/flights.yaml")]
+
+
+@contextmanager
+def explained() -> Iterator[None]:
+    """Turns the product's own errors into one message and an exit status."""
+    try:
+        yield
+    except PipelineFileError as error:
+        err.print(str(error), markup=False)
+        raise typer.Exit(2) from None
+    except HeadraceError as error:
+        err.print(f"error ({error.kind}): {error}", markup=False)
+        raise typer.Exit(1) from None
+
+
+@app.callback(invoke_without_command=True)
+def main(version: Annotated[bool, typer.Option("--version", help="print the version and end")] = False) -> None:
+    if version:
+        out.print(VERSION)
+        raise typer.Exit
+
+
+@app.command(epilog="Example: [cyan]headrace run pipelines/flights.yaml --log json 2>> flights.log[/]")
+def run(
+    pipeline: File,
+    log: Annotated[
+        Literal["auto", "json", "console"], typer.Option(help="form of the log; auto: console on a terminal, else JSON")
+    ] = "auto",
+    log_level: Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR"], typer.Option()] = "INFO",
+) -> None:
+    """Stream the pipeline until SIGTERM or Ctrl-C; both flush what was read before it ends."""
+    from streamer.api import serving, take_port
+    from streamer.run import Runner
+
+    with explained():
+        settings = pipeline_file.load(pipeline)
+        logs.configure(log, log_level, pipeline=settings.name)
+        stop = threading.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: stop.set())
+        runner = Runner(settings, stop)
+        with serving(runner.report, take_port(settings.streamer.http)):
+            runner.run()
+
+
+@app.command(epilog="Example: [cyan]headrace check pipelines/flights.yaml[/]")
+def check(pipeline: File) -> None:
+    """Check the file, the server's settings and rights, the broker and the topics; change nothing."""
+    from streamer.check import check as checks
+    from streamer.tables import show_checks
+
+    with explained():
+        results = checks(pipeline_file.load(pipeline))
+    show_checks(out, results)
+    if any(result.level == "error" for result in results):
+        raise typer.Exit(1)
+
+
+@app.command(epilog="Example: [cyan]headrace topics pipelines/flights.yaml[/]")
+def topics(
+    pipeline: File,
+    as_json: Annotated[bool, typer.Option("--json", help="the report as JSON")] = False,
+) -> None:
+    """Make the pipeline's missing topics; report what differs of the others. Never alters a topic."""
+    from streamer.tables import show_topics
+    from streamer.topics import provision
+
+    with explained():
+        done = provision(pipeline_file.load(pipeline))
+    if as_json:
+        out.print_json(json.dumps({"created": done.created, "as_wanted": done.as_wanted, "differing": done.differing}))
+    else:
+        show_topics(out, done)
+
+
+@app.command(epilog="Example: [cyan]headrace status pipelines/flights.yaml --json | jq .lag_seconds[/]")
+def status(
+    pipeline: File,
+    as_json: Annotated[bool, typer.Option("--json", help="all of it as JSON")] = False,
+) -> None:
+    """Ask the running streamer how it stands. Exit status 1 when it does not run, or has failed."""
+    from streamer.tables import show_status
+
+    with explained():
+        found = ask(pipeline_file.load(pipeline))
+    if as_json:
+        out.print_json(json.dumps(found))
+    else:
+        show_status(out, found)
+    if found["state"] in ("failed", "stopped"):
+        raise typer.Exit(1)
+
+
+def ask(pipeline: Pipeline) -> dict[str, Any]:
+    """The running streamer's status. Raises NotRunningError."""
+    import urllib.request
+
+    from streamer.delivery_errors import NotRunningError
+
+    http = pipeline.streamer.http
+    url = f"http://{http.host}:{http.port}/status"
+    try:
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        with opener.open(url, timeout=5) as answer:
+            found: dict[str, Any] = json.load(answer)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "reason", error)
+        hint = f"Start it with: headrace run {pipeline.path}"
+        raise NotRunningError("asking", f"the streamer at {url}", f"no answer ({reason})", hint) from None
+    if found.get("pipeline") != pipeline.name:
+        cause = f"it runs the pipeline {found.get('pipeline')}, not {pipeline.name}"
+        hint = "Give the two pipelines different ports in streamer.http."
+        raise NotRunningError("asking", f"the streamer at {url}", cause, hint)
+    return found
+
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,68 @@
+"""What can go wrong behind the decoder: the broker, its topics, the records, the service's own ports."""
+
+from __future__ import annotations
+
+from streamer.errors import HeadraceError
+
+
+class BrokerUnreachableError(HeadraceError):
+    """No broker answers; it may come up."""
+
+    kind = "broker_unreachable"
+    retryable = True
+
+
+class BrokerRefusedError(HeadraceError):
+    """The broker answers, and says no: rights, settings, a request it does not know."""
+
+    kind = "broker_refused"
+
+
+class TopicError(HeadraceError):
+    """A topic that would lose data if it were used as it is."""
+
+    kind = "topic"
+
+
+class RecordTooLargeError(HeadraceError):
+    kind = "record_too_large"
+
+
+class DeliveryError(HeadraceError):
+    """The broker gave a record up for good."""
+
+    kind = "delivery"
+
+
+class StuckError(HeadraceError):
+    """The waiting queue's head does not move while the broker answers."""
+
+    kind = "stuck"
+
+
+class CheckpointError(HeadraceError):
+    """The commit log cannot be read as this pipeline's."""
+
+    kind = "checkpoint"
+
+
+class WrongServerError(HeadraceError):
+    """The checkpoint is of another server than the one that answers."""
+
+    kind = "wrong_server"
+
+
+class FirstStartError(HeadraceError):
+    """No checkpoint, but topics that hold records: a person decides."""
+
+    kind = "first_start"
+
+
+class PortInUseError(HeadraceError):
+    kind = "port_in_use"
+
+
+class NotRunningError(HeadraceError):
+    """No streamer of the pipeline answers on its port."""
+
+    kind = "not_running"

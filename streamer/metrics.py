@@ -1,0 +1,87 @@
+"""Prometheus metrics, made from the status when they are asked for: the stream pays nothing for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.exposition import generate_latest
+from prometheus_client.process_collector import ProcessCollector
+from prometheus_client.registry import Collector
+
+from streamer.report import Report
+
+STATES = ("starting", "waiting", "streaming", "stopping", "stopped", "failed")
+OPERATIONS = {"c": "create", "u": "update", "d": "delete"}
+# name, help, path in the status
+GAUGES = (
+    ("headrace_lag_seconds", "Now minus the last released transaction's commit time", ("lag_seconds",)),
+    ("headrace_rate_events_per_second", "Released events, last ten seconds", ("rate_events_per_second",)),
+    ("headrace_queue_events", "Events waiting for their release", ("queue", "events")),
+    ("headrace_queue_bytes", "Bytes waiting for their release", ("queue", "bytes")),
+    ("headrace_queue_oldest_age_seconds", "Age of the oldest waiting event", ("queue", "oldest_age_seconds")),
+    ("headrace_checkpoint_age_seconds", "Since the last durable checkpoint", ("checkpoint", "age_seconds")),
+    ("headrace_checkpoint_position_bytes", "Binlog position of the checkpoint in its file", ("checkpoint", "pos")),
+    ("headrace_source_connected", "1 while the binlog dump runs", ("source", "connected")),
+    ("headrace_sink_healthy", "1 while the broker answers", ("sink", "healthy")),
+)
+COUNTERS = (
+    ("headrace_transactions", "Transactions read", ("transactions_read",)),
+    ("headrace_sent_bytes", "Bytes of keys and values sent", ("bytes_sent",)),
+    ("headrace_source_reconnects", "Lost binlog connections", ("source", "reconnects")),
+    ("headrace_released_events", "Events released since the pipeline's first start", ("events", "released")),
+)
+
+
+class StatusCollector(Collector):
+    def __init__(self, report: Report) -> None:
+        self._report = report
+
+    def collect(self) -> Iterable[Metric]:
+        status = self._report.as_dict()
+        name = status["pipeline"]
+        yield _state(name, status["state"])
+        for metric, text, path in GAUGES:
+            if (value := _at(status, path)) is not None:
+                gauge = GaugeMetricFamily(metric, text, labels=["pipeline"])
+                gauge.add_metric([name], float(value))
+                yield gauge
+        for metric, text, path in COUNTERS:
+            if (value := _at(status, path)) is not None:
+                counter = CounterMetricFamily(metric, text, labels=["pipeline"])
+                counter.add_metric([name], float(value))
+                yield counter
+        yield _events(name, _at(status, ("events", "tables")) or {})
+
+
+def render(report: Report) -> bytes:
+    """The text that `/metrics` serves."""
+    registry = CollectorRegistry()
+    ProcessCollector(registry=registry)
+    registry.register(StatusCollector(report))
+    return generate_latest(registry)
+
+
+def _state(pipeline: str, state: str) -> Metric:
+    family = GaugeMetricFamily("headrace_state", "1 for the state that holds", labels=["pipeline", "state"])
+    for known in STATES:
+        family.add_metric([pipeline, known], float(known == state))
+    return family
+
+
+def _events(pipeline: str, tables: dict[str, dict[str, int]]) -> Metric:
+    labels = ["pipeline", "table", "operation"]
+    family = CounterMetricFamily("headrace_events", "Events sent since this start", labels=labels)
+    for table, counts in tables.items():
+        for operation, count in counts.items():
+            family.add_metric([pipeline, table, OPERATIONS[operation]], float(count))
+    return family
+
+
+def _at(status: dict[str, Any], path: tuple[str, ...]) -> Any:
+    value: Any = status
+    for step in path:
+        value = (value or {}).get(step)
+    return value

@@ -1,0 +1,109 @@
+"""The status as JSON: what `/status`, the status page, the metrics and `headrace status` show."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING, Any
+
+from contract.pipeline import Pipeline
+from streamer import VERSION
+from streamer.status import Status
+
+if TYPE_CHECKING:
+    from streamer.checkpoints.kafka import KafkaCheckpoints
+    from streamer.ledger import Ledger
+    from streamer.sinks.kafka import KafkaSink
+    from streamer.source import Facts
+    from streamer.stream import Stream
+    from streamer.watcher import Watcher
+
+
+class Report:
+    """Reads the running parts from another thread than theirs; every value may be a moment old."""
+
+    def __init__(self, pipeline: Pipeline, status: Status) -> None:
+        self._pipeline = pipeline
+        self.status = status
+        self._parts: tuple[Facts, Stream, Ledger, Watcher, KafkaCheckpoints, KafkaSink] | None = None
+
+    def attach(
+        self,
+        facts: Facts,
+        stream: Stream,
+        ledger: Ledger,
+        watcher: Watcher,
+        checkpoints: KafkaCheckpoints,
+        sink: KafkaSink,
+    ) -> None:
+        self._parts = (facts, stream, ledger, watcher, checkpoints, sink)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Times are Unix seconds, `*_ms` Unix milliseconds. Parts that do not run yet are missing."""
+        known = {**self.status.as_dict(), "version": VERSION, "pid": os.getpid(), "now": round(time.time(), 3)}
+        if self._parts is None:
+            return known
+        facts, stream, ledger, watcher, checkpoints, sink = self._parts
+        released, durable = watcher.checkpoint, checkpoints.durable
+        return {
+            **known,
+            "position": _positions(stream, released),
+            "gtid_set": released.gtid_set,
+            "events": {"released": ledger.events, "tables": stream.router.counts()},
+            "transactions_read": stream.transactions,
+            "bytes_sent": stream.bytes_sent,
+            "lag_seconds": lag_seconds(stream, ledger, released.ts_ms),
+            "rate_events_per_second": round(watcher.rate.value(), 1),
+            "queue": _queue(ledger),
+            "sink": {
+                "kind": "kafka",
+                "bootstrap": self._pipeline.kafka.bootstrap,
+                "healthy": watcher.away_since is None,
+                "away_since": watcher.away_since,
+                "last_error": sink.last_error or None,
+            },
+            "source": {
+                "host": self._pipeline.source.host,
+                "port": self._pipeline.source.port,
+                "connected": stream.connected,
+                "reconnects": stream.reconnects,
+                "server_uuid": facts.server_uuid,
+                "server_version": facts.version,
+            },
+            "checkpoint": durable
+            and {
+                **durable.model_dump(include={"file", "pos", "gtid_set", "ts_ms", "events", "written_at"}),
+                "age_seconds": round(time.time() - durable.written_at / 1000, 3),
+            },
+            "schemas": stream.router.schemas.latest(),
+        }
+
+
+def lag_seconds(stream: Stream, ledger: Ledger, released_ts_ms: int) -> float:
+    """Now minus the last released transaction's commit time; 0 when the server had nothing more and all is
+    released."""
+    last = stream.last
+    if stream.connected and ledger.depth == 0 and stream.caught_up_at > stream.read_at:
+        return 0.0
+    reference = released_ts_ms if last is None or ledger.depth else max(last.ts_ms, released_ts_ms)
+    return max(0.0, round(time.time() - reference / 1000, 3))
+
+
+def _positions(stream: Stream, released: Any) -> dict[str, Any]:
+    decoder, last = stream.decoder, stream.last
+    return {
+        "read": decoder and {"file": decoder.file, "pos": decoder.pos},
+        "sent": last and {"file": last.file, "pos": last.pos, "gtid": last.gtid},
+        "released": {"file": released.file, "pos": released.pos, "ts_ms": released.ts_ms},
+    }
+
+
+def _queue(ledger: Ledger) -> dict[str, Any]:
+    head = ledger.head()
+    return {
+        "events": ledger.depth,
+        "bytes": ledger.size,
+        "oldest_age_seconds": round(time.monotonic() - head.entered, 3) if head else 0.0,
+        "max_events": ledger.max_events,
+        "max_bytes": ledger.max_bytes,
+    }

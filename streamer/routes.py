@@ -1,0 +1,90 @@
+"""Where a table's rows go, and in which envelope: found once a table shape, then reused.
+
+Before a shape's first record its topic exists and its schema is acknowledged in the schema topic.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import structlog
+
+from contract import names
+from contract.pipeline import Pipeline
+from contract.schema import TableSchema
+from contract.sequence import Sequence
+from streamer import VERSION, topics
+from streamer.envelope import Envelope
+from streamer.protocol.model import RowsBatch, TableMap
+from streamer.schemas import Schemas
+
+log = structlog.get_logger("streamer")
+
+
+class Route:
+    """`counts`: records sent by operation."""
+
+    __slots__ = ("counts", "envelope", "shape", "topic")
+
+    def __init__(self, topic: str, envelope: Envelope, shape: TableMap, counts: dict[str, int]) -> None:
+        self.topic = topic
+        self.envelope = envelope
+        self.shape = shape
+        self.counts = counts
+
+
+class Router:
+    """`ensure` makes topics, `publish` returns when a schema is durable; both may wait for the broker."""
+
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        schemas: Schemas,
+        ensure: Callable[[list[topics.Wanted]], list[topics.Report]],
+        publish: Callable[[TableSchema], None],
+    ) -> None:
+        self._pipeline = pipeline
+        self.schemas = schemas
+        self._ensure = ensure
+        self._publish = publish
+        self._routes: dict[tuple[str, str], Route] = {}
+
+    def route(self, batch: RowsBatch, epoch: int) -> Route:
+        """The table's route; a new one when its shape is not that of the batch before."""
+        shape = batch.table
+        route = self._routes.get((shape.db, shape.table))
+        if route is None or route.shape is not shape:
+            return self._find(batch, epoch, route)
+        return route
+
+    def counts(self) -> dict[str, dict[str, int]]:
+        """`db.table` -> operation -> records sent since this start."""
+        return {f"{db}.{table}": dict(route.counts) for (db, table), route in list(self._routes.items())}
+
+    def _find(self, batch: RowsBatch, epoch: int, known: Route | None) -> Route:
+        shape = batch.table
+        topic = known.topic if known else self._topic(shape)
+        seq = Sequence(epoch, batch.file_number, batch.tx_pos, batch.ordinal)
+        schema, new = self.schemas.resolve(shape.schema, seq)
+        if new:
+            self._publish(schema)
+            log.info("schema", table=f"{shape.db}.{shape.table}", version=schema.version, since=list(seq))
+        envelope = Envelope(VERSION, self._pipeline.name, _quoted(shape.db), _quoted(shape.table), schema.version)
+        route = Route(topic, envelope, shape, known.counts if known else {"c": 0, "u": 0, "d": 0})
+        self._routes[shape.db, shape.table] = route
+        return route
+
+    def _topic(self, shape: TableMap) -> str:
+        [wanted] = topics.event_topics(self._pipeline, [(shape.db, shape.table)])
+        for report in self._ensure([wanted]):
+            if report.state == "created":
+                log.info("topic created", topic=report.topic)
+            elif report.differences:
+                log.warning("topic differs", topic=report.topic, difference=report.advice())
+        return names.events_topic(self._pipeline, shape.db, shape.table)
+
+
+def _quoted(name: str) -> Any:
+    return json.dumps(name, ensure_ascii=False).encode()

@@ -1,0 +1,141 @@
+"""The composition root of one pipeline: the only place that names the concrete classes."""
+
+from __future__ import annotations
+
+import threading
+import time
+from functools import partial
+
+import structlog
+
+from contract import names
+from contract.checkpoint import Checkpoint
+from contract.gtid import GtidSet
+from contract.pipeline import Pipeline
+from streamer import broker, compacted, schemas, source, start, topics
+from streamer.checkpoints.kafka import KafkaCheckpoints
+from streamer.connection import BinlogConnection
+from streamer.errors import HeadraceError
+from streamer.ledger import Ledger
+from streamer.patience import Patience, Stopping
+from streamer.preflight import require
+from streamer.report import Report
+from streamer.routes import Router
+from streamer.sinks.kafka import KafkaSink
+from streamer.status import Status
+from streamer.stream import Stream
+from streamer.transaction import BinlogDecoder
+from streamer.watcher import KAFKA, Watcher
+
+log = structlog.get_logger("streamer")
+BROKER_SECONDS = 3.0
+
+
+class Runner:
+    """One run of a pipeline. `stop` may be set by a signal; `report` is what the API shows at any time."""
+
+    def __init__(self, pipeline: Pipeline, stop: threading.Event) -> None:
+        self._pipeline = pipeline
+        self._stop = stop
+        self.status = Status(pipeline.name)
+        self.report = Report(pipeline, self.status)
+        self._patience = Patience(self.status, stop)
+
+    def run(self) -> None:
+        """Until the stop. Raises HeadraceError when the pipeline cannot go on, after what was accepted before is
+        delivered and checkpointed."""
+        try:
+            self._run()
+        except Stopping:
+            self.status.enter("stopped")
+            log.info("stopped")
+        except HeadraceError as error:
+            self.status.fail(error)
+            raise
+
+    def _run(self) -> None:
+        pipeline = self._pipeline
+        facts = source.facts(pipeline.source)
+        self._patience.until_answered(partial(broker.answers, pipeline.kafka, BROKER_SECONDS), KAFKA)
+        self._patience.until_answered(self._service_topics, KAFKA)
+        sink = KafkaSink(pipeline)
+        try:
+            self._stream(sink, facts)
+        finally:
+            sink.close()
+
+    def _stream(self, sink: KafkaSink, facts: source.Facts) -> None:
+        pipeline = self._pipeline
+        checkpoints = KafkaCheckpoints(pipeline, sink)
+        checkpoint = self._patience.until_answered(partial(checkpoints.load, self._stop.is_set), KAFKA)
+        self._patience.check()
+        begin = self._resume(checkpoint, facts) if checkpoint else self._first(facts)
+        known = self._known_schemas()
+        bounds = pipeline.streamer.ledger
+        ledger = Ledger(bounds.max_events, bounds.max_bytes, GtidSet.parse(begin.gtid_set), begin.events)
+        watcher = Watcher(ledger, checkpoints, sink, self.status, begin, pipeline.streamer.stuck_after_seconds)
+        if checkpoint is None:
+            checkpoints.offer(begin)
+        stream = Stream(
+            connect=partial(BinlogConnection, pipeline.source),
+            decoder=partial(BinlogDecoder, pipeline.tables.match),
+            ledger=ledger,
+            sink=sink,
+            checkpoints=checkpoints,
+            watcher=watcher,
+            status=self.status,
+            patience=self._patience,
+            epoch=begin.epoch,
+            source=f"MySQL at {pipeline.source.host}:{pipeline.source.port}",
+        )
+        publish = partial(stream.publish, topic=names.schemas_topic(pipeline))
+        stream.router = Router(pipeline, known, self._ensure, publish)
+        self.report.attach(facts, stream, ledger, watcher, checkpoints, sink)
+        self._until_stopped(stream)
+
+    def _until_stopped(self, stream: Stream) -> None:
+        """Runs, then delivers what was accepted, whatever ended it."""
+        try:
+            stream.settle()  # a first checkpoint is durable before the first record
+            self.status.enter("streaming")
+            stream.run()
+        except (HeadraceError, Stopping) as end:
+            if isinstance(end, Stopping):
+                self.status.enter("stopping")
+                log.info("stopping", events_to_flush=stream.depth)
+            began = time.monotonic()
+            if stream.drain(self._pipeline.streamer.shutdown_seconds):
+                log.info("flushed", seconds=round(time.monotonic() - began, 2))
+            else:
+                log.warning("not all was acknowledged in time; it is sent again at the next start", left=stream.depth)
+            raise
+
+    def _resume(self, checkpoint: Checkpoint, facts: source.Facts) -> Checkpoint:
+        start.resume(checkpoint, facts)
+        require(self._pipeline, GtidSet.parse(checkpoint.gtid_set))
+        log.info("resuming", file=checkpoint.file, pos=checkpoint.pos, gtid_set=checkpoint.gtid_set)
+        return checkpoint
+
+    def _first(self, facts: source.Facts) -> Checkpoint:
+        holding = self._patience.until_answered(partial(topics.holding_records, self._pipeline), KAFKA)
+        begin = start.first(self._pipeline, facts, holding)
+        require(self._pipeline, GtidSet.parse(begin.gtid_set))
+        log.info("first start", start=self._pipeline.streamer.start, file=begin.file, pos=begin.pos)
+        return begin
+
+    def _service_topics(self) -> None:
+        for report in topics.ensure(self._pipeline, topics.service_topics(self._pipeline)):
+            if report.state == "created":
+                log.info("topic created", topic=report.topic)
+            elif report.differences:
+                log.warning("topic differs", topic=report.topic, difference=report.advice())
+
+    def _known_schemas(self) -> schemas.Schemas:
+        topic = names.schemas_topic(self._pipeline)
+        step = partial(compacted.read, self._pipeline.kafka, topic, None, self._stop.is_set)
+        records = self._patience.until_answered(step, KAFKA)
+        self._patience.check()
+        return schemas.Schemas(schemas.parse(records, topic))
+
+    def _ensure(self, wanted: list[topics.Wanted]) -> list[topics.Report]:
+        return self._patience.until_answered(partial(topics.ensure, self._pipeline, wanted), KAFKA)

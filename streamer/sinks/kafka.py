@@ -1,0 +1,101 @@
+"""The Kafka sink: an idempotent producer that never gives a record up while the broker is away."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException, Producer
+
+from contract.pipeline import Pipeline
+from streamer import broker
+from streamer.delivery_errors import BrokerRefusedError, RecordTooLargeError
+from streamer.sinks.port import Callback
+
+QUEUE_FULL_WAIT_SECONDS = 0.1
+UNASSIGNED = -1  # the partitioner decides
+
+
+class KafkaSink:
+    """Records without a key all go to partition 0: so they stay in order, and come there again on a replay."""
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        kafka, bounds = pipeline.kafka, pipeline.streamer.ledger
+        self._pipeline = pipeline
+        self.last_error = ""
+        self._producer = Producer(
+            broker.settings(
+                kafka,
+                **{
+                    "enable.idempotence": True,
+                    "acks": "all",
+                    "partitioner": "murmur2_random",  # the Java clients' default
+                    "message.timeout.ms": 0,  # for ever: a broker that is away is waited for
+                    "message.max.bytes": kafka.max_message_bytes,
+                    "compression.type": kafka.compression,
+                    "linger.ms": kafka.linger_ms,
+                    "batch.size": 1_000_000,
+                    # The ledger is the bound; the client's own queue only has to be larger.
+                    "queue.buffering.max.messages": 2 * bounds.max_events + 100_000,
+                    "queue.buffering.max.kbytes": 2 * bounds.max_bytes // 1024 + 65_536,
+                    "error_cb": self._on_error,
+                },
+            )
+        )
+        self._produce = self._producer.produce
+
+    def send(self, topic: str, keys: Sequence[bytes | None], values: Sequence[bytes], callback: Callback) -> None:
+        produce = self._produce
+        for key, value in zip(keys, values, strict=True):
+            partition = UNASSIGNED if key is not None else 0
+            try:
+                produce(topic, value, key, partition, callback)
+            except BufferError:
+                self._produce_late(topic, value, key, partition, callback)
+            except KafkaException as error:
+                raise self._refused(error, topic, len(value) + len(key or b"")) from None
+
+    def poll(self, seconds: float) -> None:
+        self._producer.poll(seconds)
+
+    def flush(self, seconds: float) -> int:
+        return int(self._producer.flush(seconds))
+
+    def probe(self, seconds: float) -> bool:
+        try:
+            self._producer.list_topics(timeout=seconds)
+        except KafkaException as error:
+            self.last_error = error.args[0].str()
+            return False
+        self.last_error = ""
+        return True
+
+    def close(self) -> None:
+        self._producer.purge()
+        self._producer.poll(0)
+
+    def _produce_late(self, topic: str, value: bytes, key: bytes | None, partition: int, callback: Callback) -> None:
+        while True:
+            self._producer.poll(QUEUE_FULL_WAIT_SECONDS)
+            try:
+                return self._produce(topic, value, key, partition, callback)
+            except BufferError:
+                continue
+            except KafkaException as error:
+                raise self._refused(error, topic, len(value) + len(key or b"")) from None
+
+    def _refused(self, error: KafkaException, topic: str, size: int) -> Exception:
+        limit = self._pipeline.kafka.max_message_bytes
+        if error.args[0].code() == KafkaError.MSG_SIZE_TOO_LARGE:
+            return RecordTooLargeError(
+                "sending a record to",
+                f"topic {topic}",
+                f"it has {size:,} bytes, kafka.max_message_bytes allows {limit:,}",
+                "Raise kafka.max_message_bytes in the pipeline file and max.message.bytes of the topic, then start "
+                "again: the stream goes on with this record. Nothing after it was passed on.",
+            )
+        return BrokerRefusedError("sending a record to", f"topic {topic}", error.args[0].str(), "See the broker's log.")
+
+    def _on_error(self, error: Any) -> None:
+        """Called from `poll`: the broker's connections as a whole, never a record's fate."""
+        self.last_error = error.str()

@@ -1,0 +1,37 @@
+"""The port behind the ledger: where records go.
+
+A sink takes records in order and tells each one's fate once, by the callback given with it, from inside `poll`
+or `flush`: `callback(error, message)`, error None when the record is durable. Records of one key keep their
+order; an error is final (the sink retries by itself whatever a retry can mend). `message.topic()` names the
+record's topic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+Callback = Callable[[Any, Any], None]
+
+
+class Sink(Protocol):
+    """`last_error`: the client's last words on the broker, for the status; empty when all is well."""
+
+    @property
+    def last_error(self) -> str: ...
+
+    def send(self, topic: str, keys: Sequence[bytes | None], values: Sequence[bytes], callback: Callback) -> None:
+        """Queues records; waits while the client's own queue is full. Raises RecordTooLargeError,
+        BrokerRefusedError."""
+
+    def poll(self, seconds: float) -> None:
+        """Serves acknowledgements; waits for the first one up to `seconds`."""
+
+    def flush(self, seconds: float) -> int:
+        """Waits until all is acknowledged. Returns how many records are not."""
+
+    def probe(self, seconds: float) -> bool:
+        """Whether the other side answers now."""
+
+    def close(self) -> None:
+        """Gives up what is not acknowledged, without waiting."""

@@ -1,0 +1,72 @@
+"""Where a start begins: behind the commit log's last checkpoint, or, without one, where the file says.
+
+A first start writes its checkpoint before its first record: whatever happens next resumes from there, and a
+snapshot has its P0.
+"""
+
+from __future__ import annotations
+
+import time
+
+from contract.checkpoint import Checkpoint
+from contract.gtid import GtidSet
+from contract.pipeline import Pipeline
+from streamer.delivery_errors import FirstStartError, WrongServerError
+from streamer.source import Facts
+
+BINLOG_START = 4  # the first event's position in every binlog file
+
+
+def resume(checkpoint: Checkpoint, facts: Facts) -> None:
+    """Checks that the server is the checkpoint's and still has what the checkpoint has seen. Raises
+    WrongServerError."""
+    if checkpoint.server_uuid != facts.server_uuid:
+        raise WrongServerError(
+            "resuming",
+            f"pipeline {checkpoint.pipeline}",
+            f"its checkpoint is of the server {checkpoint.server_uuid}, the one that answers is {facts.server_uuid}",
+            "Point source.host and source.port back at that server, or start a pipeline of a new name, with a new "
+            "snapshot.",
+        )
+    seen = GtidSet.parse(checkpoint.gtid_set)
+    if not facts.executed.issuperset(seen):
+        raise WrongServerError(
+            "resuming",
+            f"pipeline {checkpoint.pipeline}",
+            f"the server no longer has transactions that were streamed: {seen.subtract(facts.executed)}",
+            "It was reset or restored from a backup. Start a pipeline of a new name, with a new snapshot.",
+        )
+
+
+def first(pipeline: Pipeline, facts: Facts, holding: list[str]) -> Checkpoint:
+    """The checkpoint of a pipeline that has none. `holding`: its event topics in which there are records.
+    Raises FirstStartError where there are any."""
+    if holding:
+        raise FirstStartError(
+            "starting",
+            f"pipeline {pipeline.name} for the first time",
+            f"it has no checkpoint, but its topics hold records: {', '.join(holding[:5])}"
+            + (f" and {len(holding) - 5} more" if len(holding) > 5 else ""),
+            "Give the pipeline another name, or delete these topics if nobody needs them; or bring back the commit "
+            f"log {pipeline.name}.commit-log.",
+        )
+    chosen = pipeline.streamer.start
+    gtids, file, pos = facts.purged, facts.first_file, BINLOG_START
+    if chosen == "latest":
+        gtids, file, pos = facts.executed, facts.file, facts.pos
+    elif chosen != "earliest":
+        gtids = GtidSet.parse(chosen)
+    now = time.time_ns() // 1_000_000
+    return Checkpoint(
+        pipeline=pipeline.name,
+        connector_id=f"headrace-{pipeline.name}",
+        server_id=facts.server_id,
+        server_uuid=facts.server_uuid,
+        epoch=0,
+        file=file,
+        pos=pos,
+        gtid_set=str(gtids),
+        ts_ms=now,
+        events=0,
+        written_at=now,
+    )

@@ -1,0 +1,232 @@
+"""The stream: one thread that reads, decodes, sends and serves acknowledgements.
+
+socket -> decoder -> router/envelope -> ledger -> sink; the watcher takes its turn in between. While the ledger
+is full nothing is read, so the socket and with it the server wait. A lost connection is opened again behind the
+last whole transaction that entered the ledger; of one that was taken in halfway the rest is taken, so nothing
+comes twice. A fatal error ends the reading; what was accepted before it is still delivered and checkpointed.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+import structlog
+
+from contract.gtid import GtidSet
+from contract.schema import TableSchema
+from streamer import schemas
+from streamer.checkpoints.port import Checkpoints
+from streamer.delivery_errors import WrongServerError
+from streamer.errors import HeadraceError
+from streamer.ledger import Ledger
+from streamer.patience import Patience
+from streamer.protocol.model import Commit, Item, RowsBatch
+from streamer.routes import Router
+from streamer.sinks.port import Sink
+from streamer.status import Status
+from streamer.watcher import Watcher, given_up
+
+log = structlog.get_logger("streamer")
+ROOM_POLL_SECONDS = 0.05
+DRAIN_POLL_SECONDS = 0.05
+RECONNECT_FIRST_SECONDS = 0.5
+RECONNECT_MAX_SECONDS = 15.0
+# A connection that held this long was a good one: the next loss begins with the shortest wait again.
+GOOD_SECONDS = 30.0
+
+
+class Connection(Protocol):
+    def chunks(self) -> Iterator[bytes]: ...
+    def close(self) -> None: ...
+
+
+class Decoder(Protocol):
+    file: str
+    pos: int
+
+    def feed(self, chunk: bytes) -> Iterator[Item]: ...
+
+
+class Stream:
+    """`connect(gtids)` opens a dump behind the set; `decoder()` makes a fresh decoder for it; `source` names the
+    server in logs. `router` is set before `run`."""
+
+    def __init__(
+        self,
+        connect: Callable[[GtidSet], Connection],
+        decoder: Callable[[], Decoder],
+        ledger: Ledger,
+        sink: Sink,
+        checkpoints: Checkpoints,
+        watcher: Watcher,
+        status: Status,
+        patience: Patience,
+        epoch: int,
+        source: str,
+    ) -> None:
+        self._connect = connect
+        self._new_decoder = decoder
+        self._ledger = ledger
+        self._sink = sink
+        self._checkpoints = checkpoints
+        self._watcher = watcher
+        self._status = status
+        self._patience = patience
+        self._epoch = epoch
+        self._source = source
+        self.router: Router
+        self.decoder: Decoder | None = None
+        self.connected = False
+        self.reconnects = 0
+        self.last: Commit | None = None  # the last transaction end that entered the ledger
+        self.read_at = 0.0  # Unix seconds: when bytes last came
+        self.caught_up_at = 0.0  # Unix seconds: when the server last had nothing more for us
+        self.transactions = 0
+        self.bytes_sent = 0
+        self._half: tuple[str, int] | None = None  # GTID and last ordinal of a transaction taken in so far
+        self._skip: tuple[str, int] | None = None  # the same, while it is being read again
+
+    def run(self) -> None:
+        """Until a stop or a fatal error. Raises Stopping, HeadraceError."""
+        failures = 0
+        while True:
+            began = time.monotonic()
+            cause = "the server ended it"
+            try:
+                self._session()
+            except HeadraceError as error:
+                if not error.retryable:
+                    raise
+                self._status.note(error)
+                cause = str(error)
+            failures = 0 if time.monotonic() - began >= GOOD_SECONDS else failures + 1
+            pause = min(RECONNECT_MAX_SECONDS, RECONNECT_FIRST_SECONDS * 2**failures) * random.uniform(0.5, 1)
+            self._status.wait_for(self._source)
+            log.warning("connection lost", source=self._source, error=cause, retry_in_seconds=round(pause, 1))
+            self._rest(pause)
+
+    def _session(self) -> None:
+        """One connection, until it is lost."""
+        self._patience.check()
+        self._skip = self._half
+        decoder = self.decoder = self._new_decoder()
+        connection = self._connect(self._ledger.entered())
+        try:
+            self._read(connection, decoder)
+        finally:
+            self.connected = False
+            connection.close()
+
+    def _read(self, connection: Connection, decoder: Decoder) -> None:
+        for chunk in connection.chunks():
+            if not self.connected:
+                self._opened()
+            for item in decoder.feed(chunk) if chunk else ():
+                self._take(item)
+            if chunk:
+                self.read_at = time.time()
+            else:
+                self.caught_up_at = time.time()
+            self._turn(0)
+            self._patience.check()
+
+    def _opened(self) -> None:
+        self.connected = True
+        if self._status.came_back(self._source):
+            log.info("answers again", was_waiting_for=self._source)
+
+    def _take(self, item: Item) -> None:
+        if type(item) is RowsBatch:
+            if self._skip is None or not self._again(item):
+                self._rows(item)
+        elif type(item) is Commit:
+            if self._skip is not None:
+                self._resumed(item)
+            self._ledger.commit(item, time.monotonic())
+            self.last = item
+            self.transactions += 1
+            self._half = None
+            if self._ledger.full:
+                self._wait_for_room()
+
+    def _rows(self, batch: RowsBatch) -> None:
+        if self._ledger.full:
+            self._wait_for_room()
+        route = self.router.route(batch, self._epoch)
+        keys, values = route.envelope.records(batch, self._epoch)
+        size = sum(map(len, values)) + sum(map(len, batch.keys))
+        entry = self._ledger.enter(len(values), size, time.monotonic())
+        self._sink.send(route.topic, keys, values, entry.acknowledge)
+        self.bytes_sent += size
+        route.counts[batch.op] += len(values)
+        self._half = (batch.gtid, batch.ordinal)
+
+    def _again(self, batch: RowsBatch) -> bool:
+        """Whether the batch was taken in before the connection was lost."""
+        assert self._skip is not None
+        gtid, ordinal = self._skip
+        return batch.gtid == gtid and batch.ordinal <= ordinal
+
+    def _resumed(self, end: Commit) -> None:
+        assert self._skip is not None
+        gtid, _ = self._skip
+        if end.gtid != gtid:
+            raise WrongServerError(
+                "going on in",
+                f"transaction {gtid}",
+                f"the server sent a part of it before the connection was lost, and now sends {end.gtid} in its place",
+                "The server lost committed transactions (a crash without sync_binlog=1, or another server behind the "
+                "same address). Start a pipeline of a new name, with a new snapshot.",
+            )
+        self._skip = None
+
+    def _turn(self, wait: float) -> None:
+        self._sink.poll(wait)
+        self._watcher.turn(time.monotonic())
+
+    def _wait_for_room(self) -> None:
+        while self._ledger.full:
+            self._turn(ROOM_POLL_SECONDS)
+            self._patience.check()
+
+    @property
+    def depth(self) -> int:
+        """Events that wait for their release."""
+        return self._ledger.depth
+
+    def settle(self) -> None:
+        """Returns when the last checkpoint offered is durable. Raises Stopping, DeliveryError."""
+        while not self._checkpoints.settled():
+            self._turn(ROOM_POLL_SECONDS)
+            self._patience.check()
+
+    def publish(self, schema: TableSchema, topic: str) -> None:
+        """Returns when the schema is durable. Raises Stopping, DeliveryError, StuckError."""
+        outcome: list[Any] = []
+        self._sink.send(topic, [schemas.key(schema)], [schemas.value(schema)], lambda error, _: outcome.append(error))
+        while not outcome:
+            self._turn(ROOM_POLL_SECONDS)
+            self._patience.check()
+        if outcome[0] is not None:
+            raise given_up(topic, outcome[0])
+
+    def _rest(self, seconds: float) -> None:
+        """Waits between two connections; acknowledgements go on."""
+        until = time.monotonic() + seconds
+        self.reconnects += 1
+        while time.monotonic() < until:
+            self._turn(ROOM_POLL_SECONDS)
+            self._patience.check()
+
+    def drain(self, seconds: float) -> bool:
+        """Waits until what was accepted is acknowledged and its checkpoint durable. Returns whether it is."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until and self._ledger.failure is None:
+            self._watcher.release()
+            if self._ledger.head() is None and self._checkpoints.settled():
+                return True
+            self._sink.flush(DRAIN_POLL_SECONDS)
+        return False

@@ -1,0 +1,83 @@
+"""The command line's tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from streamer.check import Result
+from streamer.topics import Provisioned
+
+MARKS = {"ok": "[green]ok[/]", "warning": "[yellow]warning[/]", "error": "[red]error[/]"}
+STATES = {"created": "[green]created[/]", "as wanted": "as wanted", "differs": "[yellow]differs[/]"}
+COLOURS = {"streaming": "green", "failed": "red", "stopped": "red"}
+
+
+def show_checks(out: Console, results: Iterable[Result]) -> None:
+    table = Table("", "what", "found", box=None, pad_edge=False)
+    for result in results:
+        text = escape(result.text) + (f"\n[bold]→[/] {escape(result.next_step)}" if result.next_step else "")
+        table.add_row(MARKS[result.level], escape(result.subject), text)
+    out.print(table)
+
+
+def show_topics(out: Console, done: Provisioned) -> None:
+    table = Table("topic", "state", "difference", box=None, pad_edge=False)
+    for report in done.reports:
+        table.add_row(escape(report.topic), STATES[report.state], escape(report.advice()))
+    out.print(table)
+
+
+def show_status(out: Console, status: dict[str, Any]) -> None:
+    colour = COLOURS.get(status["state"], "yellow")
+    reason = f" for {escape(status['waiting_for'])}" if status["waiting_for"] else ""
+    since = datetime.fromtimestamp(status["since"], UTC)
+    out.print(
+        f"[bold]{status['pipeline']}[/]  [{colour}]{status['state']}[/]{reason}  since {since:%Y-%m-%d %H:%M:%S} UTC"
+    )
+    if (error := status["last_error"]) is not None:
+        out.print(f"[dim]last error:[/] {escape(error['message'])}")
+    if "queue" not in status:
+        return
+    out.print(_facts(status))
+    out.print(_events(status))
+
+
+def _facts(status: dict[str, Any]) -> Table:
+    position, queue, checkpoint = status["position"], status["queue"], status["checkpoint"]
+    table = Table.grid(padding=(0, 3))
+    rows = {
+        "lag": f"{status['lag_seconds']:.1f} s",
+        "rate": f"{status['rate_events_per_second']:,.0f} events/s",
+        "read": _place(position["read"]),
+        "sent": _place(position["sent"]),
+        "released": _place(position["released"]),
+        "queue": f"{queue['events']:,} events, {queue['bytes']:,} bytes, oldest {queue['oldest_age_seconds']:.1f} s",
+        "checkpoint": f"{checkpoint['age_seconds']:.1f} s old, {checkpoint['events']:,} events" if checkpoint else "-",
+        "MySQL": f"{status['source']['host']}:{status['source']['port']}, {status['source']['server_version']}"
+        + ("" if status["source"]["connected"] else " [yellow](not connected)[/]"),
+        "Kafka": status["sink"]["bootstrap"] + ("" if status["sink"]["healthy"] else " [yellow](away)[/]"),
+        "GTID set": status["gtid_set"] or "empty",
+    }
+    for name, value in rows.items():
+        table.add_row(f"[dim]{name}[/]", value)
+    return table
+
+
+def _events(status: dict[str, Any]) -> Table:
+    table = Table("table, since this start", box=None, pad_edge=False)
+    for name in ("created", "updated", "deleted", "schema version"):
+        table.add_column(name, justify="right")
+    for name, counts in sorted(status["events"]["tables"].items()):
+        numbers = [f"{counts[op]:,}" for op in "cud"]
+        table.add_row(escape(name), *numbers, str(status["schemas"].get(name, "-")))
+    return table
+
+
+def _place(position: dict[str, Any] | None) -> str:
+    return f"{position['file']}:{position['pos']:,}" if position else "-"

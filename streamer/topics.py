@@ -1,0 +1,241 @@
+"""The pipeline's topics: made where they are missing, compared where they exist.
+
+`provision` is the one road for `headrace topics`, for the topics DAG and for the streamer itself. It creates
+what is missing and reports what differs of what exists; it changes no setting and no partition count. It
+refuses an event topic that compacts (a compacted topic loses deletes before the lake has read them) and a
+commit log or schema topic that does not (it would forget where the pipeline stands).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from string import Formatter
+from typing import Any, NamedTuple
+
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, OffsetSpec, ResourceType
+
+from contract import names
+from contract.pipeline import Pipeline
+from streamer import broker, source
+from streamer.delivery_errors import TopicError
+
+TIMEOUT_SECONDS = 30.0
+HOUR_MS = 3_600_000
+EARLIEST, LATEST = OffsetSpec.earliest(), OffsetSpec.latest()  # type: ignore[no-untyped-call]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    name: str
+    partitions: int
+    replication: int
+    config: dict[str, str]
+
+
+class Difference(NamedTuple):
+    setting: str
+    wanted: str
+    found: str
+
+
+@dataclass(frozen=True)
+class Report:
+    """`state`: `created`, `as wanted`, `differs` (then with `differences`), or, where nothing is made, `missing`."""
+
+    topic: str
+    state: str
+    differences: tuple[Difference, ...] = ()
+
+    def advice(self) -> str:
+        """The differences in words, with the operator's next step; empty without any."""
+        if not self.differences:
+            return ""
+        found = ", ".join(f"{d.setting} is {d.found}, the pipeline file wants {d.wanted}" for d in self.differences)
+        return f"{found}. Used as it is; alter the topic, or write its values into the pipeline file."
+
+
+@dataclass(frozen=True)
+class Provisioned:
+    """What `provision` did, a report a topic."""
+
+    reports: tuple[Report, ...]
+
+    @property
+    def created(self) -> list[str]:
+        return [report.topic for report in self.reports if report.state == "created"]
+
+    @property
+    def as_wanted(self) -> list[str]:
+        return [report.topic for report in self.reports if report.state == "as wanted"]
+
+    @property
+    def differing(self) -> dict[str, str]:
+        """Topic -> what differs, and the next step."""
+        return {report.topic: report.advice() for report in self.reports if report.differences}
+
+
+def service_topics(pipeline: Pipeline) -> list[Wanted]:
+    """The commit log and the schemas: small, compacted, kept for ever."""
+    config = {
+        "cleanup.policy": "compact",
+        # A compacted topic is read at every start, and only closed segments are compacted: keep them small.
+        "segment.bytes": str(16 * 1024 * 1024),
+        "min.cleanable.dirty.ratio": "0.1",
+        "max.message.bytes": str(pipeline.kafka.max_message_bytes),
+    }
+    topics = (names.commit_log_topic(pipeline), names.schemas_topic(pipeline))
+    return [Wanted(topic, 1, pipeline.kafka.replication, config) for topic in topics]
+
+
+def event_topics(pipeline: Pipeline, tables: Iterable[tuple[str, str]]) -> list[Wanted]:
+    """One for each `(db, table)`, or fewer where the file's template names one topic for several."""
+    kafka = pipeline.kafka
+    config = {
+        "cleanup.policy": "delete",
+        "retention.ms": str(kafka.retention_hours * HOUR_MS),
+        "max.message.bytes": str(kafka.max_message_bytes),
+    }
+    topics = dict.fromkeys(names.events_topic(pipeline, db, table) for db, table in tables)
+    return [Wanted(topic, kafka.partitions, kafka.replication, config) for topic in topics]
+
+
+def provision(pipeline: Pipeline, tables: Iterable[tuple[str, str]] | None = None) -> Provisioned:
+    """Makes what is missing of the pipeline's topics. `tables`: the `(db, table)` that take part; by default
+    the server is asked for those that match now.
+
+    Raises TopicError, BrokerUnreachableError, BrokerRefusedError, and the errors of source.tables; what was
+    created until then stays.
+    """
+    chosen = source.tables(pipeline) if tables is None else tables
+    return Provisioned(tuple(ensure(pipeline, [*service_topics(pipeline), *event_topics(pipeline, chosen)])))
+
+
+def ensure(pipeline: Pipeline, wanted: list[Wanted]) -> list[Report]:
+    """As `provision`, of the given topics alone."""
+    client = broker.admin(pipeline.kafka)
+    try:
+        existing = client.list_topics(timeout=TIMEOUT_SECONDS).topics
+        reports = _compare(client, [topic for topic in wanted if topic.name in existing], existing)
+        reports += _create(client, [topic for topic in wanted if topic.name not in existing])
+    except KafkaException as error:
+        raise broker.typed(error, "making the topics of", pipeline.kafka) from None
+    order = {topic.name: at for at, topic in enumerate(wanted)}
+    return sorted(reports, key=lambda report: order[report.topic])
+
+
+def compare(pipeline: Pipeline, wanted: list[Wanted]) -> list[Report]:
+    """As `ensure`, but makes nothing: a topic that is not there is `missing`."""
+    client = broker.admin(pipeline.kafka)
+    try:
+        existing = client.list_topics(timeout=TIMEOUT_SECONDS).topics
+        found = {r.topic: r for r in _compare(client, [t for t in wanted if t.name in existing], existing)}
+    except KafkaException as error:
+        raise broker.typed(error, "looking at the topics of", pipeline.kafka) from None
+    return [found.get(topic.name, Report(topic.name, "missing")) for topic in wanted]
+
+
+def _create(client: AdminClient, wanted: list[Wanted]) -> list[Report]:
+    if not wanted:
+        return []
+    new = [NewTopic(t.name, t.partitions, t.replication, config=t.config) for t in wanted]
+    for future in client.create_topics(new, operation_timeout=TIMEOUT_SECONDS).values():
+        try:
+            future.result()
+        except KafkaException as error:
+            # Someone else was quicker, with the same file.
+            if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                raise
+    return [Report(topic.name, "created") for topic in wanted]
+
+
+def _compare(client: AdminClient, wanted: list[Wanted], existing: Any) -> list[Report]:
+    if not wanted:
+        return []
+    resources = [ConfigResource(ResourceType.TOPIC, topic.name) for topic in wanted]
+    configs = {resource.name: future.result() for resource, future in client.describe_configs(resources).items()}
+    reports = []
+    for topic in wanted:
+        found = {name: str(entry.value) for name, entry in configs[topic.name].items()}
+        _refuse_loss(topic, found.get("cleanup.policy", ""))
+        differences = tuple(_differences(topic, existing[topic.name], found))
+        reports.append(Report(topic.name, "differs" if differences else "as wanted", differences))
+    return reports
+
+
+def _refuse_loss(topic: Wanted, found: str) -> None:
+    compacts, wants = "compact" in found, topic.config["cleanup.policy"] == "compact"
+    if compacts and not wants:
+        cause = f"cleanup.policy={found}: a compacted topic loses deletes before the lake has read them"
+    elif wants and "delete" in found:
+        cause = f"cleanup.policy={found}: it would forget where the pipeline stands"
+    else:
+        return
+    policy = topic.config["cleanup.policy"]
+    hint = f"Set cleanup.policy={policy} on it (kafka-configs.sh --alter), or give the pipeline another name."
+    raise TopicError("using topic", topic.name, cause, hint)
+
+
+def _differences(topic: Wanted, metadata: Any, found: dict[str, str]) -> Iterable[Difference]:
+    partitions = len(metadata.partitions)
+    replication = min((len(p.replicas) for p in metadata.partitions.values()), default=0)
+    if partitions != topic.partitions:
+        yield Difference("partitions", str(topic.partitions), str(partitions))
+    if replication != topic.replication:
+        yield Difference("replication", str(topic.replication), str(replication))
+    for name, value in topic.config.items():
+        if found.get(name) != value:
+            yield Difference(name, value, found.get(name, "unknown"))
+
+
+def holding_records(pipeline: Pipeline) -> list[str]:
+    """The pipeline's event topics in which there are records, by name. Raises as `ensure` does."""
+    client = broker.admin(pipeline.kafka)
+    service = {topic.name for topic in service_topics(pipeline)}
+    try:
+        topics = client.list_topics(timeout=TIMEOUT_SECONDS).topics
+        ours = {name: t for name, t in topics.items() if name not in service and of_pipeline(pipeline, name)}
+        partitions = [TopicPartition(name, number) for name, topic in ours.items() for number in topic.partitions]
+        if not partitions:
+            return []
+        first, end = (_offsets(client, partitions, spec) for spec in (EARLIEST, LATEST))
+        filled = {topic for (topic, number), offset in end.items() if offset > first[topic, number]}
+    except KafkaException as error:
+        raise broker.typed(error, "looking at the topics of", pipeline.kafka) from None
+    return sorted(filled)
+
+
+def _offsets(client: AdminClient, partitions: list[TopicPartition], spec: OffsetSpec) -> dict[tuple[str, int], int]:
+    futures = client.list_offsets(dict.fromkeys(partitions, spec))
+    return {(partition.topic, partition.partition): future.result().offset for partition, future in futures.items()}
+
+
+def of_pipeline(pipeline: Pipeline, topic: str) -> bool:
+    """Whether the name is one that a table of this pipeline could give."""
+    match = re.fullmatch(_pattern(pipeline), topic)
+    if match is None:
+        return False
+    found = {name: _unescape(value) for name, value in match.groupdict().items()}
+    return pipeline.tables.match(found["db"], found["table"]) if len(found) == 2 else True
+
+
+def _pattern(pipeline: Pipeline) -> str:
+    """The file's template as a regular expression with the groups `db` and `table`, where it has these."""
+    seen: set[str] = set()
+    parts = []
+    for text, field, _, _ in Formatter().parse(pipeline.kafka.topic):
+        parts.append(re.escape(text))
+        if field == "pipeline":
+            parts.append(re.escape(pipeline.name))
+        elif field is not None:
+            parts.append(f"(?P={field})" if field in seen else f"(?P<{field}>[A-Za-z0-9_-]+)")
+            seen.add(field)
+    return "".join(parts)
+
+
+def _unescape(part: str) -> str:
+    """What contract.names.escape was given."""
+    run = re.compile(r"(?:_x[0-9a-f]{2})+")
+    return run.sub(lambda m: bytes.fromhex(m[0].replace("_x", "")).decode("utf-8", "replace"), part)

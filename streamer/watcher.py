@@ -1,0 +1,137 @@
+"""The watcher: every 0.1 s it releases the ledger's head and offers the checkpoint, and tells away from stuck.
+
+A broker that cannot be reached is waited for. A head that does not move for `stuck_after` seconds although the
+broker answers is an error, and so is a record that the sink gave up.
+"""
+
+from __future__ import annotations
+
+import time
+
+import structlog
+
+from contract.checkpoint import Checkpoint
+from streamer.checkpoints.port import Checkpoints
+from streamer.delivery_errors import DeliveryError, StuckError
+from streamer.ledger import Ledger
+from streamer.protocol.model import Commit
+from streamer.sinks.port import Sink
+from streamer.status import Rate, Status
+
+log = structlog.get_logger("streamer")
+PERIOD_SECONDS = 0.1
+QUIET_SECONDS = 1.0  # a head that rests this long makes the watcher ask whether the broker answers
+PROBE_EVERY_SECONDS = 2.0
+PROBE_SECONDS = 0.5
+REMIND_SECONDS = 30.0
+KAFKA = "Kafka"
+
+
+class Watcher:
+    """`checkpoint`: the last released one, durable or on its way."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        checkpoints: Checkpoints,
+        sink: Sink,
+        status: Status,
+        start: Checkpoint,
+        stuck_after: float,
+    ) -> None:
+        self._ledger = ledger
+        self._checkpoints = checkpoints
+        self._sink = sink
+        self._status = status
+        self._stuck_after = stuck_after
+        self.checkpoint = start
+        self.rate = Rate()
+        self.away_since: float | None = None  # Unix seconds
+        self._mark: tuple[int, int] | None = None
+        self._moved = self._probed = self._reminded = self._due = time.monotonic()
+
+    def turn(self, now: float) -> None:
+        """Called as often as one likes; works when it is due. Raises DeliveryError, StuckError."""
+        if now < self._due:
+            return
+        self._due = now + PERIOD_SECONDS
+        self.release()
+        self.rate.sample(now, self._ledger.events)
+        if self._ledger.failure is not None:
+            raise given_up(*self._ledger.failure)
+        if self._checkpoints.failure is not None:
+            raise given_up("of the commit log", self._checkpoints.failure)
+        self._watch_head(now)
+
+    def release(self) -> None:
+        """Releases what is acknowledged and offers the checkpoint behind it."""
+        end = self._ledger.release()
+        if end is None:
+            return
+        assert isinstance(end, Commit)
+        self.checkpoint = self.checkpoint.model_copy(
+            update={
+                "server_id": end.server_id,
+                "file": end.file,
+                "pos": end.pos,
+                "gtid_set": str(self._ledger.released),
+                "xid": end.xid,
+                "ts_ms": end.ts_ms,
+                "events": self._ledger.events,
+                "written_at": time.time_ns() // 1_000_000,
+            }
+        )
+        self._checkpoints.offer(self.checkpoint)
+
+    def _watch_head(self, now: float) -> None:
+        head = self._ledger.head()
+        mark = (id(head), head.pending) if head is not None and head.pending else None
+        if mark != self._mark or (mark is None and self._checkpoints.settled()):
+            self._mark, self._moved = mark, now
+        rests = now - self._moved >= QUIET_SECONDS
+        if (rests or self._sink.last_error or self.away_since) and now - self._probed >= PROBE_EVERY_SECONDS:
+            self._probe(now)
+
+    def _probe(self, now: float) -> None:
+        answers = self._sink.probe(PROBE_SECONDS)
+        now = self._probed = time.monotonic()
+        if not answers:
+            self._moved = now  # away is not stuck
+            self._away(now)
+            return
+        if self.away_since is not None:
+            log.info("answers again", was_waiting_for=KAFKA, seconds=round(time.time() - self.away_since))
+            self.away_since, self._moved = None, now
+            self._status.came_back(KAFKA)
+        if now - self._moved >= self._stuck_after:
+            raise StuckError(
+                "delivering to",
+                KAFKA,
+                f"the oldest record has waited {now - self._moved:.0f} s for its acknowledgement although the broker "
+                "answers",
+                "Look for partitions without a leader or below min.insync.replicas, mend them, and start again: it "
+                "goes on from the last checkpoint. streamer.stuck_after_seconds sets how long is waited.",
+            )
+
+    def _away(self, now: float) -> None:
+        if self.away_since is None:
+            self.away_since = time.time()
+        elif now - self._reminded < REMIND_SECONDS:
+            return
+        self._reminded = now
+        self._status.wait_for(KAFKA)
+        seconds = round(time.time() - self.away_since)
+        error = self._sink.last_error
+        log.warning("waiting", waiting_for=KAFKA, seconds=seconds, error=error, queued_events=self._ledger.depth)
+
+
+def given_up(topic: str, error: object) -> DeliveryError:
+    """The operator's words for a record that the sink gave up."""
+    text = error.str() if hasattr(error, "str") else str(error)
+    return DeliveryError(
+        "delivering to",
+        f"topic {topic}",
+        f"the broker gave a record up for good: {text}",
+        "Mend the topic (does it exist, is it large enough, may the client write?), then start again: the stream "
+        "goes on from the last checkpoint and sends the record again.",
+    )
