@@ -29,7 +29,7 @@ def streamer_passed(pipeline_file: str, report: dict[str, Any]) -> str | None:
         raise CannotTellError(str(error)) from None
     if checkpoint is None:
         return f"the streamer has no checkpoint yet: start it with `headrace run {pipeline_file}`"
-    end = report["p1"]["gtid_set"]
+    end = report["p1"]
     if GtidSet.parse(checkpoint.gtid_set).issuperset(GtidSet.parse(end)):
         return None
     return f"the streamer has released {checkpoint.gtid_set}, the snapshot ended at {end}: is it running?"
@@ -48,8 +48,8 @@ def snapshot_applied(pipeline_file: str, report: dict[str, Any]) -> str | None:
     missing = [name for name in sorted(report["tables"]) if not _has(lake.tables.get(name), report["snapshot"])]
     if missing:
         return f"run {lake.run} of the lake has not applied the snapshot to {', '.join(missing)}: {compaction}"
-    if not lake.covers(report["p1"]["gtid_set"]):
-        return f"the lake is not yet complete up to {report['p1']['gtid_set']}: do the streamer and compaction run?"
+    if not lake.covers(report["p1"]):
+        return f"the lake is not yet complete up to {report['p1']}: do the streamer and compaction run?"
     return None
 
 

@@ -82,10 +82,13 @@ class SparkJob(SparkSubmitOperator):
         except (AirflowException, OSError, RuntimeError) as error:
             failure = error
         result = self._hook.result if self._hook else None
-        if failure or result is None or not result["ok"]:
-            raise self._explained(failure, result)
-        for line in lines(result):
+        for line in lines(result) if result else ():
             self.log.info("%s", line)
+        if result and not result["ok"]:
+            context["ti"].xcom_push(key="return_value", value=result)  # a failed task keeps no return value
+            raise JobFailed(result)
+        if failure or not result:
+            raise self._died(failure)
         return result
 
     def _prepare(self) -> None:
@@ -113,11 +116,7 @@ class SparkJob(SparkSubmitOperator):
             env_vars=self.env_vars,
         )
 
-    def _explained(self, failure: Exception | None, result: dict[str, Any] | None) -> AirflowException:
-        if result is not None and not result["ok"]:
-            for line in lines(result):
-                self.log.info("%s", line)
-            return JobFailed(result)
+    def _died(self, failure: Exception | None) -> AirflowException:
         if isinstance(failure, FileNotFoundError):
             return AirflowFailException(
                 f"spark-submit was not found ({failure}): put the bin folder of the Python "

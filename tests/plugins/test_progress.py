@@ -12,7 +12,7 @@ from contract.status import AppliedSnapshot, LakeStatus, TableStatus
 from headrace import progress
 
 UUID = "11111111-1111-1111-1111-111111111111"
-REPORT: dict[str, Any] = {"snapshot": "s2", "p1": {"gtid_set": f"{UUID}:1-50"}, "tables": {"shop.a": {}, "shop.b": {}}}
+REPORT: dict[str, Any] = {"snapshot": "s2", "p1": f"{UUID}:1-50", "tables": {"shop.a": {}, "shop.b": {}}}
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import stat
 import sys
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
@@ -27,8 +28,9 @@ def submit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         script = tmp_path / "spark-submit"
         script.write_text(FAKE.format(python=sys.executable, checkout=str(CHECKOUT), body=body))
         script.chmod(script.stat().st_mode | stat.S_IXUSR)
-        return SparkJob(task_id="t", job="compact", pipeline_file="/p/shop.yaml", **kwargs).execute({})
+        return SparkJob(task_id="t", job="compact", pipeline_file="/p/shop.yaml", **kwargs).execute({"ti": run.ti})
 
+    run.ti = MagicMock()
     return run
 
 
@@ -71,6 +73,7 @@ def test_a_reported_failure_becomes_the_tasks_error_and_is_not_retried(submit: A
     assert isinstance(caught.value, AirflowFailException)
     assert str(caught.value) == "shop.orders: rows 5 in MySQL, 4 in the lake"
     assert caught.value.result["tables"]["shop.orders"]["lake_count"] == 4
+    submit.ti.xcom_push.assert_called_once_with(key="return_value", value=caught.value.result)
 
 
 def test_a_job_that_dies_says_its_last_error_and_may_be_retried(submit: Any) -> None:
