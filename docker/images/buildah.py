@@ -78,23 +78,32 @@ class BuildahContainer(Container):
 
     def __init__(self, engine: Buildah, tag: str, words: Sequence[str], mounts: Mounts, log: Path) -> None:
         self.engine, self.mounts = engine, mounts
+        self.family: list[psutil.Process] = []
         self.id = output(engine.command("from", "--pull-never", tag))
         super().__init__(tag, self.inside([*engine.config(tag)["Entrypoint"], *words]), log)
 
     def inside(self, words: Sequence[str]) -> list[str]:
-        return self.engine.command("run", "--isolation", "chroot", *volumes(self.mounts), self.id, "--", *words)
+        # The chroot has the machine's /etc/hosts, in which the name that buildah would give it is not found.
+        run = ["run", "--isolation", "chroot", "--hostname", "localhost", *volumes(self.mounts), self.id, "--"]
+        return self.engine.command(*run, *words)
 
     def send(self, number: signal.Signals) -> None:
-        """To the first process that is not buildah's own: it stands around the container as several."""
-        with contextlib.suppress(psutil.NoSuchProcess):
-            own = psutil.Process(self.child.pid)
-            for process in own.children(recursive=True):
-                if process.exe() != own.exe():
-                    process.send_signal(number)
-                    return
+        """To the container's first process; buildah stands around it as several of its own."""
+        self.family = psutil.Process(self.child.pid).children(recursive=True)
+        with contextlib.suppress(psutil.NoSuchProcess, StopIteration):
+            next(process for process in self.family if not is_buildah(process)).send_signal(number)
 
     def remove(self) -> None:
+        """A chroot ends no processes with the first one, as a container of Docker's does: that is done here."""
+        for process in self.family:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
+        psutil.wait_procs(self.family, timeout=10)
         subprocess.run(self.engine.command("rm", self.id), capture_output=True)
+
+
+def is_buildah(process: psutil.Process) -> bool:
+    return process.cmdline()[:1] == ["buildah"] or process.cmdline()[0].startswith("buildah-chroot")
 
 
 def install_missing(log: Path) -> None:
