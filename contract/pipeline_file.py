@@ -78,7 +78,7 @@ class _Reader:
             return self._mapping(node, keys)
         if isinstance(node, yaml.SequenceNode):
             return [self.value(item, (*keys, index)) for index, item in enumerate(node.value)]
-        value = yaml.SafeLoader("").construct_object(node)  # type: ignore[no-untyped-call]
+        value = yaml.SafeLoader("").construct_object(node)
         return self._filled(value, keys) if isinstance(value, str) else value
 
     def _mapping(self, node: yaml.MappingNode, keys: Keys) -> dict[str, Any]:

@@ -27,7 +27,7 @@ class Airflow(Server):
     name = "airflow"
     title = "Airflow"
     port_option = "--airflow-port"
-    start_seconds = 180.0
+    start_seconds = 300.0
     stop_seconds = 20.0
 
     def __init__(self, home: Path | str, port: int, settings: Mapping[str, str] | None = None) -> None:

@@ -85,6 +85,9 @@ def fetch() -> None:
 
 
 def interrupted(_signal: int, _frame: FrameType | None) -> None:
+    """The first Ctrl-C or SIGTERM: what was started is stopped again, in which a second one may not break in."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
     cancelled.set()
     raise KeyboardInterrupt
 

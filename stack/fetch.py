@@ -25,6 +25,7 @@ from stack.process import CancelledError, cancelled
 
 log = logging.getLogger("stack")
 MANIFEST = "manifest.json"
+WAIT_SECONDS = 2.0
 
 
 class DownloadError(StackError):
@@ -55,7 +56,7 @@ def install(name: str, fill: Callable[[Path], Mapping[str, str]]) -> Path:
 def retries() -> Retrying:
     return Retrying(
         stop=stop_after_attempt(3),
-        wait=wait_exponential(multiplier=2, max=20),
+        wait=wait_exponential(multiplier=WAIT_SECONDS, max=20),
         retry=retry_if_exception_type(DownloadError),
         before_sleep=lambda state: log.warning("trying again: %s", state.outcome and state.outcome.exception()),
         reraise=True,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from pathlib import Path
 
 from stack.errors import StackError
@@ -35,11 +36,10 @@ def writable_folder(path: Path, option: str) -> Path:
 
     Raises StackError naming `option`, which changes the folder.
     """
-    probe = path / f".probe-{os.getpid()}"
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        probe.touch()
-        probe.unlink()
+        with tempfile.NamedTemporaryFile(prefix=".probe-", dir=path) as probe:
+            probe.write(b"x")
     except OSError as error:
         raise StackError(
             f"the folder {path} cannot be written: {error.strerror or error}",

@@ -60,7 +60,7 @@ class Server:
     title = "Server"
     port_option = "the port"
     data_option = "--data"
-    start_seconds = 60.0
+    start_seconds = 120.0
     stop_seconds = 30.0
     stop_signal = signal.SIGTERM
 
@@ -162,7 +162,8 @@ class Server:
                 with contextlib.suppress(psutil.NoSuchProcess):
                     process.kill()
             self._wait_gone(family, 10)
-        self._state.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            self._state.unlink()
 
     # Inside
     @property
@@ -243,7 +244,7 @@ def refuse_taken_port(title: str, port: int, option: str) -> None:
         except OSError as error:
             reason = error.strerror
     owner = listener(port)
-    by = f" by process {owner.pid} ({owner.name()})" if owner else f" ({reason})"
+    by = f" by process {owner.pid} ({described(owner)})" if owner else f" ({reason})"
     raise StackError(f"port {port} of {HOST}, meant for {title}, is taken{by}", f"Stop that, or change {option}.")
 
 
@@ -257,6 +258,18 @@ def listener(port: int) -> psutil.Process | None:
     except (psutil.AccessDenied, psutil.NoSuchProcess):
         pass
     return None
+
+
+def described(process: psutil.Process) -> str:
+    """The program's name, or which Headrace server of another data folder it is."""
+    with contextlib.suppress(psutil.Error, OSError):
+        home = process.environ().get(MARK)
+        if home:
+            return f"Headrace's server in {home}"
+    try:
+        return process.name()
+    except psutil.Error:
+        return "its name is hidden"
 
 
 def free_port() -> int:

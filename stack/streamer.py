@@ -22,7 +22,7 @@ class StreamerService(Server):
     name = "streamer"
     title = "the streamer"
     port_option = "--streamer-port"
-    start_seconds = 60.0
+    start_seconds = 120.0
 
     def __init__(
         self, home: Path | str, pipeline: Path | str, port: int, settings: Mapping[str, str] | None = None

@@ -1,0 +1,174 @@
+"""`python -m stack` as a person uses it, with the real MySQL and Kafka."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pymysql
+import pytest
+
+from stack.mysql import MySQL
+from stack.paths import CHECKOUT
+from stack.process import free_port
+
+
+class Machine:
+    """A data folder and ports of the test's own, and the command line on them."""
+
+    def __init__(self, data: Path) -> None:
+        self.data = data
+        self.ports = [f"--mysql-port={free_port()}", f"--kafka-port={free_port()}"]
+
+    def popen(self, *words: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "stack", *words, f"--data={self.data}"]
+        if words[0] == "up":
+            command += self.ports
+        pipe = subprocess.PIPE
+        return subprocess.Popen(command, cwd=CHECKOUT, stdout=pipe, stderr=pipe, stdin=subprocess.DEVNULL, text=True)
+
+    def run(self, *words: str) -> tuple[int, str]:
+        """Exit status, and what was printed on both outputs."""
+        process = self.popen(*words)
+        out, error = process.communicate(timeout=120)
+        assert "Traceback" not in error
+        return process.returncode, out + error
+
+    def processes(self) -> list[str]:
+        """The programs of every process whose command line names the data folder."""
+        return [
+            " ".join(line)
+            for process in psutil.process_iter(["cmdline"])
+            if (line := process.info["cmdline"]) and str(self.data) in " ".join(line) and "-m" not in line
+        ]
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Iterator[Machine]:
+    machine = Machine(tmp_path / "data")
+    yield machine
+    machine.run("down")
+
+
+def test_up_status_logs_down(machine: Machine) -> None:
+    assert machine.run("status", "mysql")[0] == 1
+    code, said = machine.run("up", "mysql", "kafka")
+    assert code == 0, said
+    assert "mysql: ready on 127.0.0.1:" in said
+    assert "kafka: ready on 127.0.0.1:" in said
+
+    code, said = machine.run("up", "mysql", "kafka")
+    assert code == 0
+    assert said.count("is up already") == 2
+
+    code, said = machine.run("status", "mysql", "kafka")
+    assert code == 0
+    assert [line.split()[:2] for line in said.splitlines()] == [["mysql", "up"], ["kafka", "up"]]
+    assert machine.run("status")[0] == 1  # Airflow and the streamer were not asked for
+
+    assert "ready for connections" in machine.run("logs", "mysql")[1]
+    code, said = machine.run("down")
+    assert code == 0
+    assert {tuple(line.split()) for line in said.splitlines()} == {
+        ("streamer", "was", "not", "up"),
+        ("airflow", "was", "not", "up"),
+        ("kafka", "stopped"),
+        ("mysql", "stopped"),
+    }
+    assert machine.processes() == []
+
+
+def test_a_taken_port_stops_what_the_same_command_started(machine: Machine) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        machine.ports[1] = f"--kafka-port={port}"
+        code, said = machine.run("up", "mysql", "kafka")
+    assert code == 1
+    assert f"port {port} of 127.0.0.1, meant for Kafka, is taken by process {os.getpid()}" in said
+    assert "change --kafka-port" in said
+    assert machine.processes() == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("pause", [0.5, 2.0, 3.5])
+def test_an_interrupted_start_leaves_no_process(machine: Machine, number: signal.Signals, pause: float) -> None:
+    process = machine.popen("up", "mysql", "kafka")
+    time.sleep(pause)
+    finished = process.poll() is not None
+    process.send_signal(number)
+    _, error = process.communicate(timeout=60)
+    assert "Traceback" not in error
+    if not finished and process.returncode != 0:
+        assert machine.processes() == []
+
+
+def test_a_server_that_cannot_start_shows_its_log(machine: Machine) -> None:
+    assert machine.run("up", "mysql")[0] == 0
+    machine.run("down", "mysql")
+    (machine.data / "mysql" / "data" / "ibdata1").write_bytes(b"not a table space")
+    code, said = machine.run("up", "mysql")
+    assert code == 1
+    assert f"MySQL ended while starting (status 1). Read {machine.data}/mysql/mysql.log; its last lines" in said
+    assert "ibdata1" in said
+
+
+def test_a_folder_that_cannot_be_written(machine: Machine, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    machine.data = tmp_path / "file" / "data"
+    code, said = machine.run("up", "mysql")
+    assert code == 1
+    assert "cannot be written" in said
+    assert "--data" in said
+
+
+def test_a_server_that_there_is_not(machine: Machine) -> None:
+    code, said = machine.run("up", "oracle")
+    assert code == 1
+    assert said == ("headrace stack: there is no server 'oracle'. The servers are: mysql, kafka, airflow, streamer.\n")
+
+
+def test_java_that_there_is_not(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(machine.data / "nowhere"))
+    code, said = machine.run("up", "kafka")
+    assert code == 1
+    assert "java was not found" in said
+    assert "JAVA_HOME" in said
+
+
+def test_mysql_is_set_as_the_streamer_needs_it(mysql: MySQL) -> None:
+    wanted = {
+        "gtid_mode": "ON",
+        "binlog_format": "ROW",
+        "binlog_row_image": "FULL",
+        "binlog_row_metadata": "FULL",
+        "time_zone": "+00:00",
+        "bind_address": "127.0.0.1",
+    }
+    with mysql.connect().cursor() as cursor:
+        cursor.execute(f"SELECT {', '.join('@@GLOBAL.' + name for name in wanted)}")
+        assert cursor.fetchone() == tuple(wanted.values())
+        cursor.execute("SHOW GRANTS FOR headrace")
+        assert cursor.fetchall() == (("GRANT SELECT, REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO `headrace`@`%`",),)
+
+
+def test_passwords_are_kept_private_and_can_be_given(
+    mysql_server: type[MySQL], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = mysql_server()
+    for name in ("root.password", "headrace.password", "init.sql"):
+        assert (server.home / name).stat().st_mode & 0o077 == 0
+    server.stop()
+    monkeypatch.setenv("HEADRACE_MYSQL_PASSWORD", "given 'with' \\ marks")
+    server.start()
+    server.connect("headrace").close()
+    monkeypatch.delenv("HEADRACE_MYSQL_PASSWORD")
+    with pytest.raises(pymysql.err.OperationalError, match="Access denied"):
+        server.connect("headrace")
+    assert "given" not in server.log_path.read_text()
