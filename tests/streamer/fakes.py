@@ -1,0 +1,197 @@
+"""A source and a sink without servers: a list of transactions that can break off, and a list of records."""
+
+from __future__ import annotations
+
+import json
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from contract.checkpoint import Checkpoint
+from contract.gtid import GtidSet
+from contract.pipeline import Pipeline
+from contract.schema import Column, TableSchema
+from streamer.checkpoints.kafka import KafkaCheckpoints
+from streamer.errors import HeadraceError
+from streamer.ledger import Ledger
+from streamer.patience import Patience
+from streamer.protocol.model import Commit, Item, RowsBatch, TableMap
+from streamer.routes import Router
+from streamer.schemas import Schemas
+from streamer.status import Status
+from streamer.stream import Stream
+from streamer.watcher import Watcher
+
+SOURCE = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
+FILE = "binlog.000001"
+
+
+def pipeline(**streamer: Any) -> Pipeline:
+    return Pipeline.model_validate(
+        {
+            "format": 1,
+            "name": "sales",
+            "source": {"host": "h", "user": "u", "password": "p", "server_id": 7},
+            "tables": {"include": ["shop.*"]},
+            "kafka": {"bootstrap": "h:9092"},
+            "streamer": streamer,
+            "lake": {"path": "lake"},
+        }
+    )
+
+
+def shape(*columns: str) -> TableMap:
+    schema = TableSchema(db="shop", table="t", columns=tuple(Column(name=c, type="int") for c in columns), key=("id",))
+
+    def never(*_: Any) -> None:
+        raise AssertionError
+
+    return TableMap(schema, never, "")
+
+
+SHAPE = shape("id", "v")
+
+
+def transaction(number: int, batches: Sequence[int], table: TableMap = SHAPE) -> list[Item]:
+    """A transaction of insert batches of the given sizes; every row's `v` is (number, batch, row) in one number."""
+    gtid, pos = f"{SOURCE}:{number}", 1000 * number
+    items: list[Item] = []
+    for ordinal, size in enumerate(batches):
+        ids = [1_000_000 * number + 1000 * ordinal + row for row in range(size)]
+        rows = [b'{"id":%d,"v":%d}' % (n, n) for n in ids]
+        keys = [b'{"id":%d}' % n for n in ids]
+        items.append(RowsBatch("c", table, rows, keys, 10**15, gtid, 1, 1, FILE, 1, pos + 100, pos, ordinal))
+    return [*items, Commit(gtid, FILE, pos + 900, pos, number, 10**15, 1)]
+
+
+@dataclass
+class Binlog:
+    """`breaks`: after how many items each connection is lost; `error` is raised at the end of the binlog."""
+
+    transactions: list[list[Item]]
+    breaks: list[int] = field(default_factory=list)
+    error: HeadraceError | None = None
+    lost: Callable[[], HeadraceError] | None = None
+    starts: list[str] = field(default_factory=list)
+    file: str = FILE
+    pos: int = 4
+    read: int = 0
+
+    def connect(self, start: GtidSet) -> Binlog:
+        self.starts.append(str(start))
+        kept = [t for t in self.transactions if not start.contains(t[-1].gtid)]
+        self._items = [item for items in kept for item in items]
+        return self
+
+    def chunks(self) -> Iterator[bytes]:
+        limit = self.breaks.pop(0) if self.breaks else None
+        for at in range(len(self._items)):
+            if at == limit:
+                assert self.lost is not None
+                raise self.lost()
+            yield at.to_bytes(4, "big")
+        if self.error is not None:
+            raise self.error
+        while True:
+            time.sleep(0.001)
+            yield b""
+
+    def feed(self, chunk: bytes) -> Iterator[Item]:
+        self.read += 1
+        yield self._items[int.from_bytes(chunk, "big")]
+
+    def close(self) -> None:
+        pass
+
+
+class Message:
+    def __init__(self, topic: str) -> None:
+        self._topic = topic
+
+    def topic(self) -> str:
+        return self._topic
+
+
+class ListSink:
+    """Acknowledges in random order, a few at each poll; nothing while `away`."""
+
+    def __init__(self, seed: int = 1) -> None:
+        self.records: list[tuple[str, bytes | None, bytes]] = []
+        self.away = False
+        self.last_error = ""
+        self._waiting: list[tuple[Callable[[Any, Any], None], str]] = []
+        self._random = random.Random(seed)
+
+    def send(self, topic: str, keys: Sequence[bytes | None], values: Sequence[bytes], callback: Any) -> None:
+        for key, value in zip(keys, values, strict=True):
+            self.records.append((topic, key, value))
+            self._waiting.append((callback, topic))
+
+    def poll(self, seconds: float) -> None:
+        for _ in range(self._random.randrange(8)):
+            if self._waiting and not self.away:
+                callback, topic = self._waiting.pop(self._random.randrange(len(self._waiting)))
+                callback(None, Message(topic))
+
+    def flush(self, seconds: float) -> int:
+        for _ in range(1000):
+            self.poll(0)
+        return len(self._waiting)
+
+    def probe(self, seconds: float) -> bool:
+        return not self.away
+
+    def close(self) -> None:
+        pass
+
+    def values(self, topic: str) -> list[Any]:
+        return [json.loads(value) for name, _, value in self.records if name == topic]
+
+    def events(self) -> list[Any]:
+        return self.values("sales.shop.t")
+
+    def checkpoints(self) -> list[Checkpoint]:
+        return [Checkpoint.model_validate(value) for value in self.values("sales.commit-log")]
+
+
+@dataclass
+class Rig:
+    stream: Stream
+    ledger: Ledger
+    sink: ListSink
+    status: Status
+    stop: threading.Event
+    watcher: Watcher
+
+
+def rig(binlog: Binlog, sink: ListSink | None = None, schemas: Schemas | None = None, **streamer: Any) -> Rig:
+    """A stream over the fakes, from the binlog's start."""
+    settings = pipeline(**streamer)
+    sink = sink or ListSink()
+    status, stop = Status("sales"), threading.Event()
+    bounds = settings.streamer.ledger
+    ledger = Ledger(bounds.max_events, bounds.max_bytes, GtidSet())
+    start = Checkpoint(
+        pipeline="sales",
+        connector_id="headrace-sales",
+        server_id=1,
+        server_uuid=SOURCE,
+        epoch=0,
+        file=FILE,
+        pos=4,
+        gtid_set="",
+        ts_ms=0,
+        events=0,
+        written_at=0,
+    )
+    checkpoints = KafkaCheckpoints(settings, sink)
+    watcher = Watcher(ledger, checkpoints, sink, status, start, settings.streamer.stuck_after_seconds)
+    patience = Patience(status, stop)
+    stream = Stream(binlog.connect, lambda: binlog, ledger, sink, checkpoints, watcher, status, patience, 0, "MySQL")
+    publish = partial(stream.publish, topic="sales.schemas")
+    stream.router = Router(settings, schemas or Schemas(), lambda wanted: [], publish)
+    return Rig(stream, ledger, sink, status, stop, watcher)

@@ -1,0 +1,160 @@
+"""The stream over a source and a sink without servers: lost connections, fatal errors, bounds, stops."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+import pytest
+
+from streamer import stream as stream_module
+from streamer.delivery_errors import StuckError, WrongServerError
+from streamer.errors import ConnectionLostError, UnknownEventError
+from streamer.patience import Stopping
+from tests.streamer.fakes import SOURCE, Binlog, ListSink, Rig, rig, shape, transaction
+
+
+@pytest.fixture(autouse=True)
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream_module, "RECONNECT_FIRST_SECONDS", 0.001)
+
+
+def lost() -> ConnectionLostError:
+    return ConnectionLostError("reading", "the binlog", "cut", "It is opened again.")
+
+
+def seqs(found: list[Any]) -> list[tuple[int, ...]]:
+    return [tuple(event["source"]["seq"]) for event in found]
+
+
+def run_until_released(what: Rig, number: int) -> None:
+    """Runs until transaction `number` is released, then stops and drains."""
+
+    def watch() -> None:
+        until = time.monotonic() + 20
+        while time.monotonic() < until and f"{SOURCE}:1-{number}" != str(what.ledger.released):
+            time.sleep(0.002)
+        what.stop.set()
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    with pytest.raises(Stopping):
+        what.stream.run()
+    thread.join()
+    assert what.stream.drain(10)
+
+
+def test_a_connection_lost_anywhere_loses_and_repeats_nothing() -> None:
+    transactions = [transaction(n, [2, 1, 3] if n % 3 else []) for n in range(1, 40)]
+    binlog = Binlog(transactions, breaks=[1, 5, 2, 7, 3, 3, 4, 1], lost=lost)
+    what = rig(binlog)
+    run_until_released(what, 39)
+    expected = [
+        (0, 1, 1000 * n, e, r) for n in range(1, 40) if n % 3 for e, size in enumerate([2, 1, 3]) for r in range(size)
+    ]
+    assert seqs(what.sink.events()) == expected
+    assert what.stream.reconnects >= 8
+    positions = [(c.pos, c.events) for c in what.sink.checkpoints()]
+    assert positions == sorted(positions), "a checkpoint moved back"
+    assert what.sink.checkpoints()[-1].gtid_set == f"{SOURCE}:1-39"
+    assert what.sink.checkpoints()[-1].events == len(expected)
+
+
+def test_a_server_that_lost_a_half_sent_transaction_is_refused() -> None:
+    binlog = Binlog([transaction(1, [2, 2])], breaks=[1], lost=lost)
+    what = rig(binlog)
+    start = binlog.connect
+
+    def connect(gtids: Any) -> Binlog:
+        if binlog.starts:
+            binlog.transactions = [transaction(2, [1])]
+        return start(gtids)
+
+    what.stream._connect = connect
+    with pytest.raises(WrongServerError, match="lost committed transactions"):
+        what.stream.run()
+
+
+def test_a_fatal_error_comes_after_what_was_accepted_before_it() -> None:
+    fatal = UnknownEventError("decoding", f"{SOURCE}", "type 200", "Upgrade.")
+    what = rig(Binlog([transaction(n, [3]) for n in range(1, 30)], error=fatal))
+    with pytest.raises(UnknownEventError):
+        what.stream.run()
+    assert what.stream.drain(10)
+    assert len(what.sink.events()) == 87
+    assert what.sink.checkpoints()[-1].gtid_set == f"{SOURCE}:1-29"
+
+
+def test_nothing_is_read_while_the_ledger_is_full() -> None:
+    sink = ListSink()
+    binlog = Binlog([transaction(n, [10]) for n in range(1, 200)])
+    what = rig(binlog, sink, ledger={"max_events": 100})
+    what.stream.router.route(transaction(1, [1])[0], 0)  # type: ignore[arg-type]
+    sink.away = True
+
+    def run() -> None:
+        with pytest.raises(Stopping):
+            what.stream.run()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    time.sleep(0.5)
+    assert what.ledger.depth == 100
+    assert binlog.read <= 21
+    sink.away = False
+    what.stop.set()
+    thread.join()
+
+
+def test_a_schema_is_acknowledged_before_its_first_record() -> None:
+    wide = shape("id", "v", "w")
+    what = rig(Binlog([transaction(1, [2]), transaction(2, [2], wide), transaction(3, [2])]))
+    run_until_released(what, 3)
+    order = [topic for topic, _, _ in what.sink.records if topic != "sales.commit-log"]
+    assert order == ["sales.schemas", *["sales.shop.t"] * 2] * 3
+    assert [event["source"]["schema"] for event in what.sink.events()] == [1, 1, 2, 2, 3, 3]
+
+
+def test_a_head_that_rests_while_the_broker_answers_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("streamer.watcher.PROBE_EVERY_SECONDS", 0.1)
+    sink = ListSink()
+    what = rig(Binlog([transaction(1, [1]), transaction(2, [1])]), sink, stuck_after_seconds=1.2)
+    what.stream.router.route(transaction(1, [1])[0], 0)  # type: ignore[arg-type]
+    sink.away = True
+    sink.probe = lambda seconds: True  # type: ignore[method-assign]
+    with pytest.raises(StuckError, match="although the broker answers"):
+        what.stream.run()
+
+
+def test_a_broker_that_is_away_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("streamer.watcher.PROBE_EVERY_SECONDS", 0.1)
+    sink = ListSink()
+    what = rig(Binlog([transaction(n, [2]) for n in range(1, 5)]), sink, stuck_after_seconds=1)
+    what.stream.router.route(transaction(1, [1])[0], 0)  # type: ignore[arg-type]
+    what.status.enter("streaming")
+    sink.away = True
+    seen = []
+
+    def come_back() -> None:
+        time.sleep(2.5)
+        seen.append((what.status.state, what.status.waiting_for))
+        sink.away = False
+
+    thread = threading.Thread(target=come_back)
+    thread.start()
+    run_until_released(what, 4)
+    thread.join()
+    assert seen == [("waiting", "Kafka")]
+    assert len(what.sink.events()) == 8
+
+
+def test_a_stop_flushes_what_was_taken_in() -> None:
+    binlog = Binlog([transaction(n, [2]) for n in range(1, 500)])
+    what = rig(binlog)
+    threading.Timer(0.2, what.stop.set).start()
+    with pytest.raises(Stopping):
+        what.stream.run()
+    assert what.stream.drain(10)
+    last = what.sink.checkpoints()[-1]
+    assert last.events == len(what.sink.events())
