@@ -34,9 +34,10 @@ class Task(NamedTuple):
 class Airflow:
     """The server at `url` (`http://127.0.0.1:28080`). Every call raises StackError where it is refused."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, transport: httpx.BaseTransport | None = None) -> None:
         self.url = url
-        self._http = httpx.Client(base_url=url, timeout=30.0, transport=httpx.HTTPTransport(retries=3))
+        road = transport or httpx.HTTPTransport(retries=3)
+        self._http = httpx.Client(base_url=url, timeout=30.0, transport=road)
         self._token_until = 0.0
 
     def wait_for(self, dags: list[str], seconds: float = 90.0) -> None:
