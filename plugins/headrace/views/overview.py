@@ -1,0 +1,90 @@
+"""What the page shows: every pipeline with its tables, their freshness, the last proof, the last alerts.
+
+Read from the lake's status (contract/status.py) and the quality records (quality/folder.py), never from Spark or
+MySQL, so that looking costs nothing. What cannot be read is said in the pipeline's `note`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from contract import status
+from contract.names import lake_root
+from contract.pipeline import Pipeline
+from contract.status import LakeStatus
+from headrace import guides, pipeline_files, settings
+from quality import folder
+from quality.report import differences
+
+ALERTS = 5
+
+
+def overview() -> dict[str, Any]:
+    """`{"pipelines": [...], "mistakes": [...]}`, JSON-ready; times are Unix milliseconds UTC or ISO 8601."""
+    pipelines, mistakes = pipeline_files.load_folder(settings.pipelines_folder())
+    return {"pipelines": [_pipeline(pipeline) for pipeline in pipelines], "mistakes": mistakes}
+
+
+def _pipeline(pipeline: Pipeline) -> dict[str, Any]:
+    lake, note = _lake(pipeline)
+    check, alerts, trouble = _quality(pipeline)
+    return {
+        "name": pipeline.name,
+        "lake": lake_root(pipeline),
+        "dags": [f"{pipeline.name}.{purpose}" for purpose in guides.LINES],
+        "note": note or trouble,
+        "run": {"number": lake.run, "at_ms": lake.written_at, "seconds": lake.seconds} if lake else None,
+        "complete_to_ms": lake.checkpoint.ts_ms if lake and lake.checkpoint else None,
+        "tables": _tables(lake, check),
+        "check": _check(pipeline, check),
+        "alerts": alerts,
+    }
+
+
+def _lake(pipeline: Pipeline) -> tuple[LakeStatus | None, str | None]:
+    try:
+        found = status.read(pipeline)
+    except (status.StatusFormatError, OSError, ValueError) as error:
+        return None, str(error)
+    return found, None if found else f"No compaction has run yet: start {pipeline.name}.compaction."
+
+
+def _quality(pipeline: Pipeline) -> tuple[dict[str, Any] | None, list[dict[str, Any]], str | None]:
+    try:
+        return folder.read_last(pipeline), folder.read_alerts(pipeline, ALERTS), None
+    except (OSError, ValueError) as error:
+        return None, [], f"the quality records cannot be read: {error}"
+
+
+def _tables(lake: LakeStatus | None, check: dict[str, Any] | None) -> list[dict[str, Any]]:
+    known = lake.tables if lake else {}
+    proofs = (check or {}).get("tables", {})
+    faults = differences(check or {})
+    rows = []
+    for name in sorted({*known, *proofs}):
+        table, proof = known.get(name), proofs.get(name, {})
+        rows.append(
+            {
+                "name": name,
+                "rows": table.rows if table else None,
+                "changes": table.changes if table else None,
+                "fresh_to_ms": table.freshness_ms if table else None,
+                "snapshot": bool(table and table.snapshot),
+                "stopped": table.stopped if table else None,
+                "equal": proof.get("equal"),
+                "proved_rows": proof.get("source_count"),
+                "fault": faults.get(name),
+            }
+        )
+    return rows
+
+
+def _check(pipeline: Pipeline, check: dict[str, Any] | None) -> dict[str, Any] | None:
+    if check is None:
+        return None
+    has_docs = (folder.docs(pipeline) / "index.html").exists()
+    return {
+        "at": check.get("at"),
+        "ok": not differences(check),
+        "docs": f"docs/{pipeline.name}/index.html" if has_docs else None,
+    }

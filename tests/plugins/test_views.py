@@ -1,0 +1,108 @@
+"""The page: for those who are logged in alone, and saying what is known, also when little is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from airflow.api_fastapi.core_api.security import get_user
+from fastapi.testclient import TestClient
+
+from headrace.views.app import app
+
+UUID = "11111111-1111-1111-1111-111111111111"
+CHECKPOINT = {
+    "pipeline": "shop", "connector_id": "c", "server_id": 1, "server_uuid": UUID, "epoch": 1, "file": "b.000001",
+    "pos": 4, "gtid_set": f"{UUID}:1-9", "ts_ms": 1_790_000_000_000, "events": 1, "written_at": 1,
+}  # fmt: skip
+TABLE = {"db": "shop", "rows": 5, "changes": 7, "freshness_ms": 1_790_000_000_000}
+STATUS = {
+    "pipeline": "shop", "run": 3, "written_at": 1, "seconds": 2.5, "checkpoint": CHECKPOINT, "changes_version": 1,
+    "tables": {
+        "shop.orders": {**TABLE, "table": "orders"},
+        "shop.items": {**TABLE, "table": "items", "stopped": "it has no primary key"},
+    },
+}  # fmt: skip
+LAST = {
+    "at": "2026-01-01T00:00:00+00:00",
+    "pipeline": "shop",
+    "tables": {"shop.orders": {"equal": False, "source_count": 6, "lake_count": 5}},
+    "expectations": {"ok": True, "tables": {}},
+}
+
+
+@pytest.fixture
+def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "pipelines").mkdir()
+    monkeypatch.setenv("HEADRACE_PIPELINES", str(tmp_path / "pipelines"))
+    (tmp_path / "pipelines" / "shop.yaml").write_text(
+        "format: 1\nname: shop\nsource: {host: localhost, user: u, password: hunter2secret, server_id: 7}\n"
+        "tables: {include: ['shop.*']}\nkafka: {bootstrap: 'localhost:9092'}\n"
+        f"lake: {{path: {tmp_path}/lake}}\n"
+    )
+    return tmp_path / "lake" / "shop"
+
+
+@pytest.fixture
+def client(lake: Path) -> Iterator[TestClient]:
+    app.dependency_overrides[get_user] = lambda: "someone"
+    yield TestClient(app)
+    app.dependency_overrides.clear()
+
+
+def write(path: Path, value: Any) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(value if isinstance(value, str) else json.dumps(value))
+
+
+@pytest.mark.parametrize("path", ["/", "/api/pipelines", "/docs/shop/index.html"])
+def test_nobody_who_is_not_logged_in_sees_anything(lake: Path, path: str) -> None:
+    assert TestClient(app).get(path).status_code == 401
+
+
+def test_before_the_first_run_it_says_what_to_start(client: TestClient) -> None:
+    found = client.get("/api/pipelines").json()
+    assert found["mistakes"] == []
+    [shop] = found["pipelines"]
+    assert shop["note"] == "No compaction has run yet: start shop.compaction."
+    assert (shop["tables"], shop["check"], shop["alerts"]) == ([], None, [])
+
+
+def test_tables_proof_and_alerts(client: TestClient, lake: Path) -> None:
+    write(lake / "_status.json", STATUS)
+    write(lake / "_quality" / "last.json", LAST)
+    write(lake / "_quality" / "docs" / "index.html", "<p>docs</p>")
+    write(lake / "_quality" / "alerts.jsonl", '{"at": "2026-01-01T00:00:00+00:00", "message": "shop.orders: rows"}\n')
+    answer = client.get("/api/pipelines")
+    [shop] = answer.json()["pipelines"]
+    tables = {table["name"]: table for table in shop["tables"]}
+    assert tables["shop.orders"]["rows"] == 5
+    assert tables["shop.orders"]["equal"] is False
+    assert tables["shop.orders"]["fault"] == "rows 6 in MySQL, 5 in the lake"
+    assert tables["shop.items"]["stopped"] == "it has no primary key"
+    assert shop["complete_to_ms"] == 1_790_000_000_000
+    assert shop["check"] == {"at": LAST["at"], "ok": False, "docs": "docs/shop/index.html"}
+    assert shop["alerts"][0]["message"] == "shop.orders: rows"
+    assert client.get("/docs/shop/index.html").text == "<p>docs</p>"
+    assert "hunter2secret" not in answer.text
+
+
+def test_a_wrong_file_and_an_unreadable_status_are_said(client: TestClient, lake: Path, tmp_path: Path) -> None:
+    write(tmp_path / "pipelines" / "wrong.yaml", "name: [")
+    write(lake / "_status.json", "{")
+    found = client.get("/api/pipelines").json()
+    assert "wrong.yaml" in found["mistakes"][0]
+    assert found["pipelines"][0]["note"]
+
+
+@pytest.mark.parametrize("path", ["/docs/shop/%2e%2e/last.json", "/docs/shop/..%2flast.json", "/docs/other/index.html"])
+def test_only_the_docs_of_a_known_pipeline_are_served(client: TestClient, lake: Path, path: str) -> None:
+    write(lake / "_quality" / "last.json", LAST)
+    assert client.get(path).status_code == 404
+
+
+def test_the_page_itself(client: TestClient) -> None:
+    assert "<title>Headrace</title>" in client.get("/").text
