@@ -1,0 +1,27 @@
+"""docs/operations.md explains every kind of error that the streamer can end with, and no kind that is none."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from streamer import delivery_errors
+from streamer.errors import HeadraceError
+
+PAGE = Path(__file__).parents[2] / "docs" / "operations.md"
+ABSTRACT = {"error"}
+
+
+def kinds(error: type[HeadraceError]) -> Iterator[str]:
+    yield error.kind
+    for narrower in error.__subclasses__():
+        yield from kinds(narrower)
+
+
+def test_every_kind_of_error_is_explained() -> None:
+    assert delivery_errors.TopicError in HeadraceError.__subclasses__()
+    section = PAGE.read_text().split("## The streamer's errors")[1].split("\n## ")[0]
+    rows = [row.split("|")[1] for row in section.splitlines() if row.startswith("| `")]
+    documented = {kind for row in rows for kind in re.findall(r"`([a-z_]+)`", row)}
+    assert documented == set(kinds(HeadraceError)) - ABSTRACT
