@@ -14,11 +14,10 @@ def main() -> int:
     try:
         with urlopen(f"http://127.0.0.1:{port}/api/v2/monitor/health", timeout=8) as answer:
             health = json.load(answer)
-    except (URLError, OSError, ValueError) as error:
-        print(f"Airflow does not answer on port {port}: {error}")
+        ill = {name: health[name]["status"] for name in NEEDED if health[name]["status"] != "healthy"}
+    except (URLError, OSError, ValueError, LookupError, TypeError) as error:
+        print(f"no health of Airflow on port {port}: {error!r}")
         return 1
-    ill = {name: health.get(name, {}).get("status") for name in NEEDED}
-    ill = {name: status for name, status in ill.items() if status != "healthy"}
     print(ill or "healthy")
     return 1 if ill else 0
 

@@ -15,9 +15,9 @@ from docker.images.buildah import Buildah
 from docker.images.dockerd import Docker
 from stack import maven, paths
 from stack.errors import StackError
+from streamer import VERSION
 
 FOLDER = paths.CHECKOUT / "docker"
-VERSION = "0.1.0"
 STREAMER, AIRFLOW = f"headrace-streamer:{VERSION}", f"headrace-airflow:{VERSION}"
 
 
@@ -37,6 +37,8 @@ def main(words: Sequence[str] | None = None) -> str:
     """The closing line. Raises StackError."""
     given = arguments(words)
     logs = paths.writable_folder(paths.data() / "images", "the checkout's permissions")
+    for name in ("build.log", "streamer.log", "airflow.log"):
+        (logs / name).unlink(missing_ok=True)
     builder = engine(logs)
     print(f"images: building with {builder.name}; log {logs / 'build.log'}", flush=True)
     said = [of_streamer(builder, logs, given.seconds)] if given.only != "airflow" else []

@@ -15,22 +15,22 @@ STEP = re.compile(r"^(?:\[\d+/\d+\] STEP \d|STEP \d|#\d+ \[)")
 
 def run_logged(title: str, command: Sequence[str], log: Path, hint: str = "") -> None:
     """Runs to the end. Raises StackError with the log's last lines where the status is not 0."""
-    with log.open("a") as out:
-        child = subprocess.Popen(
+    with (
+        log.open("a") as out,
+        subprocess.Popen(
             list(command), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-        )
+        ) as child,
+    ):
         assert child.stdout is not None
         try:
             for line in child.stdout:
                 out.write(line)
                 if STEP.match(line):
                     print(f"  {title}: {line.strip()[:110]}", flush=True)
-        finally:
-            out.flush()
-            if child.poll() is None and child.stdout.closed is False:
-                child.stdout.close()
-                child.terminate()
-            status = child.wait()
+        except BaseException:
+            child.terminate()
+            raise
+    status = child.returncode
     if status:
         raise StackError(f"{title}: {command[0]} failed with status {status}", hint, log)
 

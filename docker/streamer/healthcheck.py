@@ -15,8 +15,8 @@ def main() -> int:
     try:
         with urlopen(f"http://127.0.0.1:{port}/status", timeout=4) as answer:
             state = json.load(answer)["state"]
-    except (URLError, OSError, ValueError, KeyError) as error:
-        print(f"no status on port {port}: {error}")
+    except (URLError, OSError, ValueError, LookupError, TypeError) as error:
+        print(f"no status on port {port}: {error!r}")
         return 1
     print(state)
     return 1 if state in ("failed", "stopped") else 0
