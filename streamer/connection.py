@@ -1,0 +1,183 @@
+"""The only owner of the MySQL socket: logs in, asks for the binlog behind a GTID set, and gives the bytes as they come.
+
+`chunks()` raises typed errors only: unreachable, access denied, purged, server id in use, connection lost (also when
+nothing came for twice the heartbeat), source refused.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import Iterator
+from struct import pack
+from typing import Any
+from uuid import NAMESPACE_URL, uuid5
+
+import pymysql
+from pymysql.constants import ER
+
+from contract.gtid import GtidSet
+from contract.pipeline import Source
+from streamer.errors import (
+    AccessDeniedError,
+    ConnectionLostError,
+    HeadraceError,
+    PurgedError,
+    ServerIdInUseError,
+    SourceRefusedError,
+    UnreachableError,
+)
+from streamer.protocol.gtid_set import encode
+from streamer.protocol.model import Item
+from streamer.protocol.packets import ServerAnswerError
+from streamer.transaction import BinlogDecoder
+
+CHUNK = 1 << 18  # bytes received at once: large, for each call costs as much as decoding some rows
+COM_REGISTER_SLAVE, COM_BINLOG_DUMP_GTID = 0x15, 0x1E
+HEARTBEAT_V2 = 2  # flag: heartbeats tell 64-bit positions
+FIRST_POSITION = 4
+DENIED = {ER.ACCESS_DENIED_ERROR, ER.DBACCESS_DENIED_ERROR, ER.SPECIFIC_ACCESS_DENIED_ERROR, 1698, 1862, 3118}
+FATAL_READING = 1236  # ER_SOURCE_FATAL_ERROR_READING_BINLOG: the text alone tells which
+GONE = {2006, 2013}
+
+
+def connect(source: Source, **settings: Any) -> pymysql.Connection[Any]:
+    """A connection in autocommit. Raises UnreachableError, AccessDeniedError, SourceRefusedError."""
+    try:
+        secret = source.secret()
+    except OSError as error:
+        hint = "Name a file that the streamer may read"
+        raise AccessDeniedError("read", f"password file {source.password_file}", str(error.strerror), hint) from None
+    try:
+        return pymysql.connect(
+            host=source.host, port=source.port, user=source.user, password=secret, charset="utf8mb4", autocommit=True,
+            connect_timeout=max(1, round(source.connect_timeout_seconds)), program_name="headrace", **settings,
+        )  # fmt: skip
+    except (pymysql.MySQLError, OSError, RuntimeError) as error:
+        raise refused(source, error) from None
+
+
+def refused(source: Source, error: Exception) -> HeadraceError:
+    """The typed error of a failed login or statement."""
+    code, message = _facts(error)
+    where = f"MySQL at {source.host}:{source.port}"
+    if code in DENIED:
+        hint = f"Check user and password in the pipeline file; the user {source.user} must be known to the server"
+        return AccessDeniedError("log in to", where, message, hint)
+    if isinstance(error, pymysql.OperationalError | OSError) and code in (0, 2002, 2003, 2005, 2006, 2013, 1040, 1053):
+        hint = "Start the server, or correct host and port in the pipeline file"
+        return UnreachableError("connect to", where, message, hint)
+    return SourceRefusedError(
+        "talk to", where, f"error {code}: {message}", "Mend what the server names, and start again"
+    )
+
+
+def _facts(error: Exception) -> tuple[int, str]:
+    if len(error.args) >= 2 and isinstance(error.args[0], int):
+        return error.args[0], str(error.args[1])
+    return 0, str(error) or type(error).__name__
+
+
+class BinlogConnection:
+    """One dump. `start`: the transactions that are not asked for. `close()` may be called from any thread or from a
+    signal handler; `chunks()` ends then."""
+
+    def __init__(self, source: Source, start: GtidSet) -> None:
+        self._source = source
+        self._start = start
+        self._closed = False
+        self._connection: pymysql.Connection[Any] | None = None
+
+    def chunks(self) -> Iterator[bytes]:
+        """Bytes as received, of any size up to CHUNK."""
+        connection = connect(self._source, read_timeout=self.silence_seconds, write_timeout=self.silence_seconds)
+        self._connection = connection
+        try:
+            self._request(connection)
+            receive = connection._sock.recv  # type: ignore[attr-defined]
+            while data := receive(CHUNK):
+                yield data
+            if not self._closed:
+                raise self._lost("the server closed the connection")
+        except TimeoutError:
+            raise self._lost(f"nothing came for {self.silence_seconds:g} s, not even a heartbeat") from None
+        except (OSError, ssl.SSLError, pymysql.MySQLError) as error:
+            if not self._closed:
+                raise self._failed(error) from None
+        finally:
+            connection._force_close()  # type: ignore[attr-defined]
+
+    @property
+    def silence_seconds(self) -> float:
+        return 2 * self._source.heartbeat_seconds
+
+    def close(self) -> None:
+        self._closed = True
+        sock = getattr(self._connection, "_sock", None)
+        if sock is not None:
+            try:
+                sock.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                return  # it is closed already
+
+    def _request(self, connection: pymysql.Connection[Any]) -> None:
+        """PyMySQL has no public way to send a command of replication; its `_execute_command` writes the packet, and
+        nothing is read by it afterwards: the socket is ours from then on."""
+        server_id = self._source.server_id
+        heartbeat = int(self._source.heartbeat_seconds * 1_000_000_000)
+        with connection.cursor() as cursor:
+            cursor.execute("SET @master_heartbeat_period = %s, @source_heartbeat_period = %s", (heartbeat, heartbeat))
+            cursor.execute(
+                "SET @master_binlog_checksum = @@GLOBAL.binlog_checksum, "
+                "@source_binlog_checksum = @@GLOBAL.binlog_checksum"
+            )
+            cursor.execute("SET @slave_uuid = %s, @replica_uuid = %s", (replica_uuid(server_id),) * 2)
+        connection._execute_command(COM_REGISTER_SLAVE, pack("<I", server_id) + bytes(3 + 2 + 4 + 4))  # type: ignore[attr-defined]
+        connection._read_ok_packet()  # type: ignore[attr-defined]
+        gtids = encode(self._start)
+        head = pack("<HIIQI", HEARTBEAT_V2, server_id, 0, FIRST_POSITION, len(gtids))
+        connection._execute_command(COM_BINLOG_DUMP_GTID, head + gtids)  # type: ignore[attr-defined]
+
+    def _lost(self, cause: str) -> ConnectionLostError:
+        where = f"the binlog of {self._source.host}:{self._source.port}"
+        return ConnectionLostError("read", where, cause, "The streamer connects again by itself")
+
+    def _failed(self, error: Exception) -> HeadraceError:
+        code, message = _facts(error)
+        if isinstance(error, pymysql.MySQLError) and code not in GONE:
+            return dump_error(self._source, code, message)
+        return self._lost(message)
+
+    def items(self, decoder: BinlogDecoder) -> Iterator[Item]:
+        """What the decoder makes of the chunks. Raises its errors, and the server's own answer as a typed one."""
+        try:
+            for chunk in self.chunks():
+                yield from decoder.feed(chunk)
+        except ServerAnswerError as error:
+            raise dump_error(self._source, error.code, error.message) from None
+
+
+def replica_uuid(server_id: int) -> str:
+    """The same for every streamer with this server id: the server ends the older of two dumps with one UUID, so
+    that two streamers of one pipeline notice each other."""
+    return str(uuid5(NAMESPACE_URL, f"headrace:{server_id}"))
+
+
+def dump_error(source: Source, code: int, message: str) -> HeadraceError:
+    where = f"the binlog of {source.host}:{source.port}"
+    text = message.lower()
+    if "same server_uuid" in text or "same server_id" in text or "same server id" in text:
+        hint = f"Give one of the two another server_id in its pipeline file (this one has {source.server_id})"
+        return ServerIdInUseError("read", where, "another client reads under the same server id", hint)
+    if code == FATAL_READING and ("purged" in text or "could not find" in text):
+        hint = (
+            "Take a new snapshot and start from a position that the server still has; keep binlogs longer "
+            "(binlog_expire_logs_seconds) than the streamer may be away"
+        )
+        return PurgedError("read", where, message, hint)
+    if code in (1040, 1053, 1927, 3169, 3024):  # full, shutting down, killed
+        return ConnectionLostError("read", where, message, "The streamer connects again by itself")
+    if code in DENIED or code == ER.SPECIFIC_ACCESS_DENIED_ERROR:
+        hint = f"GRANT REPLICATION SLAVE, REPLICATION CLIENT, SELECT ON *.* TO '{source.user}'@'%'"
+        return AccessDeniedError("read", where, message, hint)
+    return SourceRefusedError("read", where, f"error {code}: {message}", "Mend what the server names, and start again")

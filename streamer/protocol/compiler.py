@@ -1,0 +1,161 @@
+"""Writes and compiles a table's row decoder: from a rows event's bytes straight to each row's JSON.
+
+Rows that have the same columns NULL share a plan: straight-line Python in which neighbouring fixed-width columns
+are unpacked by one struct and a single bytes template makes the row. Plans are made when a row first asks for
+one; a table whose rows use very many combinations falls back to a plan that tests every column.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from struct import Struct, calcsize
+from typing import cast
+
+from contract.schema import TableSchema
+from streamer.protocol.model import RowDecoder
+from streamer.protocol.values import binary, decimals, document, numbers, temporal, text
+from streamer.protocol.values.reader import Field, Reader
+
+Append = Callable[[bytes], None]
+Plan = Callable[[bytes, int, Append, Append], int]  # (buffer, offset behind the NULL bits, ...) -> the row's end
+PLANS = 200  # of one table, before it falls back
+
+READERS: dict[str, Callable[[Field], Reader]] = {
+    **dict.fromkeys(("tinyint", "smallint", "mediumint", "int", "bigint"), numbers.integer),
+    "float": numbers.single,
+    "double": numbers.double,
+    "year": numbers.year,
+    "decimal": decimals.decimal,
+    "date": temporal.date,
+    "time": temporal.time,
+    "datetime": temporal.datetime_,
+    "timestamp": temporal.timestamp,
+    **dict.fromkeys(("char", "varchar", "tinytext", "text", "mediumtext", "longtext"), text.text),
+    "enum": text.enum,
+    "set": text.set_,
+    "json": document.json,
+    "binary": binary.fixed,
+    **dict.fromkeys(("varbinary", "tinyblob", "blob", "mediumblob", "longblob"), binary.varying),
+    "bit": binary.bit,
+}
+
+
+def compile_rows(schema: TableSchema, fields: Sequence[Field]) -> tuple[RowDecoder, str]:
+    """The decoder, and the source of its plan for rows without NULLs.
+
+    The decoder raises ValueError, IndexError, KeyError, UnicodeError or struct.error for broken bytes; what it
+    appended before belongs to no event then.
+    """
+    writer = PlanWriter(schema, [READERS[field.column.type](field) for field in fields])
+    plans = Plans(writer)
+    width = (len(fields) + 7) // 8
+
+    def decode(d: bytes, o: int, end: int, rows: Append, keys: Append) -> None:
+        while o < end:
+            n = o + width
+            o = plans[d[o:n]](d, n, rows, keys)
+        if o != end:
+            raise ValueError("the rows do not end where their event does")
+
+    return decode, writer.source(0)
+
+
+class Plans(dict[bytes, Plan]):
+    """The plan by a row's NULL bits."""
+
+    def __init__(self, writer: PlanWriter) -> None:
+        super().__init__()
+        self._writer = writer
+        self._general: Plan | None = None
+
+    def __missing__(self, bits: bytes) -> Plan:
+        if len(self) < PLANS:
+            plan = self[bits] = self._writer.plan(int.from_bytes(bits, "little"))
+            return plan
+        if self._general is None:
+            self._general = self._writer.general()
+        return self._general
+
+
+class PlanWriter:
+    """The source of a table's plans. `{0}` and its like in a reader's pieces become names of the column."""
+
+    def __init__(self, schema: TableSchema, readers: Sequence[Reader]) -> None:
+        self.readers = readers
+        self.columns = [column.name for column in schema.columns]
+        self.key = [self.columns.index(name) for name in schema.key]
+        self.names: dict[str, object] = {"SAFE": text.SAFE, "escape": text.escape}
+        self.names |= {f"x{n}": reader.bound for n, reader in enumerate(readers)}
+
+    def plan(self, nulls: int) -> Plan:
+        return self._compiled(self.source(nulls))
+
+    def general(self) -> Plan:
+        return self._compiled(self.general_source())
+
+    def source(self, nulls: int) -> str:
+        """A row whose NULL columns are the bits of `nulls`, the first column the lowest."""
+        lines: list[str] = []
+        run: list[int] = []
+        for n, reader in enumerate(self.readers):
+            if nulls >> n & 1:
+                continue
+            if reader.layout:
+                run.append(n)
+            else:
+                lines += [*self._unpack(run), *self._read(n)]
+                run = []
+        lines += self._unpack(run)
+        pieces = [("null", "") if nulls >> n & 1 else self._piece(n) for n in range(len(self.readers))]
+        return self._function(lines, pieces)
+
+    def general_source(self) -> str:
+        """Any row: each column is tested for NULL."""
+        width = (len(self.readers) + 7) // 8
+        lines = [f'nulls = int.from_bytes(d[o - {width}:o], "little")']
+        for n, reader in enumerate(self.readers):
+            form, args = self._piece(n)
+            read = self._unpack([n]) if reader.layout else self._read(n)
+            lines += [f"if nulls & {1 << n}:", f'    r{n} = b"null"', "else:"]
+            lines += [f"    {line}" for line in (*read, f"r{n} = {form.encode()!r} % ({args},)")]
+        return self._function(lines, [("%b", f"r{n}") for n in range(len(self.readers))])
+
+    def _unpack(self, run: Sequence[int]) -> list[str]:
+        """One struct for neighbouring fixed-width columns."""
+        if not run:
+            return []
+        layout = "<" + "".join(self.readers[n].layout for n in run)
+        fields = [f"c{n}_{i}" for n in run for i in range(self.readers[n].fields)]
+        name = f"unpack_{run[0]}_{run[-1]}_{len(fields)}_{calcsize(layout)}"
+        self.names[name] = Struct(layout).unpack_from
+        return [f"{', '.join(fields)}, = {name}(d, o)  # {layout}", f"o += {calcsize(layout)}"]
+
+    def _read(self, n: int) -> list[str]:
+        return [line.format(v=f"c{n}", x=f"x{n}") for line in self.readers[n].read]
+
+    def _piece(self, n: int) -> tuple[str, str]:
+        """The column's template and the expressions that fill it."""
+        reader = self.readers[n]
+        places = [f"c{n}_{i}" for i in range(reader.fields)]
+        return reader.form, ", ".join(arg.format(*places, v=f"c{n}", x=f"x{n}") for arg in reader.args)
+
+    def _function(self, lines: Iterable[str], pieces: Sequence[tuple[str, str]]) -> str:
+        body = [*lines, f"rows({self._object(range(len(pieces)), pieces)})"]
+        if self.key:
+            body.append(f"keys({self._object(self.key, pieces)})")
+        return "\n    ".join(["def plan(d, o, rows, keys):", *body, "return o\n"])
+
+    def _object(self, chosen: Iterable[int], pieces: Sequence[tuple[str, str]]) -> str:
+        """An expression: the JSON object of the chosen columns."""
+        members = [
+            json.dumps(self.columns[n], ensure_ascii=False).replace("%", "%%") + ":" + pieces[n][0] for n in chosen
+        ]
+        template = "{" + ",".join(members) + "}"
+        args = ", ".join(pieces[n][1] for n in chosen if pieces[n][1])
+        return f"{template.encode()!r} % ({args},)" if args else f"{template.replace('%%', '%').encode()!r}"
+
+    def _compiled(self, source: str) -> Plan:
+        scope = dict(self.names)
+        exec(compile(source, "<row plan>", "exec"), scope)  # made of numbers and quoted names alone
+        return cast(Plan, scope["plan"])

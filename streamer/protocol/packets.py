@@ -1,0 +1,133 @@
+"""Bytes of a binlog dump as received -> whole events.
+
+In: chunks of any size. Out: (buffer, start, end, header): the event behind its 19-byte header and before its
+checksum, and the header as FRAME unpacks it. A packet of 16 MB or more is put together from its parts.
+Raises ServerAnswerError for the server's ERR packet, ChecksumError, CorruptEventError; the end of the dump
+(EOF packet) sets `ended`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from zlib import crc32
+
+from streamer.errors import ChecksumError, CorruptEventError
+from streamer.protocol.events import ARTIFICIAL, FLAGS, FORMAT_DESCRIPTION, FRAME, HEADER, PACKET, SIZE, TYPE
+
+FULL = 0xFFFFFF  # a packet of this length goes on in the next one
+ERR, EOF = 0xFF, 0xFE
+RESIDUE = 0x2144DF1C  # the CRC32 of any bytes followed by their own CRC32
+CHECKSUM = 4
+CRC32 = 1  # the checksum algorithm's number in a format description
+Header = tuple[int, ...]
+Event = tuple[bytes, int, int, Header]
+unpack_frame = FRAME.unpack_from
+HINT = "Check the network and the server's disk; read the place with mysqlbinlog --verify-binlog-checksum"
+
+
+class ServerAnswerError(Exception):
+    """The server ended the dump: MySQL's error number and text."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(code, message)
+        self.code, self.message = code, message
+
+
+class Packets:
+    """`ended`: the server has said that nothing more comes."""
+
+    def __init__(self) -> None:
+        self.ended = False
+        self._parts: list[bytes] = []  # received, not yet given out
+        self._held = 0
+        self._needed = 0  # no event is whole before this many bytes are held
+        self._tail = 0  # length of the checksum behind each event of this file
+
+    def feed(self, chunk: bytes) -> Iterator[Event]:
+        """To be run to its end before the next chunk is fed."""
+        self._parts.append(chunk)
+        self._held += len(chunk)
+        if self._held < self._needed:
+            return
+        buffer = chunk if len(self._parts) == 1 else b"".join(self._parts)
+        at, size, tail = 0, len(buffer), self._tail
+        while True:
+            if size - at >= FRAME.size:
+                header = unpack_frame(buffer, at)
+                end = at + 4 + (header[0] & FULL)
+                if end <= size and _ordinary(header):
+                    if tail and crc32(buffer[at + PACKET : end]) != RESIDUE:
+                        raise wrong_checksum()
+                    yield buffer, at + PACKET + HEADER, end - tail, header
+                    at = end
+                    continue
+            packet, at = self._packet(buffer, at)
+            if packet is None:
+                break
+            if event := self._event(packet):
+                yield event
+            tail = self._tail
+        rest = buffer[at:]
+        self._parts, self._held = [rest] if rest else [], len(rest)
+
+    def _packet(self, buffer: bytes, start: int) -> tuple[bytes | None, int]:
+        """The payload of the packet (of all its parts) at `start` and where the next one starts."""
+        parts, at = [], start
+        while True:
+            length = int.from_bytes(buffer[at : at + 3], "little")
+            whole = at + 4 + (length if len(buffer) - at >= 4 else 0)
+            if len(buffer) < max(whole, at + 4):
+                self._needed = max(whole, at + 4) - start
+                return None, start
+            parts.append(buffer[at + 4 : whole])
+            at = whole
+            if length < FULL:
+                self._needed = 0
+                return b"".join(parts), at
+
+    def _event(self, packet: bytes) -> Event | None:
+        if packet[:1] == b"\xff":
+            raise ServerAnswerError(int.from_bytes(packet[1:3], "little"), packet[9:].decode(errors="replace"))
+        if packet[:1] == b"\xfe" and len(packet) < 9:
+            self.ended = True
+            return None
+        if packet[:1] != b"\x00" or len(packet) < HEADER + 1:
+            raise CorruptEventError("read", "packet", f"{len(packet)} bytes that are no event", HINT)
+        header = unpack_frame(b"\x00\x00\x00\x00" + packet[: FRAME.size - 4])
+        if header[SIZE] != len(packet) - 1:
+            cause = f"its header says {header[SIZE]} bytes, its packet has {len(packet) - 1}"
+            raise CorruptEventError("read", "event", cause, HINT)
+        tail = self._tail_of(packet, header)
+        if tail > len(packet) - HEADER - 1:
+            raise CorruptEventError("read", "event", f"{len(packet) - 1} bytes are too few", HINT)
+        return packet, 1 + HEADER, len(packet) - tail, header
+
+    def _tail_of(self, packet: bytes, header: Header) -> int:
+        """The length of the event's checksum, which is checked."""
+        right = crc32(packet[1:]) == RESIDUE
+        if header[TYPE] == FORMAT_DESCRIPTION:  # always has room for a checksum; its last byte says if there is one
+            self._tail = CHECKSUM if packet[-CHECKSUM - 1] == CRC32 else 0
+            if self._tail and not right:
+                raise wrong_checksum()
+            return CHECKSUM
+        if header[FLAGS] & ARTIFICIAL:  # comes before the format description that would tell
+            return CHECKSUM if right else 0
+        if self._tail and not right:
+            raise wrong_checksum()
+        return self._tail
+
+
+def _ordinary(header: Header) -> bool:
+    length = header[0] & FULL
+    return (
+        length != FULL
+        and not header[1]
+        and header[SIZE] == length - 1
+        and length > HEADER + CHECKSUM
+        and header[TYPE] != FORMAT_DESCRIPTION
+        and not header[FLAGS] & ARTIFICIAL
+    )
+
+
+def wrong_checksum() -> ChecksumError:
+    return ChecksumError("read", "event", "its CRC32 does not match its bytes", HINT)

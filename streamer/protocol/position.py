@@ -1,0 +1,55 @@
+"""Where the reader is: file and 64-bit position, from headers that hold the low 32 bits alone."""
+
+from __future__ import annotations
+
+from contract.sequence import file_number
+from streamer.protocol.events import POSITION, SIZE
+from streamer.protocol.lengths import lenenc
+from streamer.protocol.packets import Header
+
+WRAP = 1 << 32
+FIRST = 4  # behind a file's magic number
+HEARTBEAT_END, HEARTBEAT_FILE, HEARTBEAT_POSITION = 0, 1, 2
+
+
+class Position:
+    """`start` and `pos`: the current event's first byte and the byte behind it; `number`: of the file."""
+
+    __slots__ = ("_high", "_low", "file", "number", "pos", "start")
+
+    def __init__(self) -> None:
+        self.rotate("", 0, FIRST)
+
+    def rotate(self, file: str, number: int, pos: int) -> None:
+        self.file, self.number = file, number
+        self._jump(pos)
+
+    def _jump(self, pos: int) -> None:
+        self.start = self.pos = pos
+        self._low = pos % WRAP
+        self._high = pos - self._low
+
+    def move(self, header: Header) -> None:
+        """To the end of an event. Events that the server makes up on the way, and those inside a compressed
+        transaction, have the position 0; a file beyond 4 GiB starts again at 0 within one event's size."""
+        low = header[POSITION]
+        if low:
+            if low < self._low:
+                self._high += WRAP
+            self._low = low
+            self.pos = self._high + low
+            self.start = self.pos - header[SIZE]
+
+    def rotated(self, d: bytes, o: int, end: int) -> None:
+        """A ROTATE event's body. Raises ValueError for a file without a number."""
+        file = d[o + 8 : end].decode()
+        self.rotate(file, file_number(file), int.from_bytes(d[o : o + 8], "little"))
+
+    def heartbeat(self, d: bytes, o: int, end: int) -> None:
+        """The second form of a heartbeat tells the whole position: fields of kind, size, value."""
+        while o < end and d[o] != HEARTBEAT_END:
+            kind = d[o]
+            size, o = lenenc(d, o + 1)
+            if kind == HEARTBEAT_POSITION:
+                self._jump(lenenc(d, o)[0])
+            o += size

@@ -1,0 +1,75 @@
+"""What the decoder does not go past, each with its reason and the operator's next step."""
+
+from __future__ import annotations
+
+from streamer.errors import DecodeError, IncidentError, UnknownEventError, UnsupportedTransactionError
+from streamer.protocol import events as ev
+
+PASS_BY = "Take a new snapshot of the tables it touches, and start from a position behind it"
+REASONS: dict[int, tuple[type[DecodeError], str, str]] = {
+    ev.INCIDENT: (
+        IncidentError,
+        "the source says that it lost events here",
+        "Check the source's error log; then take a new snapshot, and start from a position behind this one",
+    ),
+    ev.ANONYMOUS_GTID: (
+        UnsupportedTransactionError,
+        "the transaction has no GTID",
+        "Run SET PERSIST gtid_mode = 'ON' (in the documented steps, over OFF_PERMISSIVE and ON_PERMISSIVE), take a "
+        "new snapshot, and start from a position behind the last transaction without a GTID",
+    ),
+    ev.XA_PREPARE: (
+        UnsupportedTransactionError,
+        "XA transactions are not read yet",
+        PASS_BY,
+    ),
+    ev.PARTIAL_UPDATE_ROWS: (
+        UnsupportedTransactionError,
+        "it holds differences of JSON documents, not whole rows",
+        "Run SET PERSIST binlog_row_value_options = ''. " + PASS_BY,
+    ),
+    **dict.fromkeys(
+        (ev.BEGIN_LOAD_QUERY, ev.EXECUTE_LOAD_QUERY),
+        (
+            UnsupportedTransactionError,
+            "LOAD DATA was logged as a statement, not as rows",
+            "Run SET PERSIST binlog_format = 'ROW', and see that no session sets it otherwise. " + PASS_BY,
+        ),
+    ),
+}
+
+
+def event(kind: int) -> DecodeError:
+    """An event that stops the stream."""
+    error, cause, hint = REASONS.get(
+        kind,
+        (
+            UnknownEventError,
+            "this version does not know it, and it may hold data",
+            "Upgrade Headrace, or take a new snapshot and start from a position behind it",
+        ),
+    )
+    return error("read", f"event {ev.name_of(kind)}", cause, hint)
+
+
+def statement() -> UnsupportedTransactionError:
+    hint = "Run SET PERSIST binlog_format = 'ROW', and see that no session sets it otherwise. " + PASS_BY
+    return _transaction("it changes rows by a statement, not by row events", hint)
+
+
+def xa() -> UnsupportedTransactionError:
+    return _transaction("XA transactions are not read yet", PASS_BY)
+
+
+def rollback() -> UnsupportedTransactionError:
+    cause = "it takes back rows that were given already (tables without transactions, or temporary ones, take part)"
+    return _transaction(cause, PASS_BY)
+
+
+def out_of_order(step: str, state: str) -> UnsupportedTransactionError:
+    hint = "Read the place with mysqlbinlog; if the source crashed there, take a new snapshot and start behind it"
+    return _transaction(f"a {step} cannot stand {state}", hint)
+
+
+def _transaction(cause: str, hint: str) -> UnsupportedTransactionError:
+    return UnsupportedTransactionError("read", "transaction", cause, hint)

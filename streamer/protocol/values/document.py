@@ -1,0 +1,156 @@
+"""MySQL's binary JSON -> the text that MySQL prints for it, `{"a": 1, "b": [true, 1.0]}`.
+
+Source: MySQL's source documentation, sql-common/json_binary.h (the format) and json_dom.cc (the text).
+Raises ValueError, IndexError or struct.error for what is no document.
+"""
+
+from __future__ import annotations
+
+from binascii import b2a_base64
+from collections.abc import Callable
+from struct import Struct
+
+from streamer.protocol.values.decimals import size_of, unpacker
+from streamer.protocol.values.reader import Field, Reader, prefixed
+from streamer.protocol.values.text import escape
+
+Size = tuple[int, Callable[[bytes, int], tuple[int, ...]]]  # bytes of an offset or count, and its reader
+SMALL: Size = (2, Struct("<H").unpack_from)
+LARGE: Size = (4, Struct("<I").unpack_from)
+OBJECT, ARRAY = (0, 1), (2, 3)
+LITERAL, STRING, OPAQUE = 4, 12, 15
+LITERALS = (b"null", b"true", b"false")
+NUMBERS = {5: "h", 6: "H", 7: "i", 8: "I", 9: "q", 10: "Q"}
+READ_NUMBER = {kind: Struct("<" + code).unpack_from for kind, code in NUMBERS.items()}
+DOUBLE = 11
+read_double = Struct("<d").unpack_from
+read_packed = Struct("<q").unpack_from
+# Column types inside opaque values.
+TIMESTAMP, DATE, TIME, DATETIME, DECIMAL = 7, 10, 11, 12, 246
+DEPTH = 200  # MySQL refuses documents deeper than 100
+
+
+def json(field: Field) -> Reader:
+    return Reader('"%b"', ("{x}({v})",), read=prefixed(field.size), bound=_wire)
+
+
+def _wire(raw: bytes) -> bytes:
+    return escape(document(raw))
+
+
+def document(raw: bytes) -> bytes:
+    """UTF-8. No bytes at all are MySQL's way to keep a JSON null."""
+    return _value(raw[0], raw, 1, 0) if raw else b"null"
+
+
+def _value(kind: int, d: bytes, o: int, depth: int) -> bytes:
+    if depth > DEPTH:
+        raise ValueError("a JSON document nested too deep")
+    if kind in OBJECT:
+        return _object(d, o, LARGE if kind == 1 else SMALL, depth)
+    if kind in ARRAY:
+        return _array(d, o, LARGE if kind == 3 else SMALL, depth)
+    if kind == LITERAL:
+        return LITERALS[d[o]]
+    if kind in READ_NUMBER:
+        return b"%d" % READ_NUMBER[kind](d, o)[0]
+    if kind == DOUBLE:
+        return double(read_double(d, o)[0])
+    if kind == STRING:
+        return b'"' + escape(_sized(d, o)) + b'"'
+    if kind == OPAQUE:
+        return _opaque(d[o], _sized(d, o + 1))
+    raise ValueError(f"a JSON value of unknown kind {kind}")
+
+
+def _object(d: bytes, start: int, size: Size, depth: int) -> bytes:
+    width, read = size
+    count = read(d, start)[0]
+    keys = start + 2 * width
+    values = keys + count * (width + 2)
+    pairs = []
+    for n in range(count):
+        at = keys + n * (width + 2)
+        key = start + read(d, at)[0]
+        name = d[key : key + SMALL[1](d, at + width)[0]]
+        pairs.append(b'"%b": %b' % (escape(name), _entry(d, start, values + n * (width + 1), size, depth)))
+    return b"{" + b", ".join(pairs) + b"}"
+
+
+def _array(d: bytes, start: int, size: Size, depth: int) -> bytes:
+    width, read = size
+    first = start + 2 * width
+    count = read(d, start)[0]
+    if first + count * (width + 1) > len(d):
+        raise ValueError("a JSON array longer than its document")
+    return b"[" + b", ".join([_entry(d, start, first + n * (width + 1), size, depth) for n in range(count)]) + b"]"
+
+
+def _entry(d: bytes, start: int, at: int, size: Size, depth: int) -> bytes:
+    """A value's entry: its kind, then the value itself where it fits into an offset's bytes, else its offset."""
+    kind = d[at]
+    inlined = kind in (LITERAL, 5, 6) or (size is LARGE and kind in (7, 8))
+    return _value(kind, d, at + 1 if inlined else start + size[1](d, at + 1)[0], depth + 1)
+
+
+def _sized(d: bytes, o: int) -> bytes:
+    """Bytes behind their length, seven bits a byte, the lowest first."""
+    length = shift = 0
+    while True:
+        byte = d[o]
+        o += 1
+        length |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            break
+        shift += 7
+    if o + length > len(d):
+        raise ValueError("a JSON text longer than its document")
+    return d[o : o + length]
+
+
+def _opaque(kind: int, data: bytes) -> bytes:
+    if kind == DECIMAL:
+        precision, scale = data[0], data[1]
+        return unpacker(precision, scale)(data[2 : 2 + size_of(precision, scale)])
+    if kind in (DATE, TIME, DATETIME, TIMESTAMP):
+        return b'"' + _moment(kind, read_packed(data, 0)[0]) + b'"'
+    lines = [b2a_base64(data[at : at + 57], newline=False) for at in range(0, len(data), 57)]
+    return b'"base64:type%d:%b"' % (kind, b"\\n".join(lines))  # MySQL breaks its base64 into lines of 76 characters
+
+
+def _moment(kind: int, packed: int) -> bytes:
+    sign, packed = (b"-", -packed) if packed < 0 else (b"", packed)
+    whole, micros = packed >> 24, packed & 0xFFFFFF
+    clock = b"%02d:%02d:%02d.%06d" % (
+        whole >> 12 & (0x3FF if kind == TIME else 31),
+        whole >> 6 & 63,
+        whole & 63,
+        micros,
+    )
+    if kind == TIME:
+        return sign + clock
+    year, month = divmod(whole >> 22, 13)
+    day = b"%04d-%02d-%02d" % (year, month, whole >> 17 & 31)
+    return day if kind == DATE else day + b" " + clock
+
+
+def double(value: float) -> bytes:
+    """The shortest digits that read back as the same number, laid out as MySQL does (dtoa.cc, my_gcvt)."""
+    mantissa, _, power = f"{value!r}".partition("e")
+    sign = "-" if mantissa.startswith("-") else ""
+    whole, _, behind = mantissa.lstrip("-").partition(".")
+    digits = (whole + behind).lstrip("0")
+    point = len(whole) + int(power or 0) - (len(whole + behind) - len(digits))  # of 0.digits
+    digits = digits.rstrip("0")
+    if not digits:
+        return f"{sign}0.0".encode()
+    if -15 < point <= max(15, len(digits) - 1):
+        return (sign + _fixed(digits, point)).encode()
+    tail = "." + digits[1:] if len(digits) > 1 else ""
+    return f"{sign}{digits[0]}{tail}e{point - 1}".encode()
+
+
+def _fixed(digits: str, point: int) -> str:
+    if point <= 0:
+        return "0." + "0" * -point + digits
+    return digits[:point].ljust(point, "0") + "." + (digits[point:] or "0")

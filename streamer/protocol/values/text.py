@@ -1,0 +1,67 @@
+"""Text of any character set, ENUM and SET members: JSON strings in UTF-8, escaped as MySQL's JSON_QUOTE does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from streamer.protocol.charsets import Charset
+from streamer.protocol.values.reader import Field, Reader, prefixed
+
+LIMIT = 100_000
+# Deleting these leaves nothing of a text that needs no escape.
+SAFE = bytes(byte for byte in range(32, 256) if byte not in b'"\\')
+_UNSAFE = re.compile(rb'[\x00-\x1f"\\]')
+_ESCAPES = {bytes((byte,)): b"\\u%04x" % byte for byte in range(32)}
+_ESCAPES |= {b"\b": b"\\b", b"\t": b"\\t", b"\n": b"\\n", b"\f": b"\\f", b"\r": b"\\r", b'"': b'\\"', b"\\": b"\\\\"}
+
+
+def escape(raw: bytes) -> bytes:
+    """UTF-8 text as it stands between the quotes of a JSON string."""
+    return _UNSAFE.sub(lambda match: _ESCAPES[match[0]], raw)
+
+
+def quoted(text: str) -> bytes:
+    return b'"' + escape(text.encode()) + b'"'
+
+
+def text(field: Field) -> Reader:
+    assert field.charset is not None
+    read = prefixed(field.size)
+    if field.charset.decode is None:
+        return Reader('"%b"', ("{v}",), read=(*read, "if {v}.translate(None, SAFE): {v} = escape({v})"))
+    return Reader('"%b"', ("{x}({v})",), read=read, bound=_converter(field.charset))
+
+
+def _converter(charset: Charset) -> Callable[[bytes], bytes]:
+    return lambda raw: escape(charset.text(raw).encode())
+
+
+def enum(field: Field) -> Reader:
+    """Index 0 is the empty text that MySQL stores for what was no member."""
+    members = (b'""', *map(quoted, field.column.members))
+    return Reader("%b", ("{x}[{0}]",), {1: "B", 2: "H"}[field.size], bound=members)
+
+
+class Sets(dict[int, bytes]):
+    """The JSON text by the members' bits, made when first asked for."""
+
+    def __init__(self, members: tuple[str, ...]) -> None:
+        super().__init__()
+        self._members = members
+
+    def __missing__(self, bits: int) -> bytes:
+        if bits >> len(self._members):
+            raise ValueError("a set has a member that its table does not have")
+        if len(self) >= LIMIT:
+            self.clear()
+        chosen = [member for place, member in enumerate(self._members) if bits >> place & 1]
+        made = self[bits] = quoted(",".join(chosen))
+        return made
+
+
+def set_(field: Field) -> Reader:
+    layout, number = {1: ("B", "{0}"), 2: ("H", "{0}"), 3: ("HB", "{0} | {1} << 16"), 4: ("I", "{0}"), 8: ("Q", "{0}")}[
+        field.size
+    ]
+    return Reader("%b", (f"{{x}}[{number}]",), layout, bound=Sets(field.column.members))

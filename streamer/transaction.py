@@ -1,0 +1,286 @@
+"""The bytes of a binlog dump -> committed rows, DDL and transaction ends, in binlog order. Does no I/O.
+
+`BinlogDecoder.feed(chunk)` gives `RowsBatch`, `Ddl` and `Commit` items; one decoder serves one connection. What
+it cannot be certain of raises a DecodeError that names event, file and position, after every item before it has
+been given; the decoder is of no use then.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from struct import Struct
+from struct import error as StructError  # noqa: N812
+
+from zstandard import ZstdError
+
+from streamer.errors import CorruptEventError, DecodeError, MissingMetadataError
+from streamer.protocol import events as ev
+from streamer.protocol import refusals
+from streamer.protocol.gtid_event import gtid, tagged_gtid
+from streamer.protocol.lengths import lenenc
+from streamer.protocol.model import Commit, Ddl, Item, Op, RowsBatch, TableMap
+from streamer.protocol.packets import HINT, Event, Header, Packets
+from streamer.protocol.payload import payload
+from streamer.protocol.position import Position
+from streamer.protocol.query import HEARTBEAT, Meaning, meaning, query
+from streamer.protocol.table_map import names, table_map
+
+Handler = Callable[[bytes, int, int, Header], Iterable[Item]]
+BROKEN = (ValueError, IndexError, KeyError, StructError, OverflowError, ZstdError)
+SHAPES = 10_000  # table shapes kept compiled
+unpack_xid = Struct("<Q").unpack_from
+
+# What may follow what; the only place that says so.
+BETWEEN, STARTED, OPEN = "between transactions", "behind a GTID", "inside a transaction"
+NEXT = {
+    (BETWEEN, "GTID"): STARTED,
+    (STARTED, "BEGIN"): OPEN,
+    (STARTED, "end"): BETWEEN,
+    (OPEN, "rows"): OPEN,
+    (OPEN, "end"): BETWEEN,
+}
+
+
+class Handlers(dict[int, Handler]):
+    """By event type; one that is not known may be skipped where its flag says so, and is counted."""
+
+    def __init__(self, ignored: Counter[str]) -> None:
+        super().__init__()
+        self._ignored = ignored
+
+    def __missing__(self, kind: int) -> Handler:
+        def skip(_d: bytes, _o: int, _end: int, header: Header) -> Iterable[Item]:
+            if not header[ev.FLAGS] & ev.MAY_BE_IGNORED or kind in refusals.REASONS:
+                raise refusals.event(kind)
+            self._ignored[ev.name_of(kind)] += 1
+            return ()
+
+        return skip
+
+
+class BinlogDecoder:
+    """`wanted(db, table)`: whose rows are given; others are skipped undecoded but counted in the ordinals.
+    `ignored`: events passed by, by name. `file`, `pos`: what has been read, heartbeats included."""
+
+    def __init__(self, wanted: Callable[[str, str], bool]) -> None:
+        self.ignored: Counter[str] = Counter()
+        self.last_event_ts = 0  # seconds, Unix, by the source's clock
+        self._wanted = wanted
+        self._packets = Packets()
+        self._position = Position()
+        self._state = BETWEEN
+        self._tables: dict[bytes, TableMap | None] = {}  # by the id that rows events use
+        self._shapes: dict[bytes, TableMap | None] = {}  # by their TABLE_MAP's bytes
+        self._gtid, self._micros, self._thread, self._tx_pos = "", 0, 0, 0
+        self._ordinal, self._given = 0, 0  # rows events of this transaction: all, and given
+        self._handlers = self._table()
+
+    @property
+    def file(self) -> str:
+        return self._position.file
+
+    @property
+    def pos(self) -> int:
+        return self._position.pos
+
+    @property
+    def between_transactions(self) -> bool:
+        return self._state == BETWEEN
+
+    def feed(self, chunk: bytes) -> Iterator[Item]:
+        """To be run to its end before the next chunk is fed. Raises DecodeError, ServerAnswerError."""
+        move, handlers = self._position.move, self._handlers
+        kind = 0
+        try:
+            for d, start, end, header in self._packets.feed(chunk):
+                kind = header[ev.TYPE]
+                move(header)
+                if items := handlers[kind](d, start, end, header):
+                    yield from items
+        except DecodeError as error:
+            error.object += f" ({ev.name_of(kind)}, {self.file}:{self._position.start})"
+            raise
+        except BROKEN as error:
+            raise self._corrupt(kind, error) from None
+
+    def _corrupt(self, kind: int, error: Exception) -> CorruptEventError:
+        """Says nothing of the event's bytes: they may be a row's."""
+        cause = str(error) if type(error) is ValueError else f"its bytes are not valid ({type(error).__name__})"
+        place = f"event {ev.name_of(kind)} at {self.file}:{self._position.start}"
+        return CorruptEventError("read", place, cause, HINT)
+
+    def _table(self) -> Handlers:
+        handlers = Handlers(self.ignored)
+        handlers.update(dict.fromkeys(ev.NEUTRAL, self._neutral))
+        handlers.update(
+            {
+                ev.GTID: partial(self._gtid_event, gtid),
+                ev.GTID_TAGGED: partial(self._gtid_event, tagged_gtid),
+                ev.QUERY: self._query,
+                ev.XID: self._xid,
+                ev.TABLE_MAP: self._table_map,
+                ev.TRANSACTION_PAYLOAD: self._payload,
+                ev.ROTATE: self._rotate,
+                ev.FORMAT_DESCRIPTION: self._format,
+                ev.HEARTBEAT: self._neutral,
+                ev.HEARTBEAT_V2: self._heartbeat,
+                ev.PARTIAL_UPDATE_ROWS: self._partial_rows,
+            }
+        )
+        for op, kinds in OPERATIONS.items():
+            handlers.update({kind: partial(self._rows, op, kind >= ev.WRITE_ROWS) for kind in kinds})
+        return handlers
+
+    def _neutral(self, _d: bytes, _o: int, _end: int, _header: Header) -> Iterable[Item]:
+        return ()
+
+    def _step(self, step: str) -> None:
+        try:
+            self._state = NEXT[self._state, step]
+        except KeyError:
+            raise refusals.out_of_order(step, self._state) from None
+
+    def _gtid_event(
+        self, read: Callable[[bytes, int, int], tuple[str, int]], d: bytes, o: int, end: int, header: Header
+    ) -> Iterable[Item]:
+        self._step("GTID")
+        self._gtid, micros = read(d, o, end)
+        self._micros = micros or header[ev.TIMESTAMP] * 1_000_000
+        self._tx_pos = self._position.start
+        self._ordinal = self._given = 0
+        self.last_event_ts = header[ev.TIMESTAMP]
+        return ()
+
+    def _query(self, d: bytes, o: int, end: int, header: Header) -> Iterable[Item]:
+        self._thread, db, statement = query(d, o, end)
+        kind = meaning(statement)
+        if kind is Meaning.BEGIN:
+            self._step("BEGIN")
+            return ()
+        if kind is Meaning.COMMIT or (kind is Meaning.ROLLBACK and not self._given):
+            return self._end(header, None)
+        return self._statement(kind, db, statement, header)
+
+    def _statement(self, kind: Meaning, db: bytes, statement: bytes, header: Header) -> Iterable[Item]:
+        if kind is Meaning.XA:
+            raise refusals.xa()
+        if kind is Meaning.ROLLBACK or (kind is Meaning.UNDONE and self._given):
+            raise refusals.rollback()
+        if kind in (Meaning.SAVEPOINT, Meaning.UNDONE):
+            return ()
+        if kind is Meaning.ROWS:
+            if not HEARTBEAT.search(statement):
+                raise refusals.statement()
+            return () if self._state == OPEN else self._end(header, None)
+        ddl = Ddl(
+            db.decode(errors="replace"), statement.decode(errors="replace"), self._gtid, self.file, self._tx_pos,
+            self._micros // 1000,
+        )  # fmt: skip
+        # CREATE TABLE ... SELECT has its DDL inside the transaction of its rows.
+        return (ddl,) if self._state == OPEN else (ddl, *self._end(header, None))
+
+    def _xid(self, d: bytes, o: int, _end: int, header: Header) -> Iterable[Item]:
+        return self._end(header, unpack_xid(d, o)[0])
+
+    def _end(self, header: Header, xid: int | None) -> tuple[Commit]:
+        self._step("end")
+        place = self._position
+        server_id = header[ev.SERVER_ID]
+        return (Commit(self._gtid, place.file, place.pos, self._tx_pos, xid, self._micros, server_id),)
+
+    def _table_map(self, d: bytes, o: int, end: int, _header: Header) -> Iterable[Item]:
+        shape = d[o + 8 : end]
+        try:
+            table = self._shapes[shape]
+        except KeyError:
+            table = self._shape(shape)
+        self._tables[d[o : o + 6]] = table
+        return ()
+
+    def _shape(self, shape: bytes) -> TableMap | None:
+        db, name, _ = names(shape, 0)
+        if len(self._shapes) >= SHAPES:
+            self._shapes.clear()
+        table = self._shapes[shape] = table_map(shape) if self._wanted(db, name) else None
+        return table
+
+    def _rows(self, op: Op, newer: bool, d: bytes, o: int, end: int, header: Header) -> Iterable[Item]:
+        self._step("rows")
+        ordinal = self._ordinal
+        self._ordinal += 1
+        table = self._tables[d[o : o + 6]]
+        if table is None:
+            return ()
+        o = self._image(table, 2 if op == "u" else 1, d, o + 8 + (d[o + 8] | d[o + 9] << 8 if newer else 0), end)
+        rows: list[bytes] = []
+        keys: list[bytes] = []
+        table.decode(d, o, end, rows.append, keys.append)
+        if op == "u" and len(rows) % 2:
+            raise ValueError("an update without its after image")
+        self._given += 1
+        place = self._position
+        return (
+            RowsBatch(
+                op, table, rows, keys, self._micros, self._gtid, self._thread, header[ev.SERVER_ID], place.file,
+                place.number, place.start, self._tx_pos, ordinal,
+            ),
+        )  # fmt: skip
+
+    def _image(self, table: TableMap, images: int, d: bytes, o: int, end: int) -> int:
+        """Checks that rows hold every column; the offset of the first row."""
+        columns, o = lenenc(d, o)
+        size = (columns + 7) // 8
+        if columns != len(table.columns) or o + images * size > end:
+            raise ValueError("the rows have other columns than their table map")
+        every = (1 << columns) - 1
+        for _ in range(images):
+            if int.from_bytes(d[o : o + size], "little") & every != every:
+                raise _partial_image(table)
+            o += size
+        return o
+
+    def _partial_rows(self, d: bytes, o: int, _end: int, _header: Header) -> Iterable[Item]:
+        self._step("rows")
+        self._ordinal += 1
+        if self._tables[d[o : o + 6]] is not None:
+            raise refusals.event(ev.PARTIAL_UPDATE_ROWS)
+        return ()
+
+    def _payload(self, d: bytes, o: int, end: int, header: Header) -> Iterator[Item]:
+        """A compressed transaction: its events, all at the place of the one that holds them."""
+        event: Event
+        for event in payload(d, o, end):
+            yield from self._handlers[event[3][ev.TYPE]](*event)
+
+    def _rotate(self, d: bytes, o: int, end: int, _header: Header) -> Iterable[Item]:
+        self._position.rotated(d, o, end)
+        return ()
+
+    def _format(self, _d: bytes, _o: int, _end: int, _header: Header) -> Iterable[Item]:
+        """A file begins; a transaction that the file before left open was never committed."""
+        if self._state != BETWEEN:
+            raise refusals.out_of_order("new binlog file", self._state)
+        self._tables.clear()
+        return ()
+
+    def _heartbeat(self, d: bytes, o: int, end: int, _header: Header) -> Iterable[Item]:
+        self._position.heartbeat(d, o, end)
+        return ()
+
+
+OPERATIONS: dict[Op, tuple[int, ...]] = {
+    "c": (ev.WRITE_ROWS_V1, ev.WRITE_ROWS),
+    "u": (ev.UPDATE_ROWS_V1, ev.UPDATE_ROWS),
+    "d": (ev.DELETE_ROWS_V1, ev.DELETE_ROWS),
+}
+
+
+def _partial_image(table: TableMap) -> MissingMetadataError:
+    hint = (
+        "Run SET PERSIST binlog_row_image = 'FULL', see that no session sets it otherwise, take a new snapshot of the "
+        "table, and start from a position behind this one"
+    )
+    cause = "they lack columns (binlog_row_image is not FULL)"
+    return MissingMetadataError("read", f"rows of {table.db}.{table.table}", cause, hint)
