@@ -12,7 +12,8 @@ import httpx
 
 from stack import maven
 from stack.paths import CHECKOUT, program
-from stack.process import HOST, Server
+from stack.ports import HOST
+from stack.process import Server
 
 COMPONENTS = ("metadatabase", "scheduler", "dag_processor", "triggerer")
 

@@ -16,7 +16,8 @@ from confluent_kafka.admin import AdminClient
 
 from stack import maven, versions
 from stack.errors import StackError
-from stack.process import HOST, Server
+from stack.ports import HOST
+from stack.process import Server
 
 log = logging.getLogger("stack")
 JAVA = 17

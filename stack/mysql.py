@@ -16,7 +16,8 @@ import pymysql
 from stack import debian, versions
 from stack.errors import StackError
 from stack.fetch import facts, install
-from stack.process import HOST, Server
+from stack.ports import HOST
+from stack.process import Server
 
 log = logging.getLogger("stack")
 USER = "headrace"

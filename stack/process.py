@@ -11,7 +11,6 @@ import json
 import logging
 import os
 import signal
-import socket
 import subprocess
 import threading
 import time
@@ -23,13 +22,9 @@ import psutil
 
 from stack.errors import StackError
 from stack.paths import writable_folder
+from stack.ports import HOST, MARK, refuse_taken_port
 
 log = logging.getLogger("stack")
-HOST = "127.0.0.1"
-
-
-# Every process of a server carries its home in the environment: so none is missed, whoever its parent is by then.
-MARK = "HEADRACE_SERVER_HOME"
 # Set when the user gives up: every wait of every thread ends with CancelledError.
 cancelled = threading.Event()
 
@@ -106,14 +101,15 @@ class Server:
 
     def running(self) -> Running | None:
         """The process of this server's folder, whoever started it; None where there is none."""
+        noted = self._noted()
+        if noted is None:
+            return None
         try:
-            state = Running(**json.loads(self._state.read_text()))
-            process = psutil.Process(state.pid)
-            if abs(process.create_time() - state.created) < 1.0 and process.status() != psutil.STATUS_ZOMBIE:
-                return state
-        except (OSError, ValueError, TypeError, psutil.NoSuchProcess):
-            pass
-        return None
+            process = psutil.Process(noted.pid)
+            same = abs(process.create_time() - noted.created) < 1.0 and process.status() != psutil.STATUS_ZOMBIE
+        except psutil.NoSuchProcess:
+            return None
+        return noted if same else None
 
     def start(self) -> bool:
         """Starts the server and waits until it answers. False where it ran already."""
@@ -142,20 +138,21 @@ class Server:
         if running is None:
             self.sweep()
             return False
+        family = self._family()
         os.kill(running.pid, self.stop_signal)
         if not self._wait_gone([psutil.Process(running.pid)], self.stop_seconds if seconds is None else seconds):
             log.warning("%s: did not end in time and is killed", self.name)
-        self.sweep()
+        self.sweep(family)
         return True
 
     def kill(self) -> None:
         """SIGKILL to the process and all that it started, as a crash would end it."""
         self.sweep()
 
-    def sweep(self) -> None:
-        """Kills whatever carries this server's mark, such as the children of a process that was killed."""
+    def sweep(self, known: Sequence[psutil.Process] = ()) -> None:
+        """Kills what is left of this server, such as the children of a process that was killed."""
         for _ in range(5):  # one that forks meanwhile is found in the next round
-            family = self._family()
+            family = [process for process in {*known, *self._family()} if alive(process)]
             if not family:
                 break
             for process in family:
@@ -169,6 +166,13 @@ class Server:
     @property
     def _state(self) -> Path:
         return self.home / "process.json"
+
+    def _noted(self) -> Running | None:
+        """The process that was started last for this folder, running or not."""
+        try:
+            return Running(**json.loads(self._state.read_text()))
+        except (OSError, ValueError, TypeError):
+            return None
 
     def _spawn(self) -> None:
         with self.log_path.open("ab") as out:
@@ -208,13 +212,23 @@ class Server:
         raise StackError(f"{self.title} did not answer within {self.start_seconds:.0f} s", log=self.log_path)
 
     def _family(self) -> list[psutil.Process]:
-        """Every living process that carries this server's mark, the first one first."""
-        found = []
+        """Every living process of this server: by its mark, by its session, and the children of both.
+
+        The mark alone is not enough, since a program that renames itself may overwrite its environment.
+        """
+        noted = self._noted()
+        found: set[psutil.Process] = set()
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.Error, OSError):
-                if process.environ().get(MARK) == str(self.home) and alive(process):
-                    found.append(process)
-        return found
+                if alive(process) and (self._marked(process) or (noted and of_session(process, noted))):
+                    found |= {process, *process.children(recursive=True)}
+        return list(found)
+
+    def _marked(self, process: psutil.Process) -> bool:
+        try:
+            return process.environ().get(MARK) == str(self.home)
+        except (psutil.Error, OSError):
+            return False
 
     def _wait_gone(self, processes: Sequence[psutil.Process], seconds: float) -> bool:
         deadline = time.monotonic() + seconds
@@ -227,54 +241,13 @@ class Server:
         return True
 
 
+def of_session(process: psutil.Process, leader: Running) -> bool:
+    """Whether the process belongs to the session that the leader opened; a later user of its number is none."""
+    return os.getsid(process.pid) == leader.pid and process.create_time() > leader.created - 1.0
+
+
 def alive(process: psutil.Process) -> bool:
     try:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
-
-
-def refuse_taken_port(title: str, port: int, option: str) -> None:
-    """Raises StackError where something listens on the port, naming its process where the system tells."""
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((HOST, port))
-            return
-        except OSError as error:
-            reason = error.strerror
-    owner = listener(port)
-    by = f" by process {owner.pid} ({described(owner)})" if owner else f" ({reason})"
-    raise StackError(f"port {port} of {HOST}, meant for {title}, is taken{by}", f"Stop that, or change {option}.")
-
-
-def listener(port: int) -> psutil.Process | None:
-    """The process that listens on the port; None where the system does not tell (another user's)."""
-    try:
-        for connection in psutil.net_connections("tcp"):
-            local = connection.laddr
-            if connection.status == psutil.CONN_LISTEN and local and local.port == port and connection.pid:
-                return psutil.Process(connection.pid)
-    except (psutil.AccessDenied, psutil.NoSuchProcess):
-        pass
-    return None
-
-
-def described(process: psutil.Process) -> str:
-    """The program's name, or which Headrace server of another data folder it is."""
-    with contextlib.suppress(psutil.Error, OSError):
-        home = process.environ().get(MARK)
-        if home:
-            return f"Headrace's server in {home}"
-    try:
-        return process.name()
-    except psutil.Error:
-        return "its name is hidden"
-
-
-def free_port() -> int:
-    """A port that nothing uses at this moment, for tests."""
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        port: int = probe.getsockname()[1]
-    return port

@@ -18,7 +18,7 @@ from stack.airflow import Airflow
 from stack.kafka import Kafka
 from stack.maven import spark_jars as fetch_spark_jars
 from stack.mysql import MySQL
-from stack.process import free_port
+from stack.ports import free_port
 
 # Tests know their servers' passwords from the servers themselves.
 os.environ.pop("HEADRACE_MYSQL_PASSWORD", None)

@@ -16,7 +16,7 @@ from stack.demo.airflow_api import Airflow as Api
 from stack.demo.airflow_api import Run
 from stack.kafka import Kafka
 from stack.mysql import MySQL
-from stack.process import free_port
+from stack.ports import free_port
 
 PIPELINE = """
 format: 1

@@ -17,7 +17,7 @@ import pytest
 
 from stack.mysql import MySQL
 from stack.paths import CHECKOUT
-from stack.process import free_port
+from stack.ports import free_port
 
 
 class Machine:

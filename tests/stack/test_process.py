@@ -15,12 +15,14 @@ import psutil
 import pytest
 
 from stack.errors import StackError
-from stack.process import HOST, Server, free_port
+from stack.ports import HOST, free_port
+from stack.process import Server
 
 LISTEN = """
 import os, signal, socket, subprocess, sys, time
 server = socket.create_server(("127.0.0.1", int(sys.argv[1])))
 subprocess.Popen(["sleep", "1000"], start_new_session=True)
+if "nameless" in sys.argv: subprocess.Popen(["sleep", "1001"], env={})
 if "stubborn" in sys.argv: signal.signal(signal.SIGTERM, signal.SIG_IGN)
 print("listening", flush=True)
 while True: time.sleep(1)
@@ -87,6 +89,14 @@ def test_children_of_a_killed_server_are_swept_at_the_next_start(small: Small) -
     assert small.pid is None
     assert small.start() is True
     assert not marked(orphan, small)
+
+
+def test_a_child_that_lost_the_mark_is_swept_too(small: Small) -> None:
+    small.words = "nameless"
+    small.start()
+    (nameless,) = [child for child in psutil.Process(small.pid).children() if child.cmdline()[-1] == "1001"]
+    small.kill()
+    assert not nameless.is_running() or nameless.status() == psutil.STATUS_ZOMBIE
 
 
 def wait_for_family(server: Server, size: int) -> list[psutil.Process]:
