@@ -12,7 +12,7 @@ from docker.images.container import Container
 from docker.images.trial import Engine, health_check, refuse_root, wait_healthy
 from stack.errors import StackError
 from stack.paths import CHECKOUT
-from stack.process import HOST, free_port
+from stack.ports import HOST, free_port
 
 PIPELINES = CHECKOUT / "docker" / "pipelines"
 PROBE = CHECKOUT / "docker" / "images" / "spark_probe.py"

@@ -19,7 +19,7 @@ from docker.images.container import Container
 from stack.errors import StackError
 from stack.kafka import Kafka
 from stack.mysql import MySQL
-from stack.process import HOST, free_port
+from stack.ports import HOST, free_port
 
 PASSWORD = "/run/secrets/headrace_mysql_password"
 PIPELINE = """\

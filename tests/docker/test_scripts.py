@@ -18,7 +18,7 @@ from docker import make_secrets
 from docker.images import base, buildah
 from docker.images.command import STEP, run_logged
 from stack.errors import StackError
-from stack.process import free_port
+from stack.ports import free_port
 
 DOCKER = Path(__file__).resolve().parents[2] / "docker"
 
