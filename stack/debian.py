@@ -18,6 +18,7 @@ from stack.errors import StackError
 from stack.fetch import DownloadError, run_client
 
 log = logging.getLogger("stack")
+APT = Path("/etc/apt")
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 OWN_SERVER = (
     "Install a MySQL 9.7 server so that `mysqld` is on PATH, or name its program in HEADRACE_MYSQLD. "
@@ -95,8 +96,7 @@ def mirror() -> str:
 
 def configured_mirror() -> re.Match[str] | None:
     """From the source files themselves: before the first `apt-get update` apt knows no origin."""
-    etc = Path("/etc/apt")
-    files = [etc / "sources.list", *sorted((etc / "sources.list.d").glob("*"))]
+    files = [APT / "sources.list", *sorted((APT / "sources.list.d").glob("*"))]
     text = "\n".join(path.read_text(errors="replace") for path in files if path.is_file())
     pattern = r"^(?:URIs:\s*|deb\s+(?:\[[^\]]*\]\s*)?)(\S+/debian)/?(?:\s|$)"
     return re.search(pattern, text, re.MULTILINE)

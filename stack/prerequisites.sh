@@ -44,7 +44,13 @@ look() {
 }
 
 known() { apt-cache show "$1" >/dev/null 2>&1; }
-java_package() { if known openjdk-17-jdk-headless; then echo openjdk-17-jdk-headless; else echo openjdk-21-jdk-headless; fi; }
+java_package() {
+    if ! known openjdk-17-jdk-headless && known openjdk-21-jdk-headless; then
+        echo openjdk-21-jdk-headless
+    else
+        echo openjdk-17-jdk-headless
+    fi
+}
 python_packages() {
     for version in 3.11 3.12 3.13; do
         if [ "$(python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null)" = "$version" ]; then
