@@ -29,7 +29,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     help="Carries a MySQL server's changes from its binlog to Kafka, and tells how it stands.",
-    epilog="Start with: [cyan]headrace check pipelines/flights.yaml[/], then [cyan]topics[/], then [cyan]run[/].",
+    epilog="Examples: [cyan]headrace check pipelines/flights.yaml[/], [cyan]headrace run pipelines/flights.yaml[/]",
 )
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False, soft_wrap=True)

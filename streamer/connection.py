@@ -28,11 +28,10 @@ from streamer.errors import (
     UnreachableError,
 )
 from streamer.protocol.gtid_set import encode
-from streamer.protocol.model import Item
 from streamer.protocol.packets import ServerAnswerError
-from streamer.transaction import BinlogDecoder
 
 CHUNK = 1 << 18  # bytes received at once: large, for each call costs as much as decoding some rows
+TICK_SECONDS = 0.1
 COM_REGISTER_SLAVE, COM_BINLOG_DUMP_GTID = 0x15, 0x1E
 HEARTBEAT_V2 = 2  # flag: heartbeats tell 64-bit positions
 FIRST_POSITION = 4
@@ -89,23 +88,38 @@ class BinlogConnection:
         self._connection: pymysql.Connection[Any] | None = None
 
     def chunks(self) -> Iterator[bytes]:
-        """Bytes as received, of any size up to CHUNK."""
+        """Bytes as received, of any size up to CHUNK; none at all (b"") whenever nothing came for TICK_SECONDS, so
+        that the caller's other work goes on. Only waiting counts as the server's silence, not the caller's work."""
         connection = connect(self._source, read_timeout=self.silence_seconds, write_timeout=self.silence_seconds)
         self._connection = connection
         try:
             self._request(connection)
-            receive = connection._sock.recv  # type: ignore[attr-defined]
-            while data := receive(CHUNK):
-                yield data
+            yield from self._received(connection._sock)  # type: ignore[attr-defined]
             if not self._closed:
                 raise self._lost("the server closed the connection")
-        except TimeoutError:
-            raise self._lost(f"nothing came for {self.silence_seconds:g} s, not even a heartbeat") from None
         except (OSError, ssl.SSLError, pymysql.MySQLError) as error:
             if not self._closed:
                 raise self._failed(error) from None
         finally:
             connection._force_close()  # type: ignore[attr-defined]
+
+    def _received(self, sock: socket.socket) -> Iterator[bytes]:
+        receive = sock.recv
+        sock.settimeout(TICK_SECONDS)
+        silent = 0.0
+        while True:
+            try:
+                data = receive(CHUNK)
+            except TimeoutError:
+                silent += TICK_SECONDS
+                if silent >= self.silence_seconds:
+                    raise self._lost(f"nothing came for {silent:.1f} s, not even a heartbeat") from None
+                yield b""
+                continue
+            if not data:
+                return
+            silent = 0.0
+            yield data
 
     @property
     def silence_seconds(self) -> float:
@@ -148,13 +162,9 @@ class BinlogConnection:
             return dump_error(self._source, code, message)
         return self._lost(message)
 
-    def items(self, decoder: BinlogDecoder) -> Iterator[Item]:
-        """What the decoder makes of the chunks. Raises its errors, and the server's own answer as a typed one."""
-        try:
-            for chunk in self.chunks():
-                yield from decoder.feed(chunk)
-        except ServerAnswerError as error:
-            raise dump_error(self._source, error.code, error.message) from None
+    def answered(self, error: ServerAnswerError) -> HeadraceError:
+        """The typed error of what the server said in place of the binlog, as the decoder met it."""
+        return dump_error(self._source, error.code, error.message)
 
 
 def replica_uuid(server_id: int) -> str:

@@ -12,13 +12,12 @@ from contract import names
 from contract.checkpoint import Checkpoint
 from contract.gtid import GtidSet
 from contract.pipeline import Pipeline
-from streamer import broker, compacted, schemas, source, start, topics
+from streamer import broker, compacted, preflight, schemas, source, start, topics
 from streamer.checkpoints.kafka import KafkaCheckpoints
 from streamer.connection import BinlogConnection
-from streamer.errors import HeadraceError
+from streamer.errors import HeadraceError, PreflightError
 from streamer.ledger import Ledger
 from streamer.patience import Patience, Stopping
-from streamer.preflight import require
 from streamer.report import Report
 from streamer.routes import Router
 from streamer.sinks.kafka import KafkaSink
@@ -112,16 +111,28 @@ class Runner:
 
     def _resume(self, checkpoint: Checkpoint, facts: source.Facts) -> Checkpoint:
         start.resume(checkpoint, facts)
-        require(self._pipeline, GtidSet.parse(checkpoint.gtid_set))
+        self._preflight(GtidSet.parse(checkpoint.gtid_set))
         log.info("resuming", file=checkpoint.file, pos=checkpoint.pos, gtid_set=checkpoint.gtid_set)
         return checkpoint
 
     def _first(self, facts: source.Facts) -> Checkpoint:
         holding = self._patience.until_answered(partial(topics.holding_records, self._pipeline), KAFKA)
         begin = start.first(self._pipeline, facts, holding)
-        require(self._pipeline, GtidSet.parse(begin.gtid_set))
+        self._preflight(GtidSet.parse(begin.gtid_set))
         log.info("first start", start=self._pipeline.streamer.start, file=begin.file, pos=begin.pos)
         return begin
+
+    def _preflight(self, begin: GtidSet) -> None:
+        """Raises PreflightError with everything that the server lacks."""
+        findings = preflight.run_checks(self._pipeline, begin)
+        for finding in findings:
+            log.warning("preflight", level=finding.level, check=finding.name, found=finding.what, fix=finding.statement)
+        errors = [finding for finding in findings if finding.level == "error"]
+        if errors:
+            server = self._pipeline.source
+            found = "; ".join(finding.what.rstrip(".") for finding in errors)
+            fix = " ".join(finding.statement for finding in errors if finding.statement)
+            raise PreflightError("checking", f"MySQL at {server.host}:{server.port}", found, fix)
 
     def _service_topics(self) -> None:
         for report in topics.ensure(self._pipeline, topics.service_topics(self._pipeline)):

@@ -24,6 +24,7 @@ from streamer.errors import HeadraceError
 from streamer.ledger import Ledger
 from streamer.patience import Patience
 from streamer.protocol.model import Commit, Item, RowsBatch
+from streamer.protocol.packets import ServerAnswerError
 from streamer.routes import Router
 from streamer.sinks.port import Sink
 from streamer.status import Status
@@ -41,6 +42,7 @@ GOOD_SECONDS = 30.0
 class Connection(Protocol):
     def chunks(self) -> Iterator[bytes]: ...
     def close(self) -> None: ...
+    def answered(self, error: ServerAnswerError) -> HeadraceError: ...
 
 
 class Decoder(Protocol):
@@ -124,14 +126,21 @@ class Stream:
         for chunk in connection.chunks():
             if not self.connected:
                 self._opened()
-            for item in decoder.feed(chunk) if chunk else ():
-                self._take(item)
+            if chunk:
+                self._decode(connection, decoder, chunk)
             if chunk:
                 self.read_at = time.time()
             else:
                 self.caught_up_at = time.time()
             self._turn(0)
             self._patience.check()
+
+    def _decode(self, connection: Connection, decoder: Decoder, chunk: bytes) -> None:
+        try:
+            for item in decoder.feed(chunk):
+                self._take(item)
+        except ServerAnswerError as error:
+            raise connection.answered(error) from None
 
     def _opened(self) -> None:
         self.connected = True

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from streamer.check import Result
-from streamer.topics import Provisioned
+if TYPE_CHECKING:
+    from streamer.check import Result
+    from streamer.topics import Provisioned
 
 MARKS = {"ok": "[green]ok[/]", "warning": "[yellow]warning[/]", "error": "[red]error[/]"}
 STATES = {"created": "[green]created[/]", "as wanted": "as wanted", "differs": "[yellow]differs[/]"}

@@ -1,0 +1,274 @@
+"""The streamer's main road on real servers: start, rows, order, schemas, resume, kill, stop."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contract.checkpoint import Checkpoint
+from stack.kafka import Kafka
+from stack.mysql import MySQL
+from tests.integration.streaming import Record, Streamer, once, records
+
+Make = Callable[..., Streamer]
+
+
+@pytest.fixture
+def make(tmp_path: Path, mysql: MySQL, kafka: Kafka) -> Iterator[Make]:
+    """A streamer whose database, named as the pipeline, holds the table `t (id, v, name)`."""
+    made: list[Streamer] = []
+
+    def one(name: str, **more: Any) -> Streamer:
+        execute(
+            mysql,
+            f"CREATE DATABASE IF NOT EXISTS {name}",
+            f"CREATE TABLE IF NOT EXISTS {name}.t (id BIGINT PRIMARY KEY, v INT, name VARCHAR(40))",
+        )
+        made.append(Streamer(tmp_path, mysql, kafka, name, **more))
+        return made[-1]
+
+    yield one
+    for streamer in made:
+        streamer.close()
+
+
+def execute(mysql: MySQL, *statements: str) -> None:
+    with mysql.connect() as connection, connection.cursor() as cursor:
+        for statement in statements:
+            cursor.execute(statement)
+
+
+def rows(mysql: MySQL, table: str) -> dict[int, tuple[Any, ...]]:
+    with mysql.connect() as connection, connection.cursor() as cursor:
+        cursor.execute(f"SELECT * FROM {table}")
+        return {row[0]: row for row in cursor.fetchall()}
+
+
+def replayed(found: list[Record]) -> dict[int, tuple[Any, ...]]:
+    """The table that the events make."""
+    table: dict[int, tuple[Any, ...]] = {}
+    for record in found:
+        after = record.value["after"]
+        if after is None:
+            del table[record.key["id"]]
+        else:
+            table[record.key["id"]] = tuple(after.values())
+    return table
+
+
+def test_rows_arrive_in_order_with_their_envelope(make: Make, mysql: MySQL, kafka: Kafka) -> None:
+    streamer = make("arrive").started()
+    execute(
+        mysql,
+        "INSERT INTO arrive.t VALUES (1, 10, 'a'), (2, 20, 'b'), (3, 30, NULL)",
+        "UPDATE arrive.t SET v = v + 1",
+        "UPDATE arrive.t SET id = 4 WHERE id = 3",
+        "DELETE FROM arrive.t WHERE id = 2",
+    )
+    status = streamer.wait_until_released()
+    found = sorted(records(kafka, "arrive.arrive.t"), key=lambda record: record.seq)
+    assert [(r.key["id"], r.value["op"]) for r in found] == [
+        *[(1, "c"), (2, "c"), (3, "c")],
+        *[(1, "u"), (2, "u"), (3, "u")],
+        *[(3, "d"), (4, "c")],
+        (2, "d"),
+    ]
+    assert found[3].value["before"] == {"id": 1, "v": 10, "name": "a"}
+    assert found[3].value["after"] == {"id": 1, "v": 11, "name": "a"}
+    assert found[2].value["after"] == {"id": 3, "v": 30, "name": None}
+    assert {r.value["source"]["schema"] for r in found} == {1}
+    assert status["events"]["tables"] == {"arrive.t": {"c": 3, "u": 4, "d": 1}} or status["events"]["released"] == 9
+    [schema] = records(kafka, "arrive.schemas")
+    assert schema.key == {"db": "arrive", "table": "t", "version": 1}
+    assert schema.value["key"] == ["id"]
+    assert streamer.stop() == 0
+
+
+def test_latest_writes_its_checkpoint_before_the_first_record(make: Make, mysql: MySQL, kafka: Kafka) -> None:
+    execute(mysql, "CREATE DATABASE IF NOT EXISTS early", "CREATE TABLE early.old (id INT PRIMARY KEY)")
+    execute(mysql, "INSERT INTO early.old VALUES (1)")
+    streamer = make("early").started()
+    streamer.kill()
+    [first] = [Checkpoint.model_validate(r.value) for r in records(kafka, "early.commit-log")]
+    assert (first.events, first.pipeline) == (0, "early")
+    execute(mysql, "INSERT INTO early.t VALUES (1, 1, 'while it was dead')")
+    streamer.started().wait_until_released()
+    assert len(records(kafka, "early.early.t")) == 1
+    assert streamer.status()["schemas"] == {"early.t": 1}
+
+
+def test_earliest_and_a_gtid_set(make: Make, mysql: MySQL, kafka: Kafka) -> None:
+    make("past")
+    execute(mysql, "INSERT INTO past.t VALUES (1, 1, 'x')")
+    with mysql.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("SELECT @@global.gtid_executed")
+        [executed] = cursor.fetchone()
+    execute(mysql, "INSERT INTO past.t VALUES (2, 2, 'y')")
+    make("past", start="earliest").started().wait_until_released()
+    assert [r.key["id"] for r in sorted(records(kafka, "past.past.t"), key=lambda r: r.seq)] == [1, 2]
+    later = make("past2", start=f'"{executed}"')
+    later.file.write_text(later.file.read_text().replace("past2.*", "past.*"))
+    later.started().wait_until_released()
+    assert [r.key["id"] for r in records(kafka, "past2.past.t")] == [2]
+
+
+def test_filtered_and_empty_transactions_move_the_checkpoint(make: Make, mysql: MySQL, kafka: Kafka) -> None:
+    streamer = make("filtered").started()
+    execute(mysql, "CREATE TABLE filtered.hidden1 (id INT PRIMARY KEY)")
+    for n in range(50):
+        execute(mysql, f"INSERT INTO filtered.hidden1 VALUES ({n})")
+    status = streamer.wait_until_released()
+    assert status["events"]["released"] == 0
+    assert status["lag_seconds"] < 5
+
+
+def test_a_new_shape_is_a_new_version_also_on_replay(make: Make, mysql: MySQL, kafka: Kafka) -> None:
+    streamer = make("shapes").started()
+    execute(
+        mysql,
+        "INSERT INTO shapes.t VALUES (1, 1, 'a')",
+        "ALTER TABLE shapes.t ADD COLUMN extra INT",
+        "INSERT INTO shapes.t VALUES (2, 2, 'b', 22)",
+        "ALTER TABLE shapes.t DROP COLUMN extra",
+        "INSERT INTO shapes.t VALUES (3, 3, 'c')",
+    )
+    streamer.wait_until_released()
+    streamer.kill()
+    first = {r.key["id"]: r.value["source"]["schema"] for r in records(kafka, "shapes.shapes.t")}
+    assert first == {1: 1, 2: 2, 3: 3}
+    streamer.started()
+    execute(mysql, "INSERT INTO shapes.t VALUES (4, 4, 'd')")
+    assert streamer.wait_until_released()["schemas"] == {"shapes.t": 3}
+    assert len(records(kafka, "shapes.schemas")) == 3
+
+
+class Load:
+    """Random transactions until stopped: inserts, updates, deletes, moved keys, several rows, two tables, and
+    some rolled back. Counts the row images that were committed."""
+
+    def __init__(self, mysql: MySQL, db: str, seed: int) -> None:
+        self._mysql, self._db = mysql, db
+        self._random = random.Random(seed)
+        self._stop = threading.Event()
+        self._next = 0
+        self.transactions = 0
+        self._thread = threading.Thread(target=self._run)
+
+    def __enter__(self) -> Load:
+        execute(self._mysql, f"CREATE TABLE IF NOT EXISTS {self._db}.u LIKE {self._db}.t")
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        with self._mysql.connect(autocommit=False) as connection, connection.cursor() as cursor:
+            while not self._stop.is_set():
+                for _ in range(self._random.randrange(1, 4)):
+                    cursor.execute(self._statement())
+                if self._random.random() < 0.05:
+                    connection.rollback()
+                else:
+                    connection.commit()
+                    self.transactions += 1
+
+    def _statement(self) -> str:
+        table = f"{self._db}.{self._random.choice('tu')}"
+        kind = self._random.randrange(10)
+        some = self._random.randrange(max(1, self._next))
+        if kind < 5 or self._next == 0:
+            ids = range(self._next, self._next + self._random.choice([1, 1, 1, 20, 300]))
+            self._next = ids.stop
+            return f"INSERT INTO {table} VALUES " + ",".join(f"({n}, {n % 7}, 'row {n}')" for n in ids)
+        if kind < 8:
+            return f"UPDATE {table} SET v = v + 1 WHERE id BETWEEN {some} AND {some + self._random.randrange(50)}"
+        if kind < 9:
+            return f"DELETE FROM {table} WHERE id BETWEEN {some} AND {some + self._random.randrange(5)}"
+        self._next += 1
+        return f"UPDATE {table} SET id = {self._next - 1} WHERE id = {some}"
+
+
+def test_killed_at_random_moments_nothing_is_lost_or_out_of_order(make: Make, mysql: MySQL, kafka: Kafka) -> None:
+    chance = random.Random(20)
+    streamer = make("killed").started()
+    with Load(mysql, "killed", 5) as load:
+        for _ in range(8):
+            time.sleep(chance.uniform(0.05, 1.5))
+            streamer.kill()
+            streamer.start()
+            if chance.random() < 0.7:
+                streamer.wait_for(lambda status: status["source"]["connected"])
+    streamer.started().wait_until_released()
+    assert load.transactions > 200
+    last = 0
+    for table in "tu":
+        found = records(kafka, f"killed.killed.{table}")
+        kept = once(found)
+        assert len({r.identity for r in kept}) == len(kept)
+        in_order = sorted(kept, key=lambda r: r.seq)
+        assert replayed(in_order) == rows(mysql, f"killed.{table}")
+        assert_whole_events(in_order)
+        last += len(kept)
+    assert streamer.status()["events"]["released"] == last
+    checkpoints = [r.value for r in records(kafka, "killed.commit-log")]
+    places = [(c["file"], c["pos"], c["events"]) for c in checkpoints]
+    assert places == sorted(places), "a checkpoint moved back"
+    assert streamer.stop() == 0
+
+
+def assert_whole_events(in_order: list[Record]) -> None:
+    """Each rows event's records are all there: row 0, 1, 2 ... without a gap."""
+    expected, event = 0, None
+    for record in in_order:
+        expected = expected + 1 if record.seq[:4] == event else 0
+        event = record.seq[:4]
+        assert record.seq[4] == expected
+
+
+def test_sigterm_flushes_and_the_next_start_sends_nothing_twice(make: Make, mysql: MySQL, kafka: Kafka) -> None:
+    streamer = make("flushed").started()
+    with Load(mysql, "flushed", 6):
+        time.sleep(1.5)
+        assert streamer.stop() == 0
+    assert '"stopped"' in streamer.log()
+    streamer.started().wait_until_released()
+    for table in "tu":
+        found = records(kafka, f"flushed.flushed.{table}")
+        assert len({r.identity for r in found}) == len(found), "sent twice"
+        assert replayed(sorted(found, key=lambda r: r.seq)) == rows(mysql, f"flushed.{table}")
+
+
+def test_a_large_transaction_streams_through_a_small_ledger(make: Make, mysql: MySQL, kafka: Kafka) -> None:
+    streamer = make("large", max_events=1000).started()
+    values = ",".join(f"({n}, {n}, 'x')" for n in range(30_000))
+    execute(mysql, f"INSERT INTO large.t VALUES {values}", "UPDATE large.t SET v = v + 1")
+    status = streamer.wait_until_released()
+    assert status["events"]["released"] == 60_000
+    assert replayed(sorted(records(kafka, "large.large.t"), key=lambda r: r.seq)) == rows(mysql, "large.t")
+
+
+def test_status_metrics_and_page(make: Make, mysql: MySQL, kafka: Kafka) -> None:
+    import urllib.request
+
+    streamer = make("shown").started()
+    execute(mysql, "INSERT INTO shown.t VALUES (1, 1, 'a')")
+    streamer.wait_until_released()
+    base = f"http://127.0.0.1:{streamer.values['http']}"
+    metrics = urllib.request.urlopen(f"{base}/metrics").read().decode()
+    assert 'headrace_events_total{operation="create",pipeline="shown",table="shown.t"} 1.0' in metrics
+    assert 'headrace_state{pipeline="shown",state="streaming"} 1.0' in metrics
+    assert "headrace_lag_seconds" in metrics
+    assert "<title>Headrace</title>" in urllib.request.urlopen(base).read().decode()
+    shown = streamer.command("status")
+    assert shown.returncode == 0, shown.stderr
+    assert "streaming" in shown.stdout
+    assert "shown.t" in shown.stdout
+    assert '"gtid_set"' in streamer.command("status", "--json").stdout
