@@ -56,11 +56,13 @@ unit: install ## the tests that start no server
 	@$(PYTHON_IN) -m pytest -m "not integration" $(PYTEST)
 
 lint: install ## style, format and types
-	@$(PYTHON_IN) -m ruff check .
-	@$(PYTHON_IN) -m ruff check --preview --select AIR dags plugins
-	@$(PYTHON_IN) -m ruff format --check .
-	@$(PYTHON_IN) -m mypy --strict $(TYPED:%=-p %)
-	@$(PYTHON_IN) -m mypy
+	@status=0; \
+	$(PYTHON_IN) -m ruff check . || status=1; \
+	$(PYTHON_IN) -m ruff check --preview --select AIR dags plugins || status=1; \
+	$(PYTHON_IN) -m ruff format --check . || status=1; \
+	$(PYTHON_IN) -m mypy --strict $(TYPED:%=-p %) || status=1; \
+	$(PYTHON_IN) -m mypy || status=1; \
+	exit $$status
 
 format: install ## let ruff mend style and format
 	@$(PYTHON_IN) -m ruff check --fix .
