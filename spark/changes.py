@@ -1,0 +1,216 @@
+"""Step 1: Kafka -> `_changes`, every change once.
+
+In: the records of a pipeline's event topics. Out: `_changes`, append-only, partitioned by table and commit
+date. The engine's checkpoint holds the offsets; a batch that is run again writes the same rows under the same
+transaction number, which Delta then takes for done.
+
+Duplicates: the streamer's replay sends the same records in the same order to the same partitions, and in a
+partition `_seq` only grows. So a record at or below the greatest `_seq` before it is a duplicate, exactly.
+The greatest of each partition is kept per batch (`_marks`), so that a repeated batch sees what it saw first.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import functions as fn
+
+from contract.pipeline import Pipeline
+from contract.sequence import FIELDS, SPARK_TYPE
+from spark.batches import run_batches
+from spark.errors import LakeError, chain
+from spark.kafka import Ends, spark_options
+from spark.lake import Lake
+
+ENVELOPE = (
+    "op string, before string, after string, source struct<db:string, `table`:string, `schema`:int, "
+    "gtid:string, ts_ms:bigint, seq:array<bigint>>"
+)
+OPERATIONS = ("c", "u", "d")
+UNREADABLE = "headrace-unreadable-record"
+MARK_COLUMNS = f"topic string, partition int, mark {SPARK_TYPE}"
+KEPT_MARKS = 20  # batches; only the last can be repeated
+
+Mark = tuple[str, int, list[int]]  # topic, partition, the greatest _seq
+
+
+def opened(records: DataFrame) -> DataFrame:
+    """Kafka records (`key`, `value`, `topic`, `partition`, `offset`) with the envelope `v` and `bad`: whether
+    it is none. Tombstones are left out."""
+    text = fn.col("value").cast("string")
+    v = records.where("value is not null").select(
+        fn.col("key").cast("string").alias("key"),
+        fn.from_json(text, ENVELOPE).alias("v"),
+        "topic",
+        "partition",
+        "offset",
+    )
+    return v.withColumn("bad", ~fn.coalesce(_sound(), fn.lit(False)))
+
+
+def _sound() -> Column:
+    s = "v.source"
+    told = [fn.col(f"{s}.{name}").isNotNull() for name in ("db", "table", "schema", "ts_ms")]
+    image = fn.when(fn.col("v.op") == "d", fn.col("v.before")).otherwise(fn.col("v.after")).isNotNull()
+    sound = fn.col("v.op").isin(*OPERATIONS) & image & (fn.size(f"{s}.seq") == len(FIELDS))
+    for condition in told:
+        sound = sound & condition
+    return sound
+
+
+def shaped(records: DataFrame) -> DataFrame:
+    """The rows of `_changes`. A record that is no envelope raises, when it is read."""
+    where = fn.concat_ws(" ", fn.lit(UNREADABLE), "topic", fn.col("partition"), fn.col("offset"))
+    ts = fn.timestamp_millis("v.source.ts_ms")
+    sequence = fn.struct(*[fn.get("v.source.seq", fn.lit(i)).alias(name) for i, name in enumerate(FIELDS)])
+    return opened(records).select(
+        fn.col("v.source.db").alias("db"),
+        fn.concat_ws(".", "v.source.db", "v.source.table").alias("tbl"),
+        fn.to_date(ts).alias("day"),
+        "key",
+        fn.when(fn.col("bad"), fn.raise_error(where)).otherwise(fn.col("v.op")).alias("op"),
+        fn.col("v.before").alias("before"),
+        fn.col("v.after").alias("after"),
+        fn.col("v.source.schema").alias("schema"),
+        sequence.alias("_seq"),
+        fn.col("v.source.gtid").alias("gtid"),
+        ts.alias("ts"),
+        "topic",
+        "partition",
+        "offset",
+    )
+
+
+def once(changes: DataFrame, marks: DataFrame) -> DataFrame:
+    """Without the duplicates: of each partition, in offset order, the rows above its mark (`marks`: topic,
+    partition, mark) and above every row before them."""
+    before = Window.partitionBy("topic", "partition").orderBy("offset").rowsBetween(Window.unboundedPreceding, -1)
+    marked = changes.withColumn("_top", fn.max("_seq").over(before)).join(
+        fn.broadcast(marks), ["topic", "partition"], "left"
+    )
+    fresh = (fn.col("_top").isNull() | (fn.col("_seq") > fn.col("_top"))) & (
+        fn.col("mark").isNull() | (fn.col("_seq") > fn.col("mark"))
+    )
+    return marked.where(fresh).select(*changes.columns)
+
+
+class Marks:
+    """The marks of each batch: one small file a batch with every partition's greatest `_seq` up to its end.
+
+    Batches are numbered anew by a new checkpoint (another `query`); its files sort behind the old one's.
+    """
+
+    def __init__(self, lake: Lake, query: str) -> None:
+        self.lake = lake
+        self.folder = lake.at("_marks")
+        names = lake.list(self.folder)
+        own = [name for name in names if name.endswith(f"-{query}.json")]
+        last = int(names[-1].split("-")[0]) if names else 0
+        self.query, self.series = query, int(own[-1].split("-")[0]) if own else last + 1
+
+    def _name(self, batch: int) -> str:
+        return f"{self.series:06d}-{batch:012d}-{self.query}.json"
+
+    def before(self, batch: int) -> list[Mark]:
+        names = [name for name in self.lake.list(self.folder) if name < self._name(batch)]
+        marks: list[Mark] = (self.lake.read(f"{self.folder}/{names[-1]}") or []) if names else []
+        return marks
+
+    def write(self, batch: int, marks: list[Mark]) -> None:
+        self.lake.write(f"{self.folder}/{self._name(batch)}", marks)
+        for name in self.lake.list(self.folder)[:-KEPT_MARKS]:
+            self.lake.delete(f"{self.folder}/{name}")
+
+
+class Landing:
+    """One run of step 1. `landed` counts the new changes. `crash` is called between the batch's two writes
+    (a test may raise there)."""
+
+    def __init__(
+        self, spark: SparkSession, pipeline: Pipeline, lake: Lake, crash: Callable[[], None] | None = None
+    ) -> None:
+        self.spark, self.pipeline, self.lake, self.crash = spark, pipeline, lake, crash
+        self.landed = 0
+
+    def run(self, ends: Ends) -> None:
+        """Lands all records below `ends`. Raises LakeError."""
+        if not any(ends.values()):
+            return
+        short: list[str] = []
+        for _ in range(3):  # a topic that is new since the query's last run may be seen in the run after
+            self._query(sorted({topic for topic, _ in ends}))
+            reached = self._reached()
+            short = sorted({topic for (topic, n), end in ends.items() if reached.get((topic, n), 0) < end})
+            if not short:
+                return
+        raise LakeError(f"Spark did not read {', '.join(short)} to the end; run compaction again")
+
+    def _query(self, topics: list[str]) -> None:
+        options = {
+            **spark_options(self.pipeline),
+            "kafka.bootstrap.servers": self.pipeline.kafka.bootstrap,
+            "kafka.isolation.level": "read_committed",
+            "subscribe": ",".join(topics),
+            "startingOffsets": "earliest",
+            "failOnDataLoss": "true",
+            "maxOffsetsPerTrigger": str(self.pipeline.compaction.max_offsets_per_batch),
+        }
+        records = self.spark.readStream.format("kafka").options(**options).load()
+        run_batches(records, self.lake.checkpoint("changes"), self._batch)
+
+    def _reached(self) -> Ends:
+        """The offsets behind the last batch, from the query's own checkpoint."""
+        folder = self.lake.at("_checkpoints", "changes", "offsets")
+        batches = [int(name) for name in self.lake.list(folder) if name.isdigit()]
+        text = self.lake.text(f"{folder}/{max(batches)}") if batches else None
+        topics = json.loads(text.splitlines()[-1]) if text else {}
+        return {(topic, int(n)): end for topic, parts in topics.items() for n, end in parts.items()}
+
+    def _batch(self, records: DataFrame, number: int, query: str) -> None:
+        marks = Marks(self.lake, query)
+        known = marks.before(number)
+        fresh = once(shaped(records), self._frame(known)).withColumn("batch", fn.lit(number).cast("bigint"))
+        writer = fresh.write.format("delta").mode("append").partitionBy("tbl", "day")
+        # The application id holds the query's: under a new checkpoint, numbers begin anew, and Delta would
+        # pass by a number that it has seen without a word.
+        writer = writer.option("txnAppId", f"headrace-changes-{query}").option("txnVersion", number)
+        try:
+            writer.save(self.lake.changes)
+        except Exception as error:
+            if any(UNREADABLE in text for text in chain(error)):
+                raise unreadable(records) from error
+            raise
+        if self.crash:
+            self.crash()
+        marks.write(number, self._marks_after(known, number))
+
+    def _marks_after(self, known: list[Mark], number: int) -> list[Mark]:
+        written = self.spark.read.format("delta").load(self.lake.changes).where(fn.col("batch") == number)
+        tops = (
+            written.groupBy("topic", "partition").agg(fn.max("_seq").alias("mark"), fn.count("*").alias("n")).collect()
+        )
+        merged = {(topic, partition): mark for topic, partition, mark in known}
+        for row in tops:
+            at = (row["topic"], row["partition"])
+            merged[at] = max(merged.get(at, []), list(row["mark"]))
+        self.landed += sum(row["n"] for row in tops)
+        return [(topic, partition, mark) for (topic, partition), mark in sorted(merged.items())]
+
+    def _frame(self, marks: list[Mark]) -> DataFrame:
+        rows = [(topic, partition, tuple(mark)) for topic, partition, mark in marks]
+        return self.spark.createDataFrame(rows, MARK_COLUMNS)
+
+
+def unreadable(records: DataFrame) -> LakeError:
+    """How many records are no change, and the first of them."""
+    bad = opened(records).where("bad")
+    found = bad.agg(fn.count("*").alias("n"), fn.min(fn.struct("topic", "partition", "offset")).alias("at")).first()
+    assert found is not None
+    at = found["at"]
+    return LakeError(
+        f"{found['n']} record(s) of this batch are no change, the first at topic {at['topic']}, partition "
+        f"{at['partition']}, offset {at['offset']}. Nothing of the batch was written. Something else than the "
+        "streamer wrote to the topic, or a newer version did: upgrade Headrace, or remove the records from the topic"
+    )

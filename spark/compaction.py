@@ -1,0 +1,137 @@
+"""One compaction run: land, apply ready snapshots, merge, and say how the lake stands.
+
+The commit log is read before the topics' ends are: everything up to that checkpoint is then in the lake, which
+makes it the lake's. A failed run leaves nothing to mend; the next one goes on.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as fn
+
+from contract.checkpoint import Checkpoint
+from contract.pipeline import Pipeline
+from contract.status import LakeStatus, TableStatus, parse
+from spark.changes import Landing
+from spark.handoff import HandOff, apply_ready
+from spark.job import JobFailedError
+from spark.kafka import Broker
+from spark.lake import Lake
+from spark.schema import Schemas
+from spark.tables import Merging, Name
+
+UNFINISHED = "_running.json"  # there while a run is under way: its counts are not in the status yet
+
+
+def compact(spark: SparkSession, pipeline: Pipeline, tables: list[str]) -> dict[str, Any]:
+    """Runs both steps for all of the pipeline's tables. Raises LakeError, JobFailedError where a table is stopped."""
+    began = time.time()
+    lake = Lake(spark, pipeline)
+    lake.prove_writable()
+    broker = Broker(pipeline)
+    checkpoint = broker.checkpoint()
+    ends = broker.ends()
+    clean = not lake.exists(lake.at(UNFINISHED))
+    lake.write(lake.at(UNFINISHED), {"began": began})
+
+    landing = Landing(spark, pipeline, lake)
+    landing.run(ends)
+    landed_at = time.time()
+    merging = Merging(spark, lake, Schemas(broker.schemas()))
+    handoff = apply_ready(spark, lake)
+    merging.run()
+
+    status = Standing(spark, lake, merging, handoff, clean).status(checkpoint, began)
+    lake.write(lake.status, status.model_dump(mode="json"))
+    lake.delete(lake.at(UNFINISHED))
+    return _facts(status, landing, landed_at - began)
+
+
+def _facts(status: LakeStatus, landing: Landing, landing_seconds: float) -> dict[str, Any]:
+    checkpoint = status.checkpoint
+    facts = {
+        "changes": landing.landed,
+        "seconds": status.seconds,
+        "landing_seconds": round(landing_seconds, 1),
+        "complete_to": checkpoint.gtid_set if checkpoint else None,
+        "complete_to_ms": checkpoint.ts_ms if checkpoint else None,
+        "tables": {
+            name: {"rows": t.rows, "changes": t.changes_last_run, "snapshot": t.snapshot is not None, "stopped": t.stopped}
+            for name, t in status.tables.items()
+        },
+    }  # fmt: skip
+    stopped = [t.stopped for t in status.tables.values() if t.stopped]
+    if stopped:
+        many = f"{len(stopped)} table(s) stopped, the others are complete: " if len(status.tables) > 1 else ""
+        raise JobFailedError(many + "; ".join(stopped), facts)
+    return facts
+
+
+class Standing:
+    """What this run makes of the last status. After a run that did not end (`clean` is false) the counts are
+    taken anew from the lake."""
+
+    def __init__(self, spark: SparkSession, lake: Lake, merging: Merging, handoff: HandOff, clean: bool) -> None:
+        self.spark, self.lake, self.merging, self.handoff, self.clean = spark, lake, merging, handoff, clean
+        text = lake.text(lake.status)
+        self.last = parse(text) if text else None
+        self.counts = {} if clean else self._counts()
+
+    def status(self, checkpoint: Checkpoint | None, began: float) -> LakeStatus:
+        known = {(t.db, t.table) for t in self.last.tables.values()} if self.last else set()
+        touched = {*self.merging.merged, *self.handoff.applied, *self._stopped(), *self.counts}
+        tables = {f"{db}.{table}": self._table(db, table, checkpoint) for db, table in sorted(known | touched)}
+        changes = self.lake.changes
+        return LakeStatus(
+            pipeline=self.lake.pipeline.name,
+            run=self.last.run + 1 if self.last else 1,
+            written_at=int(time.time() * 1000),
+            seconds=round(time.time() - began, 1),
+            checkpoint=checkpoint,
+            changes_version=version(self.spark, changes) if self.lake.is_table(changes) else None,
+            tables=tables,
+        )
+
+    def _table(self, db: str, table: str, checkpoint: Checkpoint | None) -> TableStatus:
+        name, path = (db, table), self.lake.table(db, table)
+        last = self.last.tables.get(f"{db}.{table}") if self.last else None
+        merged, stop, applied = self.merging.merged.get(name, 0), self._stopped().get(name), self.handoff.applied
+        fresh = last.freshness_ms if stop and last else checkpoint.ts_ms if checkpoint and not stop else None
+        rows, at = last.rows if last else 0, last.version if last else None
+        if (not last or merged or name in applied or not self.clean) and self.lake.is_table(path):
+            rows, at = self.spark.read.format("delta").load(path).count(), version(self.spark, path)
+        return TableStatus(
+            db=db,
+            table=table,
+            rows=rows,
+            changes=self.counts.get(name, 0) if not self.clean else (last.changes if last else 0) + merged,
+            changes_last_run=merged,
+            freshness_ms=fresh,
+            version=at,
+            snapshot=applied.get(name) or (last.snapshot if last else None),
+            stopped=stop,
+        )
+
+    def _stopped(self) -> dict[Name, str]:
+        waiting = {name: stop.reason for name, stop in self.merging.stopped.tables.items()}
+        return {**waiting, **self.handoff.refused}
+
+    def _counts(self) -> dict[Name, int]:
+        if not self.lake.is_table(self.lake.changes):
+            return {}
+        found = (
+            self.spark.read.format("delta").load(self.lake.changes).groupBy("db", "tbl").agg(fn.count("*").alias("n"))
+        )
+        return {(row["db"], row["tbl"][len(row["db"]) + 1 :]): row["n"] for row in found.collect()}
+
+
+def version(spark: SparkSession, path: str) -> int:
+    """The Delta version of the table at the path."""
+    from delta.tables import DeltaTable
+
+    newest = DeltaTable.forPath(spark, path).history(1).select("version").first()
+    assert newest is not None  # a Delta table has at least the version that made it
+    return int(newest["version"])

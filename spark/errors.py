@@ -1,0 +1,31 @@
+"""The failures of the Spark jobs. `str(error)` is the whole message: what failed, where, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+
+class LakeError(Exception):
+    """A job cannot go on; nothing was lost, and the same run may be started again once the cause is mended."""
+
+
+class TableStoppedError(LakeError):
+    """One table cannot be merged; the others go on, and its changes wait in `_changes`."""
+
+
+def chain(error: BaseException) -> Iterator[str]:
+    """What the error and its causes say, outermost first; Java's causes after Python's."""
+    known: BaseException | None = error
+    while known is not None:
+        yield str(known)
+        java = getattr(known, "_origin", None) or getattr(known, "java_exception", None)
+        while java is not None:
+            yield str(java.getMessage() or java.getClass().getSimpleName())
+            java = java.getCause()
+        known = known.__cause__ or known.__context__
+
+
+def reason(error: BaseException) -> str:
+    """The first line of the innermost cause."""
+    said = [line.strip() for text in chain(error) for line in text.splitlines()[:1] if line.strip()]
+    return said[-1][:300] if said else type(error).__name__

@@ -1,0 +1,76 @@
+"""What a failure means to the operator: one message that says what, where, and what to do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pymysql
+
+from contract.pipeline import Pipeline
+from spark.errors import LakeError, chain, reason
+
+RULES = (
+    (
+        r"No space left on device|Disk quota exceeded",
+        "the disk is full: free some space under {lake} (or where Spark keeps its temporary files, spark.local.dir)",
+    ),
+    (
+        r"Permission denied|Read-only file system|Mkdirs failed|AccessDenied(Exception)?\b.*(file|path)",
+        "the lake {lake} cannot be written ({reason}): give it to the user that runs Spark, or change lake.path",
+    ),
+    (
+        r"KAFKA_DATA_LOSS|KafkaIllegalStateException|OffsetOutOfRange|Some data may have been lost|were gone",
+        "records were deleted from Kafka before they reached the lake ({reason}). Move {checkpoint} away, so that "
+        "compaction begins at the topics' earliest records (what is in the lake already is passed by), and run the "
+        "DAG {pipeline}.snapshot, which reads the tables again. Raise kafka.retention_hours above the longest pause",
+    ),
+    (
+        r"Access denied for user",
+        "MySQL at {source} refused the user {user} ({reason}): mend source.user or its password",
+    ),
+    (
+        r"Communications link failure|Can't connect to MySQL|Lost connection to MySQL|Connection refused",
+        "MySQL at {source} does not answer ({reason}): start it, or mend source.host and source.port",
+    ),
+    (
+        r"TimeoutException|Failed to construct kafka|DisconnectException|No resolvable bootstrap",
+        "Kafka at {kafka} does not answer ({reason}): start it, or mend kafka.bootstrap",
+    ),
+)
+
+
+def message_of(error: BaseException, pipeline: Pipeline) -> str:
+    """One paragraph, without a traceback."""
+    for known in _causes(error):
+        if isinstance(known, LakeError):
+            return str(known)
+    words = {
+        "lake": pipeline.lake.path,
+        "pipeline": pipeline.name,
+        "source": f"{pipeline.source.host}:{pipeline.source.port}",
+        "user": pipeline.source.user,
+        "kafka": pipeline.kafka.bootstrap,
+        "checkpoint": f"{pipeline.lake.path.rstrip('/')}/{pipeline.name}/_checkpoints/changes",
+    }
+    told = [type(error).__name__, *chain(error)]
+    for pattern, meaning in RULES:
+        if any(re.search(pattern, text) for text in told):
+            return meaning.format(reason=_said(error, pattern), **words)
+    return f"{type(error).__name__}: {reason(error)}. The log above has the details"
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    seen: BaseException | None = error
+    while seen is not None:
+        yield seen
+        seen = seen.__cause__ or seen.__context__
+
+
+def _said(error: BaseException, pattern: str) -> str:
+    """The shortest line that says it, without the Java class before it."""
+    if isinstance(error, pymysql.MySQLError) and len(error.args) > 1:
+        return str(error.args[1])
+    lines = [line.strip() for text in chain(error) for line in text.splitlines()]
+    found = [line for line in lines if re.search(pattern, line)]
+    return re.sub(r"^(Caused by: )?([\w$]+\.)+[\w$]+: ", "", min(found, key=len, default=reason(error)))[:300]

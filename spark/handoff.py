@@ -1,0 +1,119 @@
+"""The hand-off: a staged snapshot becomes the tables, between the two steps of a compaction run.
+
+Staged rows are as fresh as P0 at least, maybe fresher, and get `_seq` = P0. A staged row is dropped if
+`_changes` holds a change of its key after P0 (the change carries the whole row); changes that come later are
+newer than P0 and win. Rows of the table that are not newer than P0 go: those that were read come back from
+the staging, the others should not be there. So the table is its newer rows and the staged ones, written as
+one commit, with the same result when it is done again. It is consistent once merged to P1.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from delta.tables import DeltaTable
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as fn
+
+from contract.schema import TableSchema
+from contract.sequence import FIELDS
+from contract.status import AppliedSnapshot
+from spark.errors import TableStoppedError
+from spark.lake import Lake
+from spark.rows import parsed, quoted, typed
+from spark.schema import columns_of, fields, fitted, prepare
+from spark.snapshot import APPLIED, Manifest, manifests
+from spark.tables import Name
+
+
+@dataclass
+class HandOff:
+    """What a run did with the staged snapshots. `refused`: why a table could not take its part, which the next
+    run tries again."""
+
+    applied: dict[Name, AppliedSnapshot] = field(default_factory=dict)
+    refused: dict[Name, str] = field(default_factory=dict)
+
+
+def apply_ready(spark: SparkSession, lake: Lake) -> HandOff:
+    """Applies every snapshot that is staged whole and not applied yet, the oldest first."""
+    result = HandOff()
+    for manifest in manifests(lake):
+        path = f"{manifest.folder(lake)}/{APPLIED}"
+        done: dict[str, int] = lake.read(path) or {}
+        for schema in manifest.tables:
+            table, name = (schema.db, schema.table), f"{schema.db}.{schema.table}"
+            if name in done:
+                continue
+            try:
+                rows = _apply(spark, lake, manifest, schema)
+            except TableStoppedError as error:
+                result.refused[table] = str(error)
+                continue
+            done[name] = int(time.time() * 1000)
+            result.refused.pop(table, None)
+            result.applied[table] = AppliedSnapshot(
+                id=manifest.id, p0=manifest.p0.gtid_set, p1=manifest.p1, rows=rows, applied_at=done[name]
+            )
+            lake.write(path, done)
+            lake.delete(manifest.rows(lake, schema))
+    return result
+
+
+def _apply(spark: SparkSession, lake: Lake, manifest: Manifest, schema: TableSchema) -> int:
+    path = lake.table(schema.db, schema.table)
+    wanted = fields(schema)
+    if not DeltaTable.isDeltaTable(spark, path):
+        prepare(spark, path, schema, schema)
+    present = columns_of(spark, path)
+    # The snapshot's types are the table's from now on; a column that the source dropped stays.
+    columns = {**{name: kind for name, kind in present.items() if not _has(wanted, name)}, **wanted}
+    ordered = {name: columns[name] for name in [*wanted, *(n for n in columns if n not in wanted)]}
+    staged = spark.read.schema("key string, after string").parquet(*manifest.parts(lake, schema))
+    superseded = _keys_after(spark, lake, schema, manifest.sequence())
+    current = fitted(spark.read.format("delta").load(path), ordered)
+    table = replaced(current, staged, superseded, schema, manifest, ordered)
+    table.write.format("delta").mode("overwrite").option("overwriteSchema", "true").save(path)
+    return manifest.counts[f"{schema.db}.{schema.table}"]
+
+
+def _has(columns: dict[str, str], name: str) -> bool:
+    return name.lower() in {column.lower() for column in columns}
+
+
+def sequence(numbers: list[int]) -> Column:
+    return fn.struct(*[fn.lit(n).cast("bigint").alias(name) for n, name in zip(numbers, FIELDS, strict=True)])
+
+
+def replaced(
+    current: DataFrame,
+    staged: DataFrame,
+    superseded: DataFrame | None,
+    schema: TableSchema,
+    manifest: Manifest,
+    columns: Iterable[str],
+) -> DataFrame:
+    """The table after the snapshot. `staged`: the rows' texts in `key` and `after`; `superseded`: the keys' texts
+    in `key`."""
+    if superseded is not None:
+        staged = staged.join(superseded, "key", "left_anti")
+    p0 = sequence(manifest.sequence())
+    rows = staged.withColumn("_wire", parsed("after", schema.columns)).select(
+        *typed("_wire", schema), p0.alias("_seq"), fn.timestamp_millis(fn.lit(manifest.p0.ts_ms)).alias("_ts")
+    )
+    newer = current.where(fn.col("_seq") > p0)
+    together = newer.unionByName(rows, allowMissingColumns=True)
+    return together.select(*[fn.col(quoted(name)) for name in columns], "_seq", "_ts")
+
+
+def _keys_after(spark: SparkSession, lake: Lake, schema: TableSchema, p0: list[int]) -> DataFrame | None:
+    if not lake.is_table(lake.changes):
+        return None
+    changes = spark.read.format("delta").load(lake.changes)
+    mine = changes.where((fn.col("tbl") == f"{schema.db}.{schema.table}") & (fn.col("db") == schema.db))
+    # Said by single fields too, which lets Delta pass by the files that are older.
+    recent = mine.where(fn.col("_seq.epoch") >= p0[0])
+    recent = recent.where((fn.col("_seq.epoch") > p0[0]) | (fn.col("_seq.file") >= p0[1]))
+    return recent.where(fn.col("_seq") > sequence(p0)).select("key").distinct()

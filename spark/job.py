@@ -1,0 +1,61 @@
+"""The frame around each job's work: the pipeline file, the session, and one clear message when it fails.
+
+A job ends with status 0 and its result, or with status 1, one message on standard error, and the same in its
+result (contract/jobs.py).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from pyspark.sql import SparkSession
+
+from contract import jobs
+from contract.pipeline import Pipeline, PipelineFileError, load
+from spark.failures import message_of
+from spark.session import session
+
+Facts = dict[str, Any]
+Work = Callable[[SparkSession, Pipeline, list[str]], Facts]
+
+
+class JobFailedError(Exception):
+    """A job that did its work and found something wrong: `facts` are reported beside the message."""
+
+    def __init__(self, message: str, facts: Facts) -> None:
+        super().__init__(message)
+        self.facts = facts
+
+
+def run(name: str, work: Work) -> NoReturn:
+    """Runs `work(spark, pipeline, tables)`; `tables` are the `db.table` names given, empty for all."""
+    parser = argparse.ArgumentParser(prog=name)
+    parser.add_argument("--pipeline", required=True, help="the pipeline file")
+    parser.add_argument("--tables", default="", help="db.table names by comma; all when left out")
+    given = parser.parse_args()
+    tables = [table.strip() for table in given.tables.split(",") if table.strip()]
+    try:
+        pipeline = load(given.pipeline)
+    except PipelineFileError as error:
+        _end(name, "", str(error), {})
+    try:
+        facts = work(session(f"headrace-{pipeline.name}-{name}"), pipeline, tables)
+    except JobFailedError as error:
+        _end(name, pipeline.name, str(error), error.facts)
+    except Exception as error:  # the job's outermost frame: whatever it is becomes one message
+        _end(name, pipeline.name, message_of(error, pipeline), {})
+    _end(name, pipeline.name, None, facts)
+
+
+def _end(name: str, pipeline: str, error: str | None, facts: Facts) -> NoReturn:
+    jobs.report(job=name, pipeline=pipeline, error=error, **facts)
+    if error:
+        print(f"{name}{' of ' + pipeline if pipeline else ''} failed: {error}", file=sys.stderr, flush=True)
+    if running := SparkSession.getActiveSession():
+        running.stop()
+    sys.stdout.flush()
+    os._exit(1 if error else 0)  # threads of a failed query must not hold the process

@@ -1,0 +1,9 @@
+"""The compaction job: Kafka -> `_changes` -> the current tables, for all tables of a pipeline."""
+
+from __future__ import annotations
+
+from spark.compaction import compact
+from spark.job import run
+
+if __name__ == "__main__":
+    run("compact", compact)

@@ -1,0 +1,146 @@
+"""What the jobs' drivers read from Kafka themselves: the commit log, the schemas, the topics and their ends.
+
+The events go through Spark. These topics are a few records, for which a consumer is quicker than a query.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+
+from contract import names
+from contract.checkpoint import Checkpoint
+from contract.pipeline import Pipeline
+from contract.schema import TableSchema
+from spark.errors import LakeError
+
+SECONDS = 15.0
+Ends = dict[tuple[str, int], int]  # (topic, partition) -> the offset behind the last record
+
+# librdkafka's spelling -> the Java client's, where they differ.
+JAVA = {"sasl.mechanisms": "sasl.mechanism", "ssl.ca.location": "ssl.truststore.location"}
+SHARED = ("security.protocol", "sasl.mechanism", "sasl.mechanisms", "ssl.ca.location", "client.id")
+
+
+class Broker:
+    """A short connection to the pipeline's broker. Raises LakeError where it does not answer."""
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        self.pipeline = pipeline
+
+    def checkpoint(self) -> Checkpoint | None:
+        """The last record of the commit log; None where the streamer has not released anything yet."""
+        last = None
+        for key, value in self._records(names.commit_log_topic(self.pipeline)):
+            if value is not None and key.decode() == self.pipeline.name:
+                last = value
+        return Checkpoint.read(last) if last is not None else None
+
+    def schemas(self) -> list[TableSchema]:
+        records = self._records(names.schemas_topic(self.pipeline))
+        return [TableSchema.model_validate_json(value) for _, value in records if value is not None]
+
+    def ends(self) -> Ends:
+        """The end of every partition of the pipeline's event topics; 0 where nothing was ever written."""
+        with _Reading(self.pipeline) as consumer:
+            topics = consumer.list_topics(timeout=SECONDS).topics
+            events = event_topics(self.pipeline, list(topics))
+            at = [TopicPartition(name, number) for name in events for number in topics[name].partitions]
+            return {(p.topic, p.partition): consumer.get_watermark_offsets(p, SECONDS)[1] for p in at}
+
+    def _records(self, topic: str) -> Iterator[tuple[bytes, bytes | None]]:
+        with _Reading(self.pipeline) as consumer:
+            about = consumer.list_topics(topic, timeout=SECONDS).topics[topic]
+            if about.error is not None:
+                if about.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+                    return
+                raise KafkaException(about.error)
+            for number in about.partitions:
+                yield from _partition(consumer, topic, number)
+
+
+def _partition(consumer: Consumer, topic: str, number: int) -> Iterator[tuple[bytes, bytes | None]]:
+    low, high = consumer.get_watermark_offsets(TopicPartition(topic, number), SECONDS)
+    if low >= high:
+        return
+    consumer.assign([TopicPartition(topic, number, low)])
+    while True:
+        message = consumer.poll(SECONDS)
+        if message is None:
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
+        error = message.error()
+        if error is not None and error.code() == KafkaError._PARTITION_EOF:
+            return
+        if error is not None:
+            raise KafkaException(error)
+        yield message.key() or b"", message.value()
+        # Not the end of the partition alone: one that is written to all the time is never seen to end.
+        if message.offset() >= high - 1:
+            return
+
+
+class _Reading:
+    """A consumer that commits nothing, closed at the end; Kafka's errors become LakeErrors."""
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        self.address = pipeline.kafka.bootstrap
+        self.consumer = Consumer(
+            {
+                **pipeline.kafka.properties,
+                "bootstrap.servers": self.address,
+                "group.id": f"headrace-{pipeline.name}-driver",
+                "enable.auto.commit": False,
+                "enable.partition.eof": True,
+                "auto.offset.reset": "earliest",
+                "isolation.level": "read_committed",
+            },
+            logger=_Silent(),
+        )
+
+    def __enter__(self) -> Consumer:
+        return self.consumer
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        self.consumer.close()
+        if isinstance(error, KafkaException):
+            reason = error.args[0].str() or error.args[0].name()
+            raise LakeError(
+                f"Kafka at {self.address} cannot be read: {reason}. Start it, or mend kafka.bootstrap; "
+                "the next run goes on where this one stopped"
+            ) from None
+
+
+class _Silent:
+    """librdkafka's own log lines repeat every second what the one error says."""
+
+    def log(self, *args: object, **kwargs: object) -> None:
+        return None
+
+    debug = info = warning = error = critical = log
+
+
+def event_topics(pipeline: Pipeline, topics: list[str]) -> list[str]:
+    """Those of the broker's topics that the pipeline's template makes, sorted."""
+    own = {f"{pipeline.name}.{kind}" for kind in ("commit-log", "schemas", "ddl", "transactions", "dead-letter")}
+    mark = "\x00"
+    template = pipeline.kafka.topic.format(pipeline=pipeline.name, db=mark, table=mark)
+    pattern = re.compile("[A-Za-z0-9_-]+".join(map(re.escape, template.split(mark))))
+    return sorted(topic for topic in topics if topic not in own and pattern.fullmatch(topic))
+
+
+def spark_options(pipeline: Pipeline) -> dict[str, str]:
+    """The options of Spark's Kafka source: the pipeline file's librdkafka properties in the Java client's words."""
+    given = pipeline.kafka.properties
+    options = {JAVA.get(key, key): value for key, value in given.items() if key in SHARED}
+    if "ssl.truststore.location" in options:
+        options["ssl.truststore.type"] = "PEM"
+    if "sasl.username" in given:
+        user, word = json.dumps(given["sasl.username"]), json.dumps(given.get("sasl.password", ""))
+        module = "scram.Scram" if "SCRAM" in options.get("sasl.mechanism", "") else "plain.Plain"
+        options["sasl.jaas.config"] = (
+            f"org.apache.kafka.common.security.{module}LoginModule required username={user} password={word};"
+        )
+    return {f"kafka.{key}": value for key, value in options.items()}

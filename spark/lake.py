@@ -1,0 +1,108 @@
+"""Where everything of a pipeline's lake is, and its few small files (marks, manifests, status).
+
+The files go through Hadoop's file systems, as Spark's own do, so a lake may be a folder or any URI that Spark
+knows. A write is a new file renamed over the old one: a reader sees the old text or the new, never half.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from contract import names
+from contract.pipeline import Pipeline
+from contract.status import FILE as STATUS
+from spark.errors import LakeError, reason
+
+
+class Lake:
+    """Paths are absolute. Raises LakeError where the lake's folder cannot be made or written."""
+
+    def __init__(self, spark: SparkSession, pipeline: Pipeline) -> None:
+        self.spark = spark
+        self.pipeline = pipeline
+        root = names.lake_root(pipeline)
+        self.root = root if "://" in root else os.path.abspath(root)
+        jvm: Any = spark._jvm
+        self._path = jvm.org.apache.hadoop.fs.Path
+        configuration = spark._jsc.hadoopConfiguration()
+        # An instance of our own: without the checksum files that a rename would leave behind for a moment.
+        self._files = jvm.org.apache.hadoop.fs.FileSystem.newInstance(self._path(self.root).toUri(), configuration)
+        self._files.setWriteChecksum(False)
+        self._files.setVerifyChecksum(False)
+
+    @property
+    def changes(self) -> str:
+        return self.at(names.CHANGES)
+
+    @property
+    def status(self) -> str:
+        return self.at(STATUS)
+
+    def table(self, db: str, table: str) -> str:
+        return self.at(names.escape(db), names.escape(table))
+
+    def at(self, *parts: str) -> str:
+        return "/".join((self.root, *parts))
+
+    def checkpoint(self, query: str) -> str:
+        return self.at("_checkpoints", query)
+
+    def prove_writable(self) -> None:
+        probe = self.at(f".probe-{os.getpid()}")
+        try:
+            self._files.mkdirs(self._path(self.root))
+            self.write(probe, {})
+            self.delete(probe)
+        except Exception as error:
+            raise LakeError(
+                f"the lake's folder {self.root} cannot be written: {reason(error)}. "
+                "Give it to the user that runs Spark, free some space, or change lake.path in "
+                f"{self.pipeline.path}"
+            ) from error
+
+    def exists(self, path: str) -> bool:
+        return bool(self._files.exists(self._path(path)))
+
+    def is_table(self, path: str) -> bool:
+        """Whether a Delta table is there: a log with a commit, not just the folder that an upstart left."""
+        log = f"{path}/_delta_log"
+        return self.exists(log) and any(name.endswith(".json") for name in self.list(log))
+
+    def read(self, path: str) -> Any | None:
+        """The JSON of a file, or None where there is none."""
+        text = self.text(path)
+        return None if text is None else json.loads(text)
+
+    def text(self, path: str) -> str | None:
+        if not self.exists(path):
+            return None
+        stream = self._files.open(self._path(path))
+        try:
+            jvm: Any = self.spark._jvm
+            return str(jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
+        finally:
+            stream.close()
+
+    def write(self, path: str, value: Any) -> None:
+        target, beside = self._path(path), self._path(f"{path}.new-{os.getpid()}")
+        stream = self._files.create(beside, True)
+        try:
+            stream.write(bytearray(json.dumps(value, separators=(",", ":")).encode()))
+        finally:
+            stream.close()
+        if not self._files.rename(beside, target):  # a file system whose rename does not replace
+            self._files.delete(target, False)
+            self._files.rename(beside, target)
+
+    def list(self, folder: str) -> list[str]:
+        """The names in a folder, sorted; empty where there is none."""
+        if not self.exists(folder):
+            return []
+        return sorted(entry.getPath().getName() for entry in self._files.listStatus(self._path(folder)))
+
+    def delete(self, path: str) -> None:
+        self._files.delete(self._path(path), True)

@@ -1,0 +1,43 @@
+"""Wire values -> typed columns: the one road of stream rows, snapshot rows and verification.
+
+In: a DataFrame with a JSON text column and the TableSchema that the text was written by. Out: the same rows
+with the table's columns in the lake's types. A text that does not parse by its schema is an error
+(FAILFAST), never a silent null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import functions as fn
+
+from contract import types
+from contract.schema import Column, TableSchema
+
+
+def quoted(name: str) -> str:
+    """A name as Spark SQL has it."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def wire_schema(columns: Iterable[Column]) -> str:
+    """The schema by which from_json reads a row's text."""
+    return ", ".join(f"{quoted(column.name)} {types.of(column).wire}" for column in columns)
+
+
+def parsed(json: str, columns: Iterable[Column]) -> SparkColumn:
+    """The struct of wire values of the JSON text in the column named `json`; null where that is null."""
+    return fn.from_json(fn.col(json), wire_schema(columns), {"mode": "FAILFAST"})
+
+
+def typed(struct: str, schema: TableSchema) -> list[SparkColumn]:
+    """The lake's columns, made from the struct of wire values in the column named `struct`."""
+    return [
+        fn.expr(types.of(column).parse(f"{quoted(struct)}.{quoted(column.name)}")).alias(column.name)
+        for column in schema.columns
+    ]
+
+
+def key_columns(schema: TableSchema) -> tuple[Column, ...]:
+    return tuple(schema.column(name) for name in schema.key)

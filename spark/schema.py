@@ -1,0 +1,128 @@
+"""The shapes of the lake's tables, and how they follow the source's.
+
+Added columns appear and are null in old rows; a dropped column stays and is null from then on. A type that
+the lake's column cannot hold as it is stops the table, and no other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from delta.tables import DeltaTable
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as fn
+
+from contract import types
+from contract.schema import TableSchema
+from contract.sequence import SPARK_TYPE
+from spark.errors import TableStoppedError
+from spark.rows import quoted
+
+OWN = {"_seq": SPARK_TYPE, "_ts": "timestamp"}
+FORBIDDEN = set(" ,;{}()\n\t=")  # Delta keeps these out of column names
+
+
+class Schemas:
+    """Every version of every table's schema, as the schema topic has them."""
+
+    def __init__(self, schemas: Iterable[TableSchema]) -> None:
+        self._versions: dict[tuple[str, str], dict[int, TableSchema]] = {}
+        for schema in schemas:
+            self._versions.setdefault((schema.db, schema.table), {})[schema.version] = schema
+
+    def of(self, db: str, table: str, version: int) -> TableSchema:
+        """Raises TableStoppedError for a version that the topic does not have."""
+        versions = self._versions.get((db, table), {})
+        if version not in versions:
+            known = ", ".join(map(str, sorted(versions))) or "none"
+            raise TableStoppedError(
+                f"{db}.{table}: a change names schema version {version}, the schema topic has {known}. "
+                "Start the streamer, which writes it again, or run the snapshot DAG for this table"
+            )
+        return versions[version]
+
+    def newest(self, db: str, table: str) -> TableSchema:
+        versions = self._versions[(db, table)]
+        return versions[max(versions)]
+
+
+def fields(schema: TableSchema) -> dict[str, str]:
+    """The lake's columns of a schema: name -> Spark type. Raises TableStoppedError where it cannot be a lake table."""
+    name = f"{schema.db}.{schema.table}"
+    if not schema.key:
+        raise TableStoppedError(
+            f"{name} has no primary key, so its rows cannot be told apart in the lake. Add a key (ALTER TABLE "
+            f"... ADD PRIMARY KEY) or exclude the table in the pipeline file; its changes are kept in _changes"
+        )
+    for column in schema.columns:
+        if FORBIDDEN & set(column.name) or column.name.lower() in OWN:
+            raise TableStoppedError(
+                f"{name}: the lake cannot have a column named {column.name!r}. Rename it, or exclude the table"
+            )
+    try:
+        return {column.name: types.of(column).spark for column in schema.columns}
+    except types.UnknownTypeError as error:
+        raise TableStoppedError(f"{name}: {error}. Exclude the table, or upgrade Headrace") from None
+
+
+def prepare(spark: SparkSession, path: str, schema: TableSchema, newest: TableSchema) -> dict[str, str]:
+    """Makes the table, or adds the columns that it lacks. Gives its data columns in order, name -> type.
+
+    Raises TableStoppedError where a column's type does not fit, unless that is because the table has the type of
+    `newest`, a later shape than `schema`'s: `fitted` then casts.
+    """
+    wanted = fields(schema)
+    if not DeltaTable.isDeltaTable(spark, path):
+        _create(spark, path, wanted)
+        return wanted
+    present = columns_of(spark, path)
+    known = {name.lower(): kind for name, kind in present.items()}
+    later = {name.lower(): kind for name, kind in fields(newest).items()}
+    wrong = [
+        f"{name} is {kind} now and {known[name.lower()]} in the lake"
+        for name, kind in wanted.items()
+        if known.get(name.lower(), kind) not in (kind, later.get(name.lower()))
+    ]
+    if wrong:
+        raise TableStoppedError(
+            f"{schema.db}.{schema.table}: a column's type changed: {'; '.join(wrong)}. Run the snapshot DAG for this "
+            "table, which writes it anew with its new type; its changes wait in _changes meanwhile"
+        )
+    missing = {name: kind for name, kind in wanted.items() if name.lower() not in known}
+    _add(spark, path, missing, list(present)[-1])
+    return {**present, **missing}
+
+
+def fitted(rows: DataFrame, lake: dict[str, str]) -> DataFrame:
+    """The rows with their columns in the lake's types. Only the rows of an older shape differ: there the source
+    converted the values in an ALTER TABLE, and what does not convert was overwritten since."""
+    kinds = {name.lower(): kind for name, kind in lake.items()}
+    for field in rows.schema:
+        kind = kinds.get(field.name.lower(), "")
+        if kind and kind != field.dataType.simpleString():
+            rows = rows.withColumn(field.name, fn.expr(f"try_cast({quoted(field.name)} as {kind})"))
+    return rows
+
+
+def columns_of(spark: SparkSession, path: str) -> dict[str, str]:
+    """The data columns of a lake table in order, name -> type."""
+    shape = spark.read.format("delta").load(path).schema
+    return {f.name: f.dataType.simpleString() for f in shape if f.name not in OWN}
+
+
+def _create(spark: SparkSession, path: str, wanted: dict[str, str]) -> None:
+    columns = ", ".join(f"{quoted(name)} {kind}" for name, kind in {**wanted, **OWN}.items())
+    # Merges then mark rows as gone instead of writing whole files again.
+    properties = "TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')"
+    spark.sql(f"CREATE TABLE IF NOT EXISTS {at(path)} ({columns}) USING delta {properties}")
+
+
+def _add(spark: SparkSession, path: str, missing: dict[str, str], last: str) -> None:
+    for name, kind in missing.items():  # one at a time: AFTER may name only a column that is there
+        spark.sql(f"ALTER TABLE {at(path)} ADD COLUMNS ({quoted(name)} {kind} AFTER {quoted(last)})")
+        last = name
+
+
+def at(path: str) -> str:
+    """A Delta table by its path, as Spark SQL names it."""
+    return f"delta.{quoted(path)}"

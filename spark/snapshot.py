@@ -1,0 +1,203 @@
+"""The snapshot: every table's rows, read by key ranges over JDBC into a staging folder.
+
+P0 is a checkpoint of the streamer, and no chunk is read before MySQL shows every transaction of it. The rows
+come as the very texts that the stream carries, made by MySQL. The manifest is written last: without it a
+staging is never applied. It holds P1, the position after the last chunk.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from pydantic import BaseModel
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as fn
+
+from contract import names, types
+from contract.checkpoint import Checkpoint
+from contract.pipeline import Pipeline
+from contract.schema import TableSchema
+from contract.sequence import file_number
+from spark import chunks
+from spark import schema as shapes
+from spark.errors import LakeError, TableStoppedError
+from spark.lake import Lake
+from spark.source import SESSION, Source
+
+MANIFEST = "manifest.json"
+APPLIED = "applied.json"
+ATTEMPTS = 3  # of a table whose shape changes while it is read
+GROUP = 4  # chunks a reader takes one after the other in one Spark job; progress is told between jobs
+
+
+class Manifest(BaseModel):
+    """A staged snapshot. `p1`: a GTID set. `tables`: the shapes that the staged texts were written by."""
+
+    id: str
+    pipeline: str
+    p0: Checkpoint
+    p1: str
+    tables: list[TableSchema]
+    counts: dict[str, int]
+
+    def sequence(self) -> list[int]:
+        """What the staged rows get as `_seq`: behind everything before P0, before everything after it."""
+        return [self.p0.epoch, file_number(self.p0.file), self.p0.pos, -1, -1]
+
+    def folder(self, lake: Lake) -> str:
+        return lake.at(names.STAGING, self.id)
+
+    def rows(self, lake: Lake, schema: TableSchema) -> str:
+        return rows_folder(self.folder(lake), schema)
+
+    def parts(self, lake: Lake, schema: TableSchema) -> list[str]:
+        """The folders of the table's staged rows, one a group of chunks."""
+        folder = self.rows(lake, schema)
+        return [f"{folder}/{name}" for name in lake.list(folder)]
+
+
+def rows_folder(staging: str, schema: TableSchema) -> str:
+    return f"{staging}/{names.escape(schema.db)}/{names.escape(schema.table)}"
+
+
+def manifests(lake: Lake) -> Iterator[Manifest]:
+    """The snapshots that are staged whole, the oldest first."""
+    for name in lake.list(lake.at(names.STAGING)):
+        if text := lake.text(lake.at(names.STAGING, name, MANIFEST)):
+            yield Manifest.model_validate_json(text)
+
+
+def row_json(schema: TableSchema, columns: tuple[str, ...] | None = None) -> str:
+    """SQL that gives a row's JSON text, the same bytes as the stream's; of its key with `columns`."""
+    parts, before = [], "{"
+    for name in columns or [column.name for column in schema.columns]:
+        label = before + json.dumps(name, ensure_ascii=False) + ":"
+        value = types.of(schema.column(name)).snapshot_sql(chunks.quoted(name))
+        parts.append(f"{text_literal(label)}, coalesce({value}, 'null')")
+        before = ","
+    return f"concat({', '.join(parts)}, '}}')"
+
+
+def text_literal(text: str) -> str:
+    return f"_utf8mb4 x'{text.encode().hex()}'"
+
+
+def jdbc_options(pipeline: Pipeline) -> dict[str, str]:
+    """How Spark reaches the source: row by row (the default holds whole results in memory), in UTC."""
+    source = pipeline.source
+    session = quote(",".join(f"{name}={value}" for name, value in SESSION.items()), safe="")
+    return {
+        "url": f"jdbc:mysql://{source.host}:{source.port}/?sessionVariables={session}"
+        "&characterEncoding=UTF-8&tinyInt1isBit=false&allowPublicKeyRetrieval=true&netTimeoutForStreamingResults=0",
+        "driver": "com.mysql.cj.jdbc.Driver",
+        "user": source.user,
+        "password": source.secret(),
+        "fetchsize": str(-(2**31)),
+    }
+
+
+def rows_of(spark: SparkSession, pipeline: Pipeline, schema: TableSchema, wanted: list[str]) -> DataFrame:
+    """`key` and `after` of the rows of each condition (over k0, k1 .. of the key), one partition a condition."""
+    keys = [f"{chunks.quoted(name)} AS k{at}" for at, name in enumerate(schema.key)]
+    query = (
+        f"(SELECT {', '.join(keys)}, {row_json(schema, schema.key)} AS row_key, {row_json(schema)} AS row_after "
+        f"FROM {chunks.table_sql(schema)}) AS q"
+    )
+    options = jdbc_options(pipeline)
+    url = options.pop("url")
+    rows = spark.read.jdbc(url, query, predicates=wanted, properties=options)
+    # A row longer than max_allowed_packet comes as NULL.
+    too_long = fn.raise_error(fn.lit(f"a row of {schema.db}.{schema.table} is longer than MySQL's max_allowed_packet"))
+    after = fn.when(fn.col("row_after").isNull(), too_long).otherwise(fn.col("row_after"))
+    return rows.select(fn.col("row_key").alias("key"), after.alias("after"))
+
+
+@dataclass
+class Staging:
+    """One snapshot under way. `tell` gets a line of progress; `between` is called before each group of chunks
+    is read (a test may change the table there)."""
+
+    spark: SparkSession
+    pipeline: Pipeline
+    lake: Lake
+    source: Source
+    tell: Callable[[str], None] = print
+    between: Callable[[TableSchema, int], None] | None = None
+
+    def run(self, p0: Checkpoint, tables: list[tuple[str, str]]) -> Manifest:
+        """Stages the tables. Raises LakeError; nothing is applied then."""
+        self.source.wait_for(p0.gtid_set, 60)
+        planned = [self._plan(db, table) for db, table in tables]
+        # Names sort by time; two snapshots at one millisecond would be of one job.
+        name = time.strftime("%Y%m%dT%H%M%S", time.gmtime()) + f"{int(time.time() * 1000) % 1000:03d}Z"
+        folder = self.lake.at(names.STAGING, name)
+        self._sweep()
+        counts: dict[str, int] = {}
+        shapes_read = [self._table(folder, schema, counts) for schema in planned]
+        manifest = Manifest(
+            id=name, pipeline=self.pipeline.name, p0=p0, p1=self.source.executed(), tables=shapes_read, counts=counts
+        )
+        self.lake.write(f"{folder}/{MANIFEST}", manifest.model_dump(mode="json"))
+        return manifest
+
+    def _plan(self, db: str, table: str) -> TableSchema:
+        schema = self.source.schema(db, table)
+        if schema is None:
+            raise LakeError(f"{db}.{table} is no table of the source: check its name, or the user's SELECT right")
+        try:
+            shapes.fields(schema)
+        except TableStoppedError as error:
+            raise LakeError(str(error)) from None
+        return schema
+
+    def _sweep(self) -> None:
+        """Removes what a snapshot that did not end has left."""
+        for name in self.lake.list(self.lake.at(names.STAGING)):
+            folder = self.lake.at(names.STAGING, name)
+            if not self.lake.exists(f"{folder}/{MANIFEST}"):
+                self.lake.delete(folder)
+
+    def _table(self, folder: str, schema: TableSchema, counts: dict[str, int]) -> TableSchema:
+        """Reads a table, anew if DDL came in between: a column added with a default has its value in rows that
+        were read without it, and no row event tells. Gives the shape that all of its rows were read by."""
+        db, table = schema.db, schema.table
+        for _ in range(ATTEMPTS):
+            target = rows_folder(folder, schema)
+            self.lake.delete(target)
+            failure: Exception | None = None
+            try:
+                counts[f"{db}.{table}"] = self._read(target, schema)
+            except Exception as error:  # a column dropped meanwhile is such an error: the shape decides
+                failure = error
+            now = self._plan(db, table)
+            if now.shape() == schema.shape():
+                if failure:
+                    raise failure
+                return schema
+            self.tell(f"{db}.{table}: its columns changed while it was read; it is read again")
+            schema = now
+        raise LakeError(
+            f"{db}.{table}: its columns changed {ATTEMPTS} times while it was read. Run the snapshot again when "
+            "the ALTER TABLEs are through"
+        )
+
+    def _read(self, target: str, schema: TableSchema) -> int:
+        name, began = f"{schema.db}.{schema.table}", time.time()
+        boundaries = chunks.walk(schema, self.pipeline.snapshot.chunk_rows, self.source.row)
+        wanted = chunks.conditions([f"k{at}" for at in range(len(schema.key))], boundaries)
+        readers, done, rows = self.pipeline.snapshot.parallelism, 0, 0
+        for at in range(0, len(wanted), readers * GROUP):
+            if self.between:
+                self.between(schema, at)
+            group = wanted[at : at + readers * GROUP]
+            part = f"{target}/{at:08d}"
+            rows_of(self.spark, self.pipeline, schema, group).coalesce(readers).write.parquet(part)
+            rows += self.spark.read.parquet(part).count()
+            done += len(group)
+            rate = rows / max(time.time() - began, 0.001)
+            self.tell(f"{name}: {done}/{len(wanted)} chunks, {rows:,} rows, {rate:,.0f} rows/s")
+        return rows

@@ -1,0 +1,219 @@
+"""Step 2: `_changes` -> the current tables.
+
+In: the new commits of `_changes`, batch by batch. Out: `<lake>/<db>/<table>`, live rows only, each with the
+`_seq` and `_ts` of the change that made it. Per table and batch one change a key, the greatest `_seq`, is
+merged, and only where it is newer than the row; so a repeated batch changes nothing.
+
+A table that cannot be merged is stopped: the others go on, its changes stay in `_changes`, and each later
+run tries again from the first change that was not merged.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import reduce
+from itertools import groupby
+from typing import Any
+
+from delta.tables import DeltaTable
+from pyspark import inheritable_thread_target
+from pyspark.sql import Column, DataFrame, Row, SparkSession, Window
+from pyspark.sql import functions as fn
+
+from contract.schema import TableSchema
+from spark.batches import run_batches
+from spark.errors import TableStoppedError, chain, reason
+from spark.lake import Lake
+from spark.rows import parsed, quoted, typed
+from spark.schema import Schemas, fitted, prepare
+
+Name = tuple[str, str]  # db, table
+THREADS = 4
+USED = ("db", "tbl", "key", "op", "after", "schema", "_seq", "ts")
+# What Spark says of a value that does not fit its column's type.
+UNFIT = ("MALFORMED_RECORD_IN_PARSING", "CAST_INVALID_INPUT", "NUMERIC_VALUE_OUT_OF_RANGE", "CAST_OVERFLOW")
+
+
+def latest(changes: DataFrame) -> DataFrame:
+    """One change a key: the one of the greatest `_seq`."""
+    newest = Window.partitionBy("key").orderBy(fn.col("_seq").desc())
+    return changes.withColumn("_n", fn.row_number().over(newest)).where("_n = 1").drop("_n")
+
+
+def as_rows(changes: DataFrame, schema: TableSchema) -> DataFrame:
+    """Changes written by one schema version, as typed rows with `op`, `_seq`, `_ts` before them. A delete has
+    its key's columns alone."""
+    # The key's text is an object too: the row of a delete, as far as the merge needs it.
+    image = changes.withColumn("_row", fn.when(fn.col("op") == "d", fn.col("key")).otherwise(fn.col("after")))
+    wire = image.withColumn("_wire", parsed("_row", schema.columns))
+    return wire.select("op", "_seq", fn.col("ts").alias("_ts"), *typed("_wire", schema))
+
+
+def merge(spark: SparkSession, path: str, changes: DataFrame, key: Iterable[str], columns: list[str]) -> Row | None:
+    """Merges one change a key (`op`, `_seq`, `_ts`, columns). Gives Delta's counts of affected rows."""
+    present = {name.lower() for name in changes.columns}
+    values: dict[str, str | Column] = {
+        quoted(name): f"c.{quoted(name)}" if name.lower() in present else "null" for name in columns
+    }
+    values |= {"_seq": "c._seq", "_ts": "c._ts"}
+    same = " and ".join(f"t.{quoted(name)} = c.{quoted(name)}" for name in key)
+    done: Any = (
+        DeltaTable.forPath(spark, path)
+        .alias("t")
+        .merge(changes.alias("c"), same)
+        .whenMatchedDelete("c.op = 'd' and c._seq > t._seq")
+        .whenMatchedUpdate("c._seq > t._seq", values)
+        .whenNotMatchedInsert("c.op <> 'd'", values)
+        .execute()
+    )
+    return done.first() if done is not None else None
+
+
+@dataclass
+class Stopped:
+    """`since`: the least `_seq` of the table's changes that are not merged."""
+
+    since: list[int]
+    reason: str
+
+
+class StoppedTables:
+    """The tables that wait, in a file of the lake, so that no change of theirs is passed by for good."""
+
+    def __init__(self, lake: Lake) -> None:
+        self.lake, self.path, self.lock = lake, lake.at("_stopped.json"), threading.Lock()
+        known: Any = lake.read(self.path) or []
+        self.tables: dict[Name, Stopped] = {(t["db"], t["table"]): Stopped(t["since"], t["reason"]) for t in known}
+
+    def stop(self, name: Name, since: list[int], reason: str) -> None:
+        with self.lock:
+            before = self.tables.get(name)
+            self.tables[name] = Stopped(min(before.since, since) if before else since, reason)
+            self._write()
+
+    def release(self, name: Name) -> None:
+        with self.lock:
+            del self.tables[name]
+            self._write()
+
+    def _write(self) -> None:
+        tables = [{"db": db, "table": table, **vars(stop)} for (db, table), stop in sorted(self.tables.items())]
+        self.lake.write(self.path, tables)
+
+
+@dataclass
+class Batch:
+    """One table's part of a batch of changes."""
+
+    name: Name
+    versions: list[int]
+    changes: int
+    since: list[int]
+
+
+@dataclass
+class Merging:
+    """One run of step 2. `merged` counts the changes per table; `crash` is called after a batch's merges and
+    before the engine notes it (a test may raise there)."""
+
+    spark: SparkSession
+    lake: Lake
+    schemas: Schemas
+    crash: Callable[[], None] | None = None
+    merged: dict[Name, int] = field(default_factory=dict)
+    stopped: StoppedTables = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.stopped = StoppedTables(self.lake)
+
+    def run(self) -> None:
+        """Merges every commit of `_changes` that is new, then tries the stopped tables again."""
+        if not self.lake.is_table(self.lake.changes):
+            return
+        # Commits that rewrite `_changes` without a new change in it (an erasure) are no news here.
+        source = self.spark.readStream.format("delta").option("skipChangeCommits", "true").load(self.lake.changes)
+        run_batches(source.select(*USED), self.lake.checkpoint("tables"), self._batch)
+        for name, stop in list(self.stopped.tables.items()):
+            if self._again(name, stop):
+                self.stopped.release(name)
+
+    def _batch(self, changes: DataFrame, number: int, query: str) -> None:
+        changes = changes.persist()
+        try:
+            parts = [part for part in parts_of(changes) if not self._waits(part)]
+            with ThreadPoolExecutor(THREADS) as pool:
+                list(pool.map(inheritable_thread_target(self.spark)(lambda part: self._merge(changes, part)), parts))
+        finally:
+            changes.unpersist()
+        if self.crash:
+            self.crash()
+
+    def _waits(self, part: Batch) -> bool:
+        stop = self.stopped.tables.get(part.name)
+        if stop:
+            self.stopped.stop(part.name, part.since, stop.reason)
+        return stop is not None
+
+    def _again(self, name: Name, stop: Stopped) -> bool:
+        db, table = name
+        since = fn.struct(*[fn.lit(n).cast("bigint") for n in stop.since])
+        changes = self.spark.read.format("delta").load(self.lake.changes).select(*USED)
+        mine = changes.where((fn.col("tbl") == f"{db}.{table}") & (fn.col("db") == db) & (fn.col("_seq") >= since))
+        return all(self._merge(mine, part) for part in parts_of(mine))
+
+    def _merge(self, changes: DataFrame, part: Batch) -> bool:
+        db, table = part.name
+        self.spark.sparkContext.setLocalProperty("spark.scheduler.pool", f"{db}.{table}")
+        try:
+            self._merge_versions(changes.where((fn.col("tbl") == f"{db}.{table}") & (fn.col("db") == db)), part)
+        except TableStoppedError as error:
+            self.stopped.stop(part.name, part.since, str(error))
+            return False
+        except Exception as error:
+            told = "\n".join(chain(error))
+            if not any(word in told for word in UNFIT):
+                raise
+            why = reason(error)
+            text = (
+                f"{db}.{table}: a value does not fit its column's type ({why}). Run the snapshot DAG "
+                "for the table once the schema topic and the table agree; its changes wait in _changes meanwhile"
+            )
+            self.stopped.stop(part.name, part.since, text)
+            return False
+        self.merged[part.name] = self.merged.get(part.name, 0) + part.changes
+        return True
+
+    def _merge_versions(self, changes: DataFrame, part: Batch) -> None:
+        db, table = part.name
+        schemas = [self.schemas.of(db, table, version) for version in sorted(part.versions)]
+        path, newest = self.lake.table(db, table), self.schemas.newest(db, table)
+        # Where the primary key changed, the keys' texts are no longer of one kind: one merge a kind, in order.
+        for _, alike in groupby(schemas, key=lambda schema: schema.key):
+            group = list(alike)
+            columns: dict[str, str] = {}
+            for schema in group:
+                columns = prepare(self.spark, path, schema, newest)
+            last = latest(changes.where(fn.col("schema").isin([schema.version for schema in group])))
+            merge(self.spark, path, _together(last, group, columns), group[-1].key, list(columns))
+
+
+def _together(changes: DataFrame, schemas: list[TableSchema], columns: dict[str, str]) -> DataFrame:
+    """Changes of several schema versions as rows of one shape."""
+    if len(schemas) == 1:
+        return fitted(as_rows(changes, schemas[0]), columns)
+    rows = [fitted(as_rows(changes.where(fn.col("schema") == s.version), s), columns) for s in schemas]
+    return reduce(lambda some, more: some.unionByName(more, allowMissingColumns=True), rows)
+
+
+def parts_of(changes: DataFrame) -> list[Batch]:
+    """The tables that have changes here."""
+    found = changes.groupBy("db", "tbl").agg(
+        fn.collect_set("schema").alias("versions"), fn.count("*").alias("n"), fn.min("_seq").alias("since")
+    )
+    return [
+        Batch((row["db"], row["tbl"][len(row["db"]) + 1 :]), row["versions"], row["n"], list(row["since"]))
+        for row in found.collect()
+    ]
