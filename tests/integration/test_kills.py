@@ -1,0 +1,124 @@
+"""The streamer killed with SIGKILL at 20 random moments under load: the lake equals MySQL, row by row."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pymysql
+
+from stack.kafka import Kafka
+from stack.mysql import MySQL
+from tests.integration.spark_jobs import submit
+from tests.integration.streaming import Streamer
+
+KILLS = 20
+TABLES = {
+    "accounts": ("id bigint, owner varchar(40), balance decimal(12,2), changed datetime(6)", "id"),
+    "entries": ("account bigint, n int, note text", "account, n"),
+}
+
+
+class Load(threading.Thread):
+    """Transactions of every kind over two tables, until it is stopped: inserts of many rows, updates, moved keys,
+    deletes and re-inserts, some rolled back."""
+
+    def __init__(self, mysql: MySQL, database: str, seed: int) -> None:
+        super().__init__(daemon=True)
+        self.connection = mysql.connect(database=database, autocommit=False)
+        self.random = random.Random(seed)
+        self.stopping = threading.Event()
+        self.transactions = 0
+        self.failure: Exception | None = None
+        self.base = seed * 1_000_000  # each writer has accounts of its own, so none waits for another's locks
+
+    def run(self) -> None:
+        try:
+            while not self.stopping.is_set():
+                self._transaction()
+                time.sleep(0.002)
+        except Exception as error:
+            self.failure = error
+
+    def end(self) -> None:
+        self.stopping.set()
+        self.join()
+        self.connection.close()
+        if self.failure:
+            raise self.failure
+
+    def _transaction(self) -> None:
+        with self.connection.cursor() as cursor:
+            for _ in range(self.random.randint(1, 4)):
+                self._statement(cursor, self.base + self.random.randint(1, 400))
+        if self.random.random() < 0.1:
+            self.connection.rollback()
+        else:
+            self.connection.commit()
+            self.transactions += 1
+
+    def _statement(self, cursor: pymysql.cursors.Cursor, account: int) -> None:
+        kind = self.random.randint(0, 5)
+        if kind <= 1:
+            rows = [(account + n, f"owner {account}", self.random.randint(-9999, 9999) / 100) for n in range(5)]
+            cursor.executemany("REPLACE INTO accounts VALUES (%s, %s, %s, now(6))", rows)
+        elif kind == 2:
+            cursor.execute(
+                "UPDATE accounts SET balance = balance + 1, changed = now(6) WHERE id >= %s LIMIT 3", account
+            )
+        elif kind == 3:
+            cursor.execute("DELETE FROM accounts WHERE id = %s", account)
+        elif kind == 4:
+            cursor.execute(
+                "REPLACE INTO entries VALUES (%s, %s, %s)", (account, kind, "é" * self.random.randint(0, 90))
+            )
+            cursor.execute("DELETE FROM entries WHERE account = %s AND n = 6", account)
+        else:
+            cursor.execute("UPDATE IGNORE entries SET n = n + 1 WHERE account = %s", account)
+
+
+def rows_of(mysql: MySQL, database: str, table: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """The columns' names, and the rows in order."""
+    with mysql.connect(database=database) as connection, connection.cursor() as cursor:
+        cursor.execute(f"SELECT * FROM {table}")
+        return [column[0] for column in cursor.description], sorted(cursor.fetchall())
+
+
+def test_killed_at_twenty_random_moments_nothing_is_lost(mysql: MySQL, kafka: Kafka, tmp_path: Path) -> None:
+    database = "kills"
+    with mysql.connect() as connection, connection.cursor() as cursor:
+        cursor.execute(f"CREATE DATABASE {database}")
+    streamer = Streamer(tmp_path, mysql, kafka, database)
+    try:
+        streamer.started()
+        with mysql.connect(database=database) as connection, connection.cursor() as cursor:
+            for table, (columns, key) in TABLES.items():
+                cursor.execute(f"CREATE TABLE {table} ({columns}, PRIMARY KEY ({key}))")
+        writers = [Load(mysql, database, seed) for seed in (1, 2)]
+        for writer in writers:
+            writer.start()
+        moment = random.Random(20)
+        for _ in range(KILLS):
+            # From before it is up to well into its work.
+            time.sleep(moment.uniform(0.3, 3.5))
+            streamer.kill()
+            streamer.start()
+        for writer in writers:
+            writer.end()
+        streamer.wait_until_released(120)
+        report = submit("compact", streamer.file, {"TEST_PASSWORD": mysql.password})
+        assert report["ok"], report["error"]
+        assert streamer.stop() == 0
+    finally:
+        streamer.close()
+
+    assert sum(writer.transactions for writer in writers) > 1000
+    for table in TABLES:
+        columns, expected = rows_of(mysql, database, table)
+        found = pl.scan_delta(str(tmp_path / "lake" / database / database / table)).select(columns).collect()
+        assert len(expected) > 50
+        assert sorted(found.rows()) == expected
