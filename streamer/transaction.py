@@ -19,7 +19,6 @@ from streamer.errors import CorruptEventError, DecodeError, MissingMetadataError
 from streamer.protocol import events as ev
 from streamer.protocol import refusals
 from streamer.protocol.gtid_event import gtid, tagged_gtid
-from streamer.protocol.lengths import lenenc
 from streamer.protocol.model import Commit, Ddl, Item, Op, RowsBatch, TableMap
 from streamer.protocol.packets import HINT, Event, Header, Packets
 from streamer.protocol.payload import payload
@@ -30,17 +29,26 @@ from streamer.protocol.table_map import names, table_map
 Handler = Callable[[bytes, int, int, Header], Iterable[Item]]
 BROKEN = (ValueError, IndexError, KeyError, StructError, OverflowError, ZstdError)
 SHAPES = 10_000  # table shapes kept compiled
+NOTHING: Header = (0,) * 8
 unpack_xid = Struct("<Q").unpack_from
+
+
+class Transitions(dict[tuple[str, str], str]):
+    def __missing__(self, pair: tuple[str, str]) -> str:
+        raise refusals.out_of_order(pair[1], pair[0])
+
 
 # What may follow what; the only place that says so.
 BETWEEN, STARTED, OPEN = "between transactions", "behind a GTID", "inside a transaction"
-NEXT = {
-    (BETWEEN, "GTID"): STARTED,
-    (STARTED, "BEGIN"): OPEN,
-    (STARTED, "end"): BETWEEN,
-    (OPEN, "rows"): OPEN,
-    (OPEN, "end"): BETWEEN,
-}
+NEXT = Transitions(
+    {
+        (BETWEEN, "GTID"): STARTED,
+        (STARTED, "BEGIN"): OPEN,
+        (STARTED, "end"): BETWEEN,
+        (OPEN, "rows"): OPEN,
+        (OPEN, "end"): BETWEEN,
+    }
+)
 
 
 class Handlers(dict[int, Handler]):
@@ -91,25 +99,26 @@ class BinlogDecoder:
 
     def feed(self, chunk: bytes) -> Iterator[Item]:
         """To be run to its end before the next chunk is fed. Raises DecodeError, ServerAnswerError."""
-        move, handlers = self._position.move, self._handlers
-        kind = 0
+        handlers = self._handlers
+        header: Header = NOTHING
         try:
-            for d, start, end, header in self._packets.feed(chunk):
-                kind = header[ev.TYPE]
-                move(header)
-                if items := handlers[kind](d, start, end, header):
+            for d, start, end, header in self._packets.feed(chunk):  # noqa: B007
+                if items := handlers[header[ev.TYPE]](d, start, end, header):
                     yield from items
         except DecodeError as error:
-            error.object += f" ({ev.name_of(kind)}, {self.file}:{self._position.start})"
+            error.object += f" ({self._place(header)})"
             raise
         except BROKEN as error:
-            raise self._corrupt(kind, error) from None
+            raise self._corrupt(self._place(header), error) from None
 
-    def _corrupt(self, kind: int, error: Exception) -> CorruptEventError:
+    def _place(self, header: Header) -> str:
+        self._position.move(header)
+        return f"{ev.name_of(header[ev.TYPE])}, {self.file}:{self._position.start}"
+
+    def _corrupt(self, place: str, error: Exception) -> CorruptEventError:
         """Says nothing of the event's bytes: they may be a row's."""
         cause = str(error) if type(error) is ValueError else f"its bytes are not valid ({type(error).__name__})"
-        place = f"event {ev.name_of(kind)} at {self.file}:{self._position.start}"
-        return CorruptEventError("read", place, cause, HINT)
+        return CorruptEventError("read", f"event ({place})", cause, HINT)
 
     def _table(self) -> Handlers:
         handlers = Handlers(self.ignored)
@@ -124,7 +133,7 @@ class BinlogDecoder:
                 ev.TRANSACTION_PAYLOAD: self._payload,
                 ev.ROTATE: self._rotate,
                 ev.FORMAT_DESCRIPTION: self._format,
-                ev.HEARTBEAT: self._neutral,
+                ev.HEARTBEAT: self._heartbeat,
                 ev.HEARTBEAT_V2: self._heartbeat,
                 ev.PARTIAL_UPDATE_ROWS: self._partial_rows,
             }
@@ -136,16 +145,11 @@ class BinlogDecoder:
     def _neutral(self, _d: bytes, _o: int, _end: int, _header: Header) -> Iterable[Item]:
         return ()
 
-    def _step(self, step: str) -> None:
-        try:
-            self._state = NEXT[self._state, step]
-        except KeyError:
-            raise refusals.out_of_order(step, self._state) from None
-
     def _gtid_event(
         self, read: Callable[[bytes, int, int], tuple[str, int]], d: bytes, o: int, end: int, header: Header
     ) -> Iterable[Item]:
-        self._step("GTID")
+        self._state = NEXT[self._state, "GTID"]
+        self._position.move(header)
         self._gtid, micros = read(d, o, end)
         self._micros = micros or header[ev.TIMESTAMP] * 1_000_000
         self._tx_pos = self._position.start
@@ -157,7 +161,7 @@ class BinlogDecoder:
         self._thread, db, statement = query(d, o, end)
         kind = meaning(statement)
         if kind is Meaning.BEGIN:
-            self._step("BEGIN")
+            self._state = NEXT[self._state, "BEGIN"]
             return ()
         if kind is Meaning.COMMIT or (kind is Meaning.ROLLBACK and not self._given):
             return self._end(header, None)
@@ -185,8 +189,9 @@ class BinlogDecoder:
         return self._end(header, unpack_xid(d, o)[0])
 
     def _end(self, header: Header, xid: int | None) -> tuple[Commit]:
-        self._step("end")
+        self._state = NEXT[self._state, "end"]
         place = self._position
+        place.move(header)
         server_id = header[ev.SERVER_ID]
         return (Commit(self._gtid, place.file, place.pos, self._tx_pos, xid, self._micros, server_id),)
 
@@ -207,13 +212,17 @@ class BinlogDecoder:
         return table
 
     def _rows(self, op: Op, newer: bool, d: bytes, o: int, end: int, header: Header) -> Iterable[Item]:
-        self._step("rows")
+        self._state = NEXT[self._state, "rows"]
         ordinal = self._ordinal
         self._ordinal += 1
         table = self._tables[d[o : o + 6]]
         if table is None:
             return ()
-        o = self._image(table, 2 if op == "u" else 1, d, o + 8 + (d[o + 8] | d[o + 9] << 8 if newer else 0), end)
+        o += 8 + (d[o + 8] | d[o + 9] << 8 if newer else 0)
+        full = table.full_update if op == "u" else table.full
+        if d[o : o + len(full)] != full:
+            _check_images(table, full, d[o : o + len(full)])
+        o += len(full)
         rows: list[bytes] = []
         keys: list[bytes] = []
         table.decode(d, o, end, rows.append, keys.append)
@@ -221,6 +230,7 @@ class BinlogDecoder:
             raise ValueError("an update without its after image")
         self._given += 1
         place = self._position
+        place.move(header)
         return (
             RowsBatch(
                 op, table, rows, keys, self._micros, self._gtid, self._thread, header[ev.SERVER_ID], place.file,
@@ -228,21 +238,8 @@ class BinlogDecoder:
             ),
         )  # fmt: skip
 
-    def _image(self, table: TableMap, images: int, d: bytes, o: int, end: int) -> int:
-        """Checks that rows hold every column; the offset of the first row."""
-        columns, o = lenenc(d, o)
-        size = (columns + 7) // 8
-        if columns != len(table.columns) or o + images * size > end:
-            raise ValueError("the rows have other columns than their table map")
-        every = (1 << columns) - 1
-        for _ in range(images):
-            if int.from_bytes(d[o : o + size], "little") & every != every:
-                raise _partial_image(table)
-            o += size
-        return o
-
     def _partial_rows(self, d: bytes, o: int, _end: int, _header: Header) -> Iterable[Item]:
-        self._step("rows")
+        self._state = NEXT[self._state, "rows"]
         self._ordinal += 1
         if self._tables[d[o : o + 6]] is not None:
             raise refusals.event(ev.PARTIAL_UPDATE_ROWS)
@@ -250,6 +247,7 @@ class BinlogDecoder:
 
     def _payload(self, d: bytes, o: int, end: int, header: Header) -> Iterator[Item]:
         """A compressed transaction: its events, all at the place of the one that holds them."""
+        self._position.move(header)
         event: Event
         for event in payload(d, o, end):
             yield from self._handlers[event[3][ev.TYPE]](*event)
@@ -265,8 +263,11 @@ class BinlogDecoder:
         self._tables.clear()
         return ()
 
-    def _heartbeat(self, d: bytes, o: int, end: int, _header: Header) -> Iterable[Item]:
-        self._position.heartbeat(d, o, end)
+    def _heartbeat(self, d: bytes, o: int, end: int, header: Header) -> Iterable[Item]:
+        if header[ev.TYPE] == ev.HEARTBEAT_V2:
+            self._position.heartbeat(d, o, end)
+        else:
+            self._position.move(header)
         return ()
 
 
@@ -275,6 +276,18 @@ OPERATIONS: dict[Op, tuple[int, ...]] = {
     "u": (ev.UPDATE_ROWS_V1, ev.UPDATE_ROWS),
     "d": (ev.DELETE_ROWS_V1, ev.DELETE_ROWS),
 }
+
+
+def _check_images(table: TableMap, full: bytes, found: bytes) -> None:
+    """Passes where only bits beyond the last column differ."""
+    width = len(table.columns)
+    size, every = (width + 7) // 8, (1 << width) - 1
+    first = len(table.full) - size  # behind the number of columns
+    if found[:first] != full[:first]:
+        raise ValueError("the rows have other columns than their table map")
+    images = [int.from_bytes(found[at : at + size], "little") for at in range(first, len(full), size)]
+    if any(image & every != every for image in images):
+        raise _partial_image(table)
 
 
 def _partial_image(table: TableMap) -> MissingMetadataError:

@@ -20,7 +20,7 @@ class TableMap:
     """A table's shape as its TABLE_MAP event told it. One object a shape: the same object comes again
     for as long as the shape stays, so it may be a cache's key (by identity)."""
 
-    __slots__ = ("columns", "db", "decode", "key", "schema", "source", "table")
+    __slots__ = ("columns", "db", "decode", "full", "full_update", "key", "schema", "source", "table")
 
     def __init__(self, schema: TableSchema, decode: RowDecoder, source: str) -> None:
         self.db: str = schema.db
@@ -30,6 +30,12 @@ class TableMap:
         self.schema = schema  # version 0, since None: the receiver numbers it
         self.decode = decode
         self.source = source  # the generated Python, for a person to read
+        # What a rows event with whole images has before its rows: the number of columns and a bit for each; the
+        # bits beyond the last column are set, too.
+        width = len(schema.columns)
+        bits = b"\xff" * ((width + 7) // 8)
+        count = bytes((width,)) if width < 0xFB else b"\xfc" + width.to_bytes(2, "little")
+        self.full, self.full_update = count + bits, count + bits + bits
 
 
 class RowsBatch:

@@ -54,8 +54,17 @@ class Packets:
         while True:
             if size - at >= FRAME.size:
                 header = unpack_frame(buffer, at)
-                end = at + 4 + (header[0] & FULL)
-                if end <= size and _ordinary(header):
+                first, ok, _, kind, _, length, _, flags = header
+                end = at + 5 + length
+                # The ordinary case, which is nearly every one: an event in one whole packet.
+                if (
+                    end <= size
+                    and first & FULL == length + 1 < FULL
+                    and not ok
+                    and kind != FORMAT_DESCRIPTION
+                    and not flags & ARTIFICIAL
+                    and length >= HEADER + CHECKSUM
+                ):
                     if tail and crc32(buffer[at + PACKET : end]) != RESIDUE:
                         raise wrong_checksum()
                     yield buffer, at + PACKET + HEADER, end - tail, header
@@ -115,18 +124,6 @@ class Packets:
         if self._tail and not right:
             raise wrong_checksum()
         return self._tail
-
-
-def _ordinary(header: Header) -> bool:
-    length = header[0] & FULL
-    return (
-        length != FULL
-        and not header[1]
-        and header[SIZE] == length - 1
-        and length > HEADER + CHECKSUM
-        and header[TYPE] != FORMAT_DESCRIPTION
-        and not header[FLAGS] & ARTIFICIAL
-    )
 
 
 def wrong_checksum() -> ChecksumError:

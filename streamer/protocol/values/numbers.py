@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from struct import Struct
 
+import orjson
+
 from streamer.protocol.values.reader import Field, Reader
 
 _single = Struct("<f")
@@ -23,7 +25,7 @@ def year(_: Field) -> Reader:
 
 
 def double(_: Field) -> Reader:
-    return Reader("%a", ("{0}",), "d")
+    return Reader("%b", ("{x}({0})",), "d", bound=orjson.dumps)
 
 
 def single(_: Field) -> Reader:
