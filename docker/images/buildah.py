@@ -22,7 +22,7 @@ from stack.errors import StackError
 Mounts = Sequence[tuple[Path, str]]
 INSTALL = "apt-get install -y --no-install-recommends buildah debootstrap"
 # How this machine reaches its package index may need its own certificates and pip's settings; the build
-# sees them read-only, and nothing of them stays in the image.
+# sees them read-only, and of what they say nothing stays in the image.
 MACHINE_FILES = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pip.conf")
 
 

@@ -1,4 +1,5 @@
 -- A small database to look at: compose's pipeline carries it into the lake.
+SET NAMES utf8mb4;
 CREATE DATABASE shop CHARACTER SET utf8mb4;
 
 CREATE TABLE shop.customers (
