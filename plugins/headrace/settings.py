@@ -36,7 +36,9 @@ def spark_memory() -> str:
     return os.environ.get("HEADRACE_SPARK_MEMORY") or "1g"
 
 
-def spark_environment() -> dict[str, str]:
-    """The variables of a job: where the product's packages are, and which Python its workers run."""
+def spark_environment(local: bool) -> dict[str, str]:
+    """The variables of a job: where the product's packages are, and which Python its workers run.
+    A `local` Spark, all of it in one process, has no reason to listen beyond the loopback."""
     python = os.environ.get("HEADRACE_SPARK_PYTHON") or sys.executable
-    return {"PYTHONPATH": str(CHECKOUT), "PYSPARK_PYTHON": python, "PYSPARK_DRIVER_PYTHON": python}
+    loopback = {"SPARK_LOCAL_IP": "127.0.0.1"} if local else {}
+    return {"PYTHONPATH": str(CHECKOUT), "PYSPARK_PYTHON": python, "PYSPARK_DRIVER_PYTHON": python, **loopback}

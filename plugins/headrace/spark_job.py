@@ -93,14 +93,14 @@ class SparkJob(SparkSubmitOperator):
 
     def _prepare(self) -> None:
         try:
-            BaseHook.get_connection(self._conn_id)
+            master = BaseHook.get_connection(self._conn_id).host or ""
             self.jars = settings.spark_jars()
         except AirflowNotFoundException:
             text = NO_CONNECTION.format(name=self._conn_id, upper=self._conn_id.upper())
             raise AirflowFailException(text) from None
         except FileNotFoundError as error:
             raise AirflowFailException(str(error)) from None
-        self.env_vars = settings.spark_environment()
+        self.env_vars = settings.spark_environment(local=master.startswith("local"))
         self.application_args = ["--pipeline", self.pipeline_file]
         if self.tables:
             self.application_args += ["--tables", self.tables]

@@ -35,10 +35,12 @@ def submit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_the_report_of_the_job_is_the_result_of_the_task(submit: Any) -> None:
-    body = "report(job='compact', pipeline='shop', argv=sys.argv[1:], cwd=os.getcwd(), path=os.environ['PYTHONPATH'])"
+    body = "report(job='compact', pipeline='shop', argv=sys.argv[1:], cwd=os.getcwd(), path=os.environ['PYTHONPATH'],"
+    body += "ip=os.environ['SPARK_LOCAL_IP'])"
     result = submit(body)
     assert result["ok"] is True
     assert result["cwd"] == result["path"] == str(CHECKOUT)
+    assert result["ip"] == "127.0.0.1"
     argv = result["argv"]
     assert argv[-3:] == [f"{CHECKOUT}/spark/jobs/compact.py", "--pipeline", "/p/shop.yaml"]
     assert argv[argv.index("--master") + 1] == "local[2]"
