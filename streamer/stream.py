@@ -46,9 +46,10 @@ class Connection(Protocol):
 
 
 class Decoder(Protocol):
-    file: str
-    pos: int
-
+    @property
+    def file(self) -> str: ...
+    @property
+    def pos(self) -> int: ...
     def feed(self, chunk: bytes) -> Iterator[Item]: ...
 
 

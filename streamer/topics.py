@@ -24,7 +24,7 @@ from streamer.delivery_errors import TopicError
 
 TIMEOUT_SECONDS = 30.0
 HOUR_MS = 3_600_000
-EARLIEST, LATEST = OffsetSpec.earliest(), OffsetSpec.latest()  # type: ignore[no-untyped-call]
+EARLIEST, LATEST = OffsetSpec.earliest(), OffsetSpec.latest()
 
 
 @dataclass(frozen=True)

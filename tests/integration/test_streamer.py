@@ -206,7 +206,8 @@ def test_killed_at_random_moments_nothing_is_lost_or_out_of_order(make: Make, my
             streamer.start()
             if chance.random() < 0.7:
                 streamer.wait_for(lambda status: status["source"]["connected"])
-    streamer.started().wait_until_released()
+    streamer.wait_for(lambda status: status["source"]["connected"])
+    streamer.wait_until_released()
     assert load.transactions > 200
     last = 0
     for table in "tu":
