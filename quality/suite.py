@@ -55,10 +55,10 @@ def run(
 def _context(pipeline: Pipeline) -> Any:
     """Nothing of GX's own is stored but the pages: the suites follow from the schemas and the user's files."""
     context = gx.get_context(mode="ephemeral")
-    for site in list(context.get_site_names()):
-        context.delete_data_docs_site(site)
+    for name in list(context.get_site_names()):
+        context.delete_data_docs_site(name)
     store = {"class_name": "TupleFilesystemStoreBackend", "base_directory": str(folder.docs(pipeline))}
-    site = {
+    site: Any = {
         "class_name": "SiteBuilder",
         "site_index_builder": {"class_name": "DefaultSiteIndexBuilder"},
         "store_backend": store,

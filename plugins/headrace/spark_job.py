@@ -74,14 +74,14 @@ class SparkJob(SparkSubmitOperator):
         self.pipeline_file = pipeline_file
         self.tables = tables
 
-    def execute(self, context: Any) -> dict[str, Any]:
+    def execute(self, context: Any) -> dict[str, Any]:  # type: ignore[override]
         self._prepare()
         failure: Exception | None = None
         try:
             super().execute(context)
         except (AirflowException, OSError, RuntimeError) as error:
             failure = error
-        result = self._hook.result if self._hook else None
+        result = self._hook.result if isinstance(self._hook, ReportingHook) else None
         for line in lines(result) if result else ():
             self.log.info("%s", line)
         if result and not result["ok"]:
