@@ -59,10 +59,15 @@ def _facts(status: LakeStatus, landing: Landing, landing_seconds: float) -> dict
         "complete_to": checkpoint.gtid_set if checkpoint else None,
         "complete_to_ms": checkpoint.ts_ms if checkpoint else None,
         "tables": {
-            name: {"rows": t.rows, "changes": t.changes_last_run, "snapshot": t.snapshot is not None, "stopped": t.stopped}
+            name: {
+                "rows": t.rows,
+                "changes": t.changes_last_run,
+                "snapshot": t.snapshot is not None,
+                "stopped": t.stopped,
+            }
             for name, t in status.tables.items()
         },
-    }  # fmt: skip
+    }
     stopped = [t.stopped for t in status.tables.values() if t.stopped]
     if stopped:
         many = f"{len(stopped)} table(s) stopped, the others are complete: " if len(status.tables) > 1 else ""

@@ -78,7 +78,7 @@ def _partition(consumer: Consumer, topic: str, number: int) -> Iterator[tuple[by
             raise KafkaException(error)
         yield message.key() or b"", message.value()
         # Not the end of the partition alone: one that is written to all the time is never seen to end.
-        if message.offset() >= high - 1:
+        if (message.offset() or 0) >= high - 1:
             return
 
 

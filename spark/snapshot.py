@@ -71,6 +71,20 @@ def manifests(lake: Lake) -> Iterator[Manifest]:
             yield Manifest.model_validate_json(text)
 
 
+def chosen(pipeline: Pipeline, source: Source, tables: list[str]) -> list[tuple[str, str]]:
+    """The named `db.table`s, or every table of the pipeline that exists. Raises LakeError where there is none."""
+    for name in tables:
+        if not pipeline.tables.match(*name.split(".", 1)):
+            raise LakeError(f"{name} is not one of the pipeline's tables: see tables in {pipeline.path}")
+    found = [(db, table) for db, table in source.tables() if not tables or f"{db}.{table}" in tables]
+    if missing := set(tables) - {f"{db}.{table}" for db, table in found}:
+        raise LakeError(f"the source has no table {', '.join(sorted(missing))}: check the name")
+    if not found:
+        globs = ", ".join(pipeline.tables.include)
+        raise LakeError(f"the source has no table that matches {globs}: check tables.include in {pipeline.path}")
+    return found
+
+
 def row_json(schema: TableSchema, columns: tuple[str, ...] | None = None) -> str:
     """SQL that gives a row's JSON text, the same bytes as the stream's; of its key with `columns`."""
     parts, before = [], "{"

@@ -12,7 +12,7 @@ from spark.errors import LakeError
 from spark.job import run
 from spark.kafka import Broker
 from spark.lake import Lake
-from spark.snapshot import Staging
+from spark.snapshot import Staging, chosen
 from spark.source import Source
 
 
@@ -28,10 +28,7 @@ def snapshot(spark: SparkSession, pipeline: Pipeline, tables: list[str]) -> dict
             "start the streamer, then run the snapshot again"
         )
     with Source(pipeline) as source:
-        wanted = [_split(pipeline, name) for name in tables] or source.tables()
-        if not wanted:
-            globs = ", ".join(pipeline.tables.include)
-            raise LakeError(f"the source has no table that matches {globs}: check tables.include in {pipeline.path}")
+        wanted = chosen(pipeline, source, tables)
         manifest = Staging(spark, pipeline, lake, source, lambda line: print(line, flush=True)).run(p0, wanted)
     rows, seconds = sum(manifest.counts.values()), time.time() - began
     return {
@@ -42,13 +39,6 @@ def snapshot(spark: SparkSession, pipeline: Pipeline, tables: list[str]) -> dict
         "seconds": round(seconds, 1),
         "tables": {name: {"rows": count} for name, count in manifest.counts.items()},
     }
-
-
-def _split(pipeline: Pipeline, name: str) -> tuple[str, str]:
-    db, _, table = name.partition(".")
-    if not pipeline.tables.match(db, table):
-        raise LakeError(f"{name} is not one of the pipeline's tables: see tables in {pipeline.path}")
-    return db, table
 
 
 if __name__ == "__main__":

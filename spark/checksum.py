@@ -1,0 +1,84 @@
+"""The hash of a row, the same in MySQL and in Spark, and its sums.
+
+A row's hash is the first 48 bits of the SHA-256 of its values' texts (`~` for NULL, else `=` and the text of
+contract/types.py, a unit separator between). A table's checksum is the sum of its rows' hashes: a row more, less
+or other changes it, whatever the order; equal rows do not cancel out as they would in an XOR.
+
+FLOAT and DOUBLE have no text that both sides agree on: rows with them are hashed by Spark on both sides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as fn
+
+from contract import types
+from contract.schema import Column, TableSchema
+from spark import chunks
+from spark.rows import quoted
+
+LOW_BITS = 24  # hashes are summed in two halves: a sum of whole ones would leave 64 bits after 32,768 rows
+
+
+class Total(NamedTuple):
+    """Rows and the sum of their hashes."""
+
+    rows: int = 0
+    sum: int = 0
+
+    def plus(self, other: Total) -> Total:
+        return Total(self.rows + other.rows, self.sum + other.sum)
+
+    def minus(self, other: Total) -> Total:
+        return Total(self.rows - other.rows, self.sum - other.sum)
+
+
+def hashed_by_source(schema: TableSchema) -> bool:
+    """Whether MySQL itself can hash the table's rows: no column is a float."""
+    return all(types.of(column).checksum_sql for column in schema.columns)
+
+
+def source_sql(schema: TableSchema) -> str:
+    """SQL that gives the table's rows and checksum, in one consistent read."""
+    texts = []
+    for column in schema.columns:
+        text = types.of(column).checksum_sql
+        assert text is not None  # hashed_by_source
+        texts.append(f"coalesce(concat('=', {text(chunks.quoted(column.name))}), '~')")
+    line = f"concat_ws(char(31 using utf8mb4), {', '.join(texts)})"
+    number = f"cast(conv(left(sha2({line}, 256), 12), 16, 10) as unsigned)"
+    return f"SELECT count(*), coalesce(sum({number}), 0) FROM {chunks.table_sql(schema)}"
+
+
+def row_hash(columns: Iterable[Column], present: Iterable[str], struct: str = "") -> SparkColumn:
+    """The hash (bigint) of typed columns; a column that is not `present` counts as NULL. `struct`: the column
+    that holds them, if they are not the row's own."""
+    names = {name.lower() for name in present}
+    texts = []
+    for column in columns:
+        name = (quoted(struct) + "." if struct else "") + quoted(column.name)
+        text = types.of(column).checksum_spark or "cast({} as string)".format
+        texts.append(f"nvl(concat('=', {text(name)}), '~')" if column.name.lower() in names else "'~'")
+    line = f"concat_ws('\\u001f', {', '.join(texts)})"
+    return fn.expr(f"cast(conv(substr(sha2({line}, 256), 1, 12), 16, 10) as bigint)")
+
+
+def halves(number: SparkColumn, sign: int = 1) -> tuple[SparkColumn, SparkColumn]:
+    high, low = fn.shiftright(number, LOW_BITS), number.bitwiseAND((1 << LOW_BITS) - 1)
+    return high * sign, low * sign
+
+
+def joined(high: int | None, low: int | None) -> int:
+    return ((high or 0) << LOW_BITS) + (low or 0)
+
+
+def total(rows: DataFrame, schema: TableSchema) -> Total:
+    """The rows' count and checksum over the schema's columns."""
+    high, low = halves(row_hash(schema.columns, rows.columns))
+    found = rows.agg(fn.count("*").alias("n"), fn.sum(high).alias("h"), fn.sum(low).alias("l")).first()
+    assert found is not None  # an aggregate without groups has one row
+    return Total(found["n"], joined(found["h"], found["l"]))

@@ -1,0 +1,69 @@
+"""The verification job: count and checksum of every table, MySQL's against the lake's, while writes go on."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from contract.pipeline import Pipeline
+from quality.report import differences
+from spark.errors import LakeError
+from spark.job import JobFailedError, run
+from spark.kafka import Broker
+from spark.lake import Lake
+from spark.schema import Schemas
+from spark.snapshot import chosen
+from spark.source import Source
+from spark.verification import Answer, Verification, result
+
+
+def verify(spark: SparkSession, pipeline: Pipeline, tables: list[str]) -> dict[str, Any]:
+    """Verifies the named tables, or all. Raises LakeError, JobFailedError where a table differs or an
+    expectation does not hold."""
+    began, broker, lake = time.time(), Broker(pipeline), Lake(spark, pipeline)
+    low = broker.checkpoint()
+    if low is None:
+        raise LakeError(f"the commit log of {pipeline.name} is empty: start the streamer, then verify again")
+    with Source(pipeline) as source:
+        check = Verification(spark, pipeline, lake, source, low, _tell)
+        answers = check.ask(chosen(pipeline, source, tables))
+        executed = source.executed()
+    status = check.wait(answers, executed, pipeline.quality.wait_seconds)
+    schemas = Schemas(broker.schemas())
+    results = {}
+    for answer in answers:
+        results[answer.name] = result(answer, check.compare(answer, status, schemas), low)
+        _tell(_line(answer.name, results[answer.name]))
+    expectations = _expectations(check, pipeline, answers, results)
+    facts = {"tables": results, "expectations": expectations, "seconds": round(time.time() - began, 1)}
+    lake.write(lake.at("_quality", f"{int(began * 1000)}.json"), facts)
+    if wrong := differences(facts):
+        told = " | ".join(f"{name}: {text}" for name, text in wrong.items())
+        raise JobFailedError(f"{len(wrong)} of {len(results)} table(s) are not as the source: {told}", facts)
+    return facts
+
+
+def _expectations(
+    check: Verification, pipeline: Pipeline, answers: list[Answer], results: dict[str, dict[str, Any]]
+) -> dict[str, Any]:
+    """The expectation suites over the very versions that were verified."""
+    from quality import suite  # takes seconds to import, and nothing before needs it
+
+    schemas = {answer.name: answer.schema for answer in answers if answer.name in check.frames}
+    return suite.run(check.spark, pipeline, results, schemas=schemas, frames=check.frames)
+
+
+def _line(name: str, facts: dict[str, Any]) -> str:
+    word = "equal" if facts["equal"] else "DIFFERENT"
+    counts = f"{facts['source_count']:,} rows in MySQL, {facts['lake_count']:,} in the lake"
+    return f"{name}: {word}, {counts}, checksums {facts['source_checksum']} and {facts['lake_checksum']}"
+
+
+def _tell(line: str) -> None:
+    print(line, flush=True)
+
+
+if __name__ == "__main__":
+    run("verify", verify)
