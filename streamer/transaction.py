@@ -102,7 +102,7 @@ class BinlogDecoder:
         handlers = self._handlers
         header: Header = NOTHING
         try:
-            for d, start, end, header in self._packets.feed(chunk):  # noqa: B007
+            for d, start, end, header in self._packets.feed(chunk):
                 if items := handlers[header[ev.TYPE]](d, start, end, header):
                     yield from items
         except DecodeError as error:

@@ -1,0 +1,210 @@
+"""What the source must be set to before its binlog is read, each with the statement that sets it.
+
+`run_checks` returns what it found; with an `error` among the findings a stream would lose or mislabel changes.
+Session settings can still differ (the decoder stops on what they then write), so this proves nothing by itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import pymysql
+
+from contract.gtid import GtidSet
+from contract.pipeline import Pipeline
+from streamer.connection import connect, refused, replica_uuid
+
+DENIED = (1227, 1142, 1044)
+SELECT = re.compile(r"^GRANT (.*\b)?(SELECT|ALL PRIVILEGES)\b.* ON ")
+VISIBLE = (
+    "SELECT 1 FROM information_schema.tables WHERE table_schema NOT IN "
+    "('mysql', 'sys', 'information_schema', 'performance_schema') LIMIT 1"
+)
+CASCADES = """
+SELECT constraint_schema, table_name, constraint_name, referenced_table_name, update_rule, delete_rule
+FROM information_schema.referential_constraints
+WHERE update_rule IN ('CASCADE', 'SET NULL') OR delete_rule IN ('CASCADE', 'SET NULL')
+ORDER BY 1, 2, 3
+"""
+CASCADES_LOGGED = (9, 6)  # from here on the server writes rows changed by foreign keys into the binlog
+Level = Literal["error", "warning"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """`what`: what was seen and why it matters. `statement`: the SQL, or the step, that mends it; ends in a stop
+    or a semicolon."""
+
+    level: Level
+    name: str
+    what: str
+    statement: str
+
+
+@dataclass(frozen=True)
+class Server:
+    """What the checks look at. `ask` runs a statement and gives its rows, or None where the user may not."""
+
+    pipeline: Pipeline
+    start: GtidSet | None
+    variables: Mapping[str, str]
+    version: tuple[int, ...]
+    ask: Callable[..., list[tuple[Any, ...]] | None]
+
+
+# Wanted value of each global variable, why, and how it is set. A variable that the server lacks has `absent`.
+SETTINGS: tuple[tuple[str, str, str, str, str], ...] = (
+    (
+        "binlog_format",
+        "ROW",
+        "ROW",
+        "statements instead of rows cannot be followed",
+        "SET PERSIST binlog_format = 'ROW';",
+    ),
+    (
+        "binlog_row_image",
+        "FULL",
+        "FULL",
+        "changes would lack columns",
+        "SET PERSIST binlog_row_image = 'FULL';",
+    ),
+    (
+        "binlog_row_metadata",
+        "FULL",
+        "MINIMAL",
+        "the binlog would not name the columns",
+        "SET PERSIST binlog_row_metadata = 'FULL';",
+    ),
+    (
+        "gtid_mode",
+        "ON",
+        "OFF",
+        "a position is kept as a GTID set",
+        "SET PERSIST enforce_gtid_consistency = ON; SET PERSIST gtid_mode = OFF_PERMISSIVE; "
+        "SET PERSIST gtid_mode = ON_PERMISSIVE; SET PERSIST gtid_mode = ON;",
+    ),
+    (
+        "binlog_row_value_options",
+        "",
+        "",
+        "an update of JSON would hold only what differs",
+        "SET PERSIST binlog_row_value_options = '';",
+    ),
+)
+
+
+def run_checks(pipeline: Pipeline, start: GtidSet | None = None) -> list[Finding]:
+    """`start`: the transactions that the stream already has, where that is known. Raises UnreachableError,
+    AccessDeniedError, SourceRefusedError where nothing can be asked."""
+    try:
+        with closing(connect(pipeline.source, read_timeout=60)) as connection:
+            server = _server(pipeline, start, connection)
+            return [finding for check in CHECKS for finding in check(server)]
+    except (pymysql.MySQLError, OSError) as error:
+        raise refused(pipeline.source, error) from None
+
+
+def _server(pipeline: Pipeline, start: GtidSet | None, connection: pymysql.Connection[Any]) -> Server:
+    def ask(sql: str, *args: Any) -> list[tuple[Any, ...]] | None:
+        with connection.cursor() as cursor:
+            try:
+                cursor.execute(sql, args or None)
+            except pymysql.MySQLError as error:
+                if error.args and error.args[0] in DENIED:
+                    return None
+                raise
+            return list(cursor.fetchall())
+
+    variables = {str(name).lower(): str(value) for name, value in ask("SHOW GLOBAL VARIABLES") or []}
+    numbers = variables["version"].partition("-")[0].split(".")
+    return Server(pipeline, start, variables, tuple(int(number) for number in numbers if number.isdigit()), ask)
+
+
+def _flavor(server: Server) -> Iterator[Finding]:
+    version = server.variables["version"]
+    if "mariadb" in version.lower():
+        yield Finding("error", "flavor", f"the server is {version}; this version reads MySQL", "Name a MySQL server.")
+
+
+def _binlog(server: Server) -> Iterator[Finding]:
+    if server.variables.get("log_bin") != "ON":
+        step = "Add log_bin=binlog under [mysqld] in the server's configuration and restart it."
+        yield Finding("error", "log_bin", "log_bin is OFF: the server writes no binlog", step)
+
+
+def _settings(server: Server) -> Iterator[Finding]:
+    for name, wanted, absent, reason, statement in SETTINGS:
+        found = server.variables.get(name, absent)
+        if found.upper() != wanted:
+            yield Finding("error", name, f"{name} is {found or 'empty'}, not {wanted or 'empty'}: {reason}", statement)
+
+
+def _grants(server: Server) -> Iterator[Finding]:
+    """By trying: grants may come from roles."""
+    tried = {
+        "REPLICATION SLAVE": _replicas(server),
+        "REPLICATION CLIENT": server.ask(
+            "SHOW BINARY LOG STATUS" if server.version >= (8, 2) else "SHOW MASTER STATUS"
+        ),
+        "SELECT": _granted_select(server),
+    }
+    if lacking := ", ".join(grant for grant, answer in tried.items() if answer is None):
+        user, _, host = str((server.ask("SELECT CURRENT_USER()") or [("?@%",)])[0][0]).rpartition("@")
+        statement = f"GRANT {lacking} ON *.* TO '{user}'@'{host}';"
+        yield Finding("error", "grants", f"the user '{user}'@'{host}' lacks {lacking}", statement)
+
+
+def _replicas(server: Server) -> list[tuple[Any, ...]] | None:
+    """Rows begin with the server id and end with the UUID of each client that reads the binlog."""
+    return server.ask("SHOW REPLICAS" if server.version >= (8, 0, 22) else "SHOW SLAVE HOSTS")
+
+
+def _granted_select(server: Server) -> list[tuple[Any, ...]] | None:
+    """A user without SELECT sees no table that is not the server's own."""
+    if any(SELECT.search(str(row[0])) for row in server.ask("SHOW GRANTS") or []):
+        return []
+    return server.ask(VISIBLE) or None
+
+
+def _server_id(server: Server) -> Iterator[Finding]:
+    wanted = server.pipeline.source.server_id
+    step = "Give source.server_id in the pipeline file a number that nothing else has."
+    if server.variables.get("server_id") == str(wanted):
+        yield Finding("error", "server_id", f"server_id {wanted} is the source's own", step)
+    for row in _replicas(server) or []:
+        if row[0] == wanted:
+            ours = row[-1] == replica_uuid(wanted)
+            who = "a streamer" if ours else f"a replica ({row[-1]})"
+            end = "; the server will disconnect it" if ours else ""
+            level: Level = "warning" if ours else "error"
+            yield Finding(level, "server_id", f"{who} with server_id {wanted} reads the binlog now{end}", step)
+
+
+def _purged(server: Server) -> Iterator[Finding]:
+    if server.start is None:
+        return
+    missing = GtidSet.parse(server.variables.get("gtid_purged", "")).subtract(server.start)
+    if missing:
+        what = f"the server has purged transactions that the start needs: {missing}"
+        step = "Take a new snapshot and start behind it; raise binlog_expire_logs_seconds above the longest pause."
+        yield Finding("error", "purged", what, step)
+
+
+def _cascades(server: Server) -> Iterator[Finding]:
+    if server.version >= CASCADES_LOGGED:
+        return
+    for db, table, name, parent, update, delete in server.ask(CASCADES) or []:
+        if server.pipeline.tables.match(db, table):
+            what = (
+                f"the foreign key {name} of {db}.{table} (to {parent}, ON UPDATE {update}, ON DELETE {delete}) changes "
+                "rows that MySQL before 9.6 does not write into the binlog"
+            )
+            step = f"ALTER TABLE `{db}`.`{table}` DROP FOREIGN KEY `{name}`; or take snapshots of the table regularly."
+            yield Finding("warning", "foreign_key", what, step)
+
+
+CHECKS = (_flavor, _binlog, _settings, _grants, _server_id, _purged, _cascades)
