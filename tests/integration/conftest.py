@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from stack.airflow import Airflow
 from stack.kafka import Kafka
 from stack.maven import spark_jars as fetch_spark_jars
 from stack.mysql import MySQL
@@ -25,7 +24,6 @@ os.environ.pop("HEADRACE_MYSQL_PASSWORD", None)
 
 MySQLServer = Callable[..., MySQL]
 KafkaServer = Callable[..., Kafka]
-AirflowServer = Callable[..., Airflow]
 
 
 def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
@@ -85,20 +83,3 @@ def kafka_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaServ
 def spark_jars() -> list[Path]:
     """The jars for `--jars` of spark-submit."""
     return fetch_spark_jars()
-
-
-@pytest.fixture(scope="session")
-def airflow_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AirflowServer]:
-    """Starts an Airflow: `airflow_server({"HEADRACE_PIPELINES": ..., "AIRFLOW__CORE__...": ...})`.
-
-    It takes 25 s and 1 GB, so a file's tests share one; it stops at the end of the session or by `.stop()`.
-    """
-    with ExitStack() as running:
-
-        def start(settings: Mapping[str, str] | None = None) -> Airflow:
-            server = Airflow(tmp_path_factory.mktemp("airflow"), free_port(), settings)
-            running.callback(server.stop)
-            server.start()
-            return server
-
-        yield start
