@@ -28,7 +28,7 @@ name: trial
 source: {{host: {host}, port: {mysql}, user: headrace, password_file: {password}, server_id: 54900}}
 tables: {{include: ["trial.*"]}}
 kafka: {{bootstrap: "{host}:{kafka}"}}
-streamer: {{start: latest, http: {{host: {host}, port: {http}}}}}
+streamer: {{start: earliest, http: {{host: {host}, port: {http}}}}}
 lake: {{path: /nowhere}}
 """
 TABLE = "CREATE TABLE trial.items (id INT PRIMARY KEY, name VARCHAR(40), price DECIMAL(10, 2), at DATETIME(6))"
