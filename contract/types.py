@@ -62,7 +62,8 @@ def _string(x: str) -> str:
 def _integer(column: Column) -> Type:
     wide = column.type == "bigint" and column.unsigned
     spark = "decimal(20,0)" if wide else "bigint"
-    return Type(spark, spark, _same, _char, _char, _string)
+    digits = "cast({0}+0 as char character set utf8mb4)".format  # a sum has no ZEROFILL
+    return Type(spark, spark, _same, digits, digits, _string)
 
 
 def _year(column: Column) -> Type:
@@ -73,7 +74,15 @@ def _year(column: Column) -> Type:
 def _decimal(column: Column) -> Type:
     precision, scale = column.precision or 10, column.scale or 0
     spark = f"decimal({precision},{scale})" if precision <= 38 else "string"
-    return Type("string", spark, lambda x: f"cast({x} as {spark})", _quote, _char, _string)
+    plain = f"cast({{}} as decimal({precision},{scale}))".format  # without ZEROFILL
+    return Type(
+        "string",
+        spark,
+        lambda x: f"cast({x} as {spark})",
+        lambda x: _quote(plain(x)),
+        lambda x: _char(plain(x)),
+        _string,
+    )
 
 
 def _floating(column: Column) -> Type:

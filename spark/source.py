@@ -18,6 +18,8 @@ from spark.errors import LakeError
 SESSION = {"time_zone": "'+00:00'", "sql_mode": "''", "max_execution_time": "0"}
 SYSTEM = ("mysql", "sys", "information_schema", "performance_schema")
 MEMBER = re.compile(r"'((?:[^']|'')*)'")
+ESCAPE = re.compile(r"''|\\.", re.DOTALL)  # as COLUMN_TYPE spells a member's characters
+ESCAPES = {"\\0": "\0", "\\n": "\n", "\\r": "\r"}
 
 COLUMNS = """
 SELECT table_schema, table_name, column_name, lower(data_type), lower(column_type) like '%%unsigned%%',
@@ -125,4 +127,6 @@ def _column(row: Sequence[Any]) -> Column:
 
 
 def _members(spelled: str) -> tuple[str, ...]:
-    return tuple(member.replace("''", "'") for member in MEMBER.findall(spelled))
+    return tuple(
+        ESCAPE.sub(lambda match: ESCAPES.get(match[0], match[0][1]), member) for member in MEMBER.findall(spelled)
+    )

@@ -20,7 +20,7 @@ DATE, YEAR, NEWDATE, VARCHAR, BIT, TIMESTAMP2, DATETIME2, TIME2 = 10, 13, 14, 15
 TYPED_ARRAY, VECTOR, BOOL, JSON, NEWDECIMAL, ENUM, SET = 20, 242, 244, 245, 246, 247, 248
 TINY_BLOB, MEDIUM_BLOB, LONG_BLOB, BLOB, VAR_STRING, STRING, GEOMETRY = 249, 250, 251, 252, 253, 254, 255
 
-NUMERIC = frozenset((TINY, SHORT, INT24, LONG, LONGLONG, FLOAT, DOUBLE, NEWDECIMAL))
+NUMERIC = frozenset((TINY, SHORT, INT24, LONG, LONGLONG, FLOAT, DOUBLE, NEWDECIMAL, YEAR))  # with a bit for the sign
 TEXTUAL = frozenset((STRING, VAR_STRING, VARCHAR, BLOB))
 WIDTHS = {
     **dict.fromkeys((FLOAT, DOUBLE, BLOB, JSON, GEOMETRY, VECTOR, TIME2, DATETIME2, TIMESTAMP2), 1),
@@ -60,7 +60,7 @@ def field(raw: Raw) -> Field:
     """The column and what its reader needs to know."""
     code = real_type(raw.code, raw.meta)
     if code in PLAIN:
-        return Field(_column(raw, PLAIN[code], unsigned=raw.unsigned))
+        return Field(_column(raw, PLAIN[code], unsigned=raw.unsigned and code != YEAR))
     if code in FRACTIONAL:
         return Field(_column(raw, FRACTIONAL[code], fsp=raw.meta[0]))
     try:

@@ -13,7 +13,7 @@ from itertools import count
 from typing import TypeVar
 
 from contract.schema import TableSchema
-from streamer.errors import MissingMetadataError
+from streamer.errors import MissingMetadataError, UnsupportedTypeError
 from streamer.protocol.columns import ENUM, NUMERIC, SET, TEXTUAL, WIDTHS, Raw, field, real_type
 from streamer.protocol.compiler import compile_rows
 from streamer.protocol.lengths import lenenc, lenencs
@@ -45,7 +45,11 @@ def table_map(d: bytes) -> TableMap:
     nulls, o = d[o : o + (width + 7) // 8], o + (width + 7) // 8
     optional = dict(_optional(d, o))
     raws = list(_columns(codes, metas, nulls, optional, f"{db}.{table}"))
-    fields = [field(raw) for raw in raws]
+    try:
+        fields = [field(raw) for raw in raws]
+    except UnsupportedTypeError as error:
+        error.object += f" of {db}.{table}"
+        raise
     columns = tuple(field.column for field in fields)
     schema = TableSchema(db=db, table=table, columns=columns, key=tuple(columns[n].name for n in _key(optional)))
     decode, source = compile_rows(schema, fields)

@@ -1,0 +1,77 @@
+"""Reads a stretch of a real server's binlog through the product's connection and decoder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from contract.gtid import GtidSet
+from contract.pipeline import Source
+from stack.mysql import USER, MySQL
+from streamer.connection import BinlogConnection
+from streamer.protocol.model import Commit, Item
+from streamer.protocol.packets import ServerAnswerError
+from streamer.transaction import BinlogDecoder
+
+HOST = "127.0.0.1"
+
+
+def source(server: MySQL, server_id: int = 4711, heartbeat_seconds: float = 1.0) -> Source:
+    return Source(
+        host=HOST, port=server.port, user=USER, password=server.password, server_id=server_id,
+        heartbeat_seconds=heartbeat_seconds,
+    )  # type: ignore[arg-type]  # fmt: skip
+
+
+def executed(server: MySQL) -> GtidSet:
+    with server.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("SELECT @@GLOBAL.gtid_executed")
+        return GtidSet.parse(cursor.fetchone()[0])
+
+
+def run(server: MySQL, *statements: str, database: str | None = None, autocommit: bool = True) -> None:
+    """Statements as root in one session."""
+    with server.connect(database=database, autocommit=autocommit) as connection, connection.cursor() as cursor:
+        for statement in statements:
+            cursor.execute(statement)
+
+
+def chunks(server: MySQL, begin: GtidSet, end: GtidSet, server_id: int = 4711) -> list[bytes]:
+    """The dump's bytes as received, from behind `begin` up to and with `end`."""
+    received: list[bytes] = []
+    for _ in items(server, begin, end, server_id=server_id, received=received):
+        pass
+    return received
+
+
+def items(
+    server: MySQL, begin: GtidSet, end: GtidSet, wanted: Callable[[str, str], bool] = lambda db, table: True,
+    server_id: int = 4711, received: list[bytes] | None = None,
+) -> Iterator[Item]:  # fmt: skip
+    """Everything behind `begin` up to and with `end`."""
+    connection = BinlogConnection(source(server, server_id), begin)
+    decoder = BinlogDecoder(wanted)
+    seen = begin.copy()
+    if seen.issuperset(end):
+        return
+    try:
+        for chunk in connection.chunks():
+            if received is not None:
+                received.append(chunk)
+            for item in decoder.feed(chunk):
+                yield item
+                if isinstance(item, Commit):
+                    seen.add(item.gtid)
+            if seen.issuperset(end):
+                connection.close()
+    except ServerAnswerError as error:
+        raise connection.answered(error) from None
+
+
+@contextmanager
+def recorded(server: MySQL) -> Iterator[list[Item]]:
+    """The list is filled, when the block ends, with what was written inside it."""
+    begin = executed(server)
+    found: list[Item] = []
+    yield found
+    found += items(server, begin, executed(server))
