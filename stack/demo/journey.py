@@ -22,7 +22,7 @@ from stack.errors import StackError
 from stack.platform import Platform
 from stack.process import cancelled
 
-DAG_SECONDS = 600.0
+DAG_SECONDS = 1800.0
 CALM_SECONDS = 6.0
 COMPACTIONS_WANTED = 2
 
@@ -59,13 +59,13 @@ class Journey:
         return f"{self.pipeline.name}.{purpose}"
 
     @contextmanager
-    def _stage(self, title: str) -> Iterator[Stage]:
-        with self.screen.stage(title) as stage:
+    def _stage(self, title: str, *, servers: bool = False) -> Iterator[Stage]:
+        with self.screen.stage(title, servers=servers) as stage:
             yield stage
             self.facts.seconds[title] = stage.seconds
 
     def _servers_and_data(self) -> None:
-        with self._stage("Servers") as servers, ThreadPoolExecutor(1) as pool:
+        with self._stage("Servers", servers=True) as servers, ThreadPoolExecutor(1) as pool:
             up = pool.submit(self.platform.up, ["mysql", "kafka", "airflow"])
             try:
                 self._data(up)
@@ -106,7 +106,7 @@ class Journey:
         return self.airflow.wait(run, DAG_SECONDS, tick)
 
     def _streamer(self) -> None:
-        with self._stage("Streamer") as stage:
+        with self._stage("Streamer", servers=True) as stage:
             self.platform.up(["streamer"])
             checkpoint = self._checkpoint()
             stage.say(f"streams from {position(checkpoint)}")
@@ -166,7 +166,7 @@ class Journey:
             stage.say(f"{rows:,} rows, applied to the lake")
 
     def _crash(self) -> None:
-        with self._stage("SIGKILL to the streamer") as stage:
+        with self._stage("SIGKILL to the streamer", servers=True) as stage:
             for _ in range(int(CALM_SECONDS / 0.5)):
                 stage.say("in a moment")
                 time.sleep(0.5)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 from rich.console import Console
 from rich.progress import Progress, ProgressColumn, SpinnerColumn, Task, TaskID, TextColumn
@@ -86,10 +86,11 @@ class Screen:
         self.console.print(words, markup=False, highlight=False, soft_wrap=True)
 
     @contextmanager
-    def stage(self, title: str) -> Iterator[Stage]:
+    def stage(self, title: str, *, servers: bool = False) -> Iterator[Stage]:
+        """`servers`: what stack/ logs meanwhile is the stage's detail."""
         stage = Stage(self, title)
         try:
-            with said_by_servers(stage):
+            with said_by_servers(stage) if servers else nullcontext():
                 yield stage
         except BaseException:
             stage.end(failed=True)
@@ -99,8 +100,6 @@ class Screen:
 
 @contextmanager
 def said_by_servers(stage: Stage) -> Iterator[None]:
-    """What stack/ logs is the stage's detail as long as it lasts."""
-
     class Handler(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             stage.say(record.getMessage())

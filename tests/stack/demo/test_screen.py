@@ -37,7 +37,7 @@ def test_a_failed_stage_says_so_and_the_error_goes_on() -> None:
 def test_what_servers_log_is_the_stages_detail(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(screens, "SECONDS_BETWEEN_LINES", 0.0)
     screen, out = plain()
-    with screen, screen.stage("Servers"):
+    with screen, screen.stage("Servers", servers=True):
         logging.getLogger("stack").info("kafka: ready")
     assert "Servers: kafka: ready" in out.getvalue()
 
