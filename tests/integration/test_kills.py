@@ -71,14 +71,14 @@ class Load(threading.Thread):
                 "UPDATE accounts SET balance = balance + 1, changed = now(6) WHERE id >= %s LIMIT 3", account
             )
         elif kind == 3:
-            cursor.execute("DELETE FROM accounts WHERE id = %s", account)
+            cursor.execute("DELETE FROM accounts WHERE id = %s", (account,))
         elif kind == 4:
             cursor.execute(
                 "REPLACE INTO entries VALUES (%s, %s, %s)", (account, kind, "é" * self.random.randint(0, 90))
             )
-            cursor.execute("DELETE FROM entries WHERE account = %s AND n = 6", account)
+            cursor.execute("DELETE FROM entries WHERE account = %s AND n = 6", (account,))
         else:
-            cursor.execute("UPDATE IGNORE entries SET n = n + 1 WHERE account = %s", account)
+            cursor.execute("UPDATE IGNORE entries SET n = n + 1 WHERE account = %s", (account,))
 
 
 def rows_of(mysql: MySQL, database: str, table: str) -> tuple[list[str], list[tuple[Any, ...]]]:
