@@ -67,15 +67,14 @@ class Load(threading.Thread):
             rows = [(account + n, f"owner {account}", self.random.randint(-9999, 9999) / 100) for n in range(5)]
             cursor.executemany("REPLACE INTO accounts VALUES (%s, %s, %s, now(6))", rows)
         elif kind == 2:
-            cursor.execute(
-                "UPDATE accounts SET balance = balance + 1, changed = now(6) WHERE id >= %s LIMIT 3", account
-            )
+            own = (account, account + 20)
+            change = "UPDATE accounts SET balance = balance + 1, changed = now(6)"
+            cursor.execute(f"{change} WHERE id BETWEEN %s AND %s", own)
         elif kind == 3:
             cursor.execute("DELETE FROM accounts WHERE id = %s", (account,))
         elif kind == 4:
-            cursor.execute(
-                "REPLACE INTO entries VALUES (%s, %s, %s)", (account, kind, "é" * self.random.randint(0, 90))
-            )
+            note = "é" * self.random.randint(0, 90)
+            cursor.execute("REPLACE INTO entries VALUES (%s, %s, %s)", (account, kind, note))
             cursor.execute("DELETE FROM entries WHERE account = %s AND n = 6", (account,))
         else:
             cursor.execute("UPDATE IGNORE entries SET n = n + 1 WHERE account = %s", (account,))
