@@ -5,6 +5,7 @@
 | HEADRACE_PIPELINES      | folder of the pipeline files                     | `<checkout>/pipelines` |
 | HEADRACE_SPARK_JARS     | folder of the jars that the Spark jobs need      | none: Spark's own only |
 | HEADRACE_SPARK_MEMORY   | memory of a job's driver, Spark's spelling       | 1g                     |
+| HEADRACE_SPARK_JAVA     | further options of a driver's JVM                | none                   |
 | HEADRACE_SPARK_PYTHON   | Python of the jobs and of their workers          | the one Airflow runs on|
 """
 
@@ -34,6 +35,11 @@ def spark_jars() -> str | None:
 
 def spark_memory() -> str:
     return os.environ.get("HEADRACE_SPARK_MEMORY") or "1g"
+
+
+def spark_java() -> str:
+    """Options of the driver's JVM. For short jobs on few cores, -XX:TieredStopAtLevel=1 spares the compiler."""
+    return f"-Duser.timezone=UTC {os.environ.get('HEADRACE_SPARK_JAVA', '')}".strip()
 
 
 def spark_environment(local: bool) -> dict[str, str]:

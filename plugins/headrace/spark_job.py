@@ -24,7 +24,6 @@ CAUSE = re.compile(r"^(?:Exception in thread \S+ |Caused by: )?(?:[\w$]+\.)*[\w$
 CONF = {
     "spark.log.level": "WARN",  # at INFO the job's own words drown
     "spark.ui.showConsoleProgress": "false",
-    "spark.driver.extraJavaOptions": "-Duser.timezone=UTC",
 }
 NO_CONNECTION = (
     "Airflow has no connection named {name!r}, which says where Spark runs: add it, for this machine alone as "
@@ -107,7 +106,7 @@ class SparkJob(SparkSubmitOperator):
 
     def _get_hook(self) -> ReportingHook:
         return ReportingHook(
-            conf=self.conf,
+            conf={**(self.conf or {}), "spark.driver.extraJavaOptions": settings.spark_java()},
             conn_id=self._conn_id,
             jars=self.jars,
             name=self.name,

@@ -23,6 +23,7 @@ def submit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", '{"conn_type": "spark", "host": "local[2]"}')
     monkeypatch.setenv("HEADRACE_SPARK_MEMORY", "3g")
+    monkeypatch.setenv("HEADRACE_SPARK_JAVA", "-XX:TieredStopAtLevel=1")
 
     def run(body: str, **kwargs: Any) -> Any:
         script = tmp_path / "spark-submit"
@@ -45,6 +46,7 @@ def test_the_report_of_the_job_is_the_result_of_the_task(submit: Any) -> None:
     assert argv[-3:] == [f"{CHECKOUT}/spark/jobs/compact.py", "--pipeline", "/p/shop.yaml"]
     assert argv[argv.index("--master") + 1] == "local[2]"
     assert argv[argv.index("--driver-memory") + 1] == "3g"
+    assert "spark.driver.extraJavaOptions=-Duser.timezone=UTC -XX:TieredStopAtLevel=1" in argv
 
 
 def test_chosen_tables_are_passed_on_and_all_are_by_default(submit: Any) -> None:
