@@ -25,7 +25,7 @@ format: 1
 name: {name}
 source:
   host: {host}
-  port: {mysql}
+  port: {mysql_port}
   user: headrace
   password: ${{TEST_PASSWORD}}
   server_id: {server_id}
@@ -35,7 +35,7 @@ kafka: {{bootstrap: "{kafka}", partitions: 2{kafka_more}}}
 streamer:
   start: {start}
   http: {{port: {http}}}
-  shutdown_seconds: 15
+  shutdown_seconds: {shutdown}
   stuck_after_seconds: {stuck}
   ledger: {{max_events: {max_events}}}
 lake: {{path: {folder}/lake}}
@@ -54,8 +54,9 @@ class Streamer:
         self.log_path = folder / f"{name}.log"
         self.password = mysql.password
         values = {
-            "host": "127.0.0.1", "mysql": mysql.port, "server_id": 1000 + free_port(), "kafka": kafka.address,
-            "kafka_more": "", "start": "latest", "http": free_port(), "stuck": 60, "max_events": 200_000,
+            "host": "127.0.0.1", "mysql_port": mysql.port, "server_id": 1000 + free_port(), "kafka": kafka.address,
+            "kafka_more": "", "start": "latest", "http": free_port(), "stuck": 60, "shutdown": 15,
+            "max_events": 200_000,
         }  # fmt: skip
         self.values = {**values, **more}
         self.file.write_text(PIPELINE.format(name=name, folder=folder, **self.values))
@@ -140,6 +141,30 @@ class Streamer:
     def _environment(self) -> dict[str, str]:
         path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
         return {**os.environ, "TEST_PASSWORD": self.password, "PYTHONPATH": path}
+
+
+def execute(mysql: MySQL, *statements: str) -> None:
+    with mysql.connect() as connection, connection.cursor() as cursor:
+        for statement in statements:
+            cursor.execute(statement)
+
+
+def rows(mysql: MySQL, table: str) -> dict[int, tuple[Any, ...]]:
+    with mysql.connect() as connection, connection.cursor() as cursor:
+        cursor.execute(f"SELECT * FROM {table}")
+        return {row[0]: row for row in cursor.fetchall()}
+
+
+def replayed(found: list[Record]) -> dict[int, tuple[Any, ...]]:
+    """The table that the events make."""
+    table: dict[int, tuple[Any, ...]] = {}
+    for record in found:
+        after = record.value["after"]
+        if after is None:
+            del table[record.key["id"]]
+        else:
+            table[record.key["id"]] = tuple(after.values())
+    return table
 
 
 class Record(NamedTuple):

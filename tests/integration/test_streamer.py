@@ -14,7 +14,7 @@ import pytest
 from contract.checkpoint import Checkpoint
 from stack.kafka import Kafka
 from stack.mysql import MySQL
-from tests.integration.streaming import Record, Streamer, once, records
+from tests.integration.streaming import Record, Streamer, execute, once, records, replayed, rows
 
 Make = Callable[..., Streamer]
 
@@ -36,30 +36,6 @@ def make(tmp_path: Path, mysql: MySQL, kafka: Kafka) -> Iterator[Make]:
     yield one
     for streamer in made:
         streamer.close()
-
-
-def execute(mysql: MySQL, *statements: str) -> None:
-    with mysql.connect() as connection, connection.cursor() as cursor:
-        for statement in statements:
-            cursor.execute(statement)
-
-
-def rows(mysql: MySQL, table: str) -> dict[int, tuple[Any, ...]]:
-    with mysql.connect() as connection, connection.cursor() as cursor:
-        cursor.execute(f"SELECT * FROM {table}")
-        return {row[0]: row for row in cursor.fetchall()}
-
-
-def replayed(found: list[Record]) -> dict[int, tuple[Any, ...]]:
-    """The table that the events make."""
-    table: dict[int, tuple[Any, ...]] = {}
-    for record in found:
-        after = record.value["after"]
-        if after is None:
-            del table[record.key["id"]]
-        else:
-            table[record.key["id"]] = tuple(after.values())
-    return table
 
 
 def test_rows_arrive_in_order_with_their_envelope(make: Make, mysql: MySQL, kafka: Kafka) -> None:
