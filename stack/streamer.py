@@ -47,8 +47,8 @@ class StreamerService(Server):
         return {**os.environ, **ours, **self.settings}
 
     def healthy(self) -> bool:
-        """Whether its status page answers."""
+        """Whether it streams, or waits for a server that is away: then it is well itself."""
         try:
-            return httpx.get(f"{self.url}/status", timeout=5).is_success
-        except httpx.HTTPError:
+            return httpx.get(f"{self.url}/status", timeout=5).json()["state"] in ("streaming", "waiting")
+        except (httpx.HTTPError, ValueError, KeyError):
             return False

@@ -25,7 +25,8 @@ class Machine:
 
     def __init__(self, data: Path) -> None:
         self.data = data
-        self.ports = [f"--mysql-port={free_port()}", f"--kafka-port={free_port()}"]
+        names = ("mysql", "kafka", "streamer")
+        self.ports = [f"--{name}-port={free_port()}" for name in names]
 
     def popen(self, *words: str) -> subprocess.Popen[str]:
         command = [sys.executable, "-m", "stack", *words, f"--data={self.data}"]
@@ -59,25 +60,25 @@ def machine(tmp_path: Path) -> Iterator[Machine]:
 
 def test_up_status_logs_down(machine: Machine) -> None:
     assert machine.run("status", "mysql")[0] == 1
-    code, said = machine.run("up", "mysql", "kafka")
+    names = ("mysql", "kafka", "streamer")
+    code, said = machine.run("up", *names)
     assert code == 0, said
-    assert "mysql: ready on 127.0.0.1:" in said
-    assert "kafka: ready on 127.0.0.1:" in said
+    assert all(f"{name}: ready on 127.0.0.1:" in said for name in names)
 
-    code, said = machine.run("up", "mysql", "kafka")
+    code, said = machine.run("up", *names)
     assert code == 0
-    assert said.count("is up already") == 2
+    assert said.count("is up already") == 3
 
-    code, said = machine.run("status", "mysql", "kafka")
+    code, said = machine.run("status", *names)
     assert code == 0
-    assert [line.split()[:2] for line in said.splitlines()] == [["mysql", "up"], ["kafka", "up"]]
-    assert machine.run("status")[0] == 1  # Airflow and the streamer were not asked for
+    assert [line.split()[:2] for line in said.splitlines()] == [[name, "up"] for name in names]
+    assert machine.run("status")[0] == 1  # Airflow was not asked for
 
     assert "ready for connections" in machine.run("logs", "mysql")[1]
     code, said = machine.run("down")
     assert code == 0
     assert {tuple(line.split()) for line in said.splitlines()} == {
-        ("streamer", "was", "not", "up"),
+        ("streamer", "stopped"),
         ("airflow", "was", "not", "up"),
         ("kafka", "stopped"),
         ("mysql", "stopped"),
