@@ -1,8 +1,9 @@
 """The decoder and mysql-replication read the same binlog of a mixed workload, and agree event by event.
 
-Known defects of the reference (1.0.17), kept out of the workload or evened out in `_values`: an empty VARBINARY comes
-as text; GTIDs with tags and sets of them are not read; a compressed transaction is skipped in silence; zero and partial
-dates become None; a TIME inside JSON is wrong below zero.
+Known defects of the reference (1.0.17), kept out of the workload or evened out below: an empty VARBINARY comes as text,
+an empty SET as None; a TIME with a fraction is wrong below zero, also inside JSON; a primary key's columns come in the
+table's order; a table without one has the key ""; GTIDs with tags, and sets of them, are not read; a compressed
+transaction is skipped in silence; zero and partial dates become None.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def _workload(rng: random.Random) -> Iterator[str]:
             case 4:
                 yield f"DELETE FROM orders WHERE id % 31 = {rng.randrange(31)}"
             case 5:
-                yield f"REPLACE INTO items VALUES ({n}, {rng.randrange(-9, 9)}, 'é {n}', '-12:00:00.{n:03}')"
+                yield f"REPLACE INTO items VALUES ({n}, {rng.randrange(-9, 9)}, 'é {n}', '112:00:00.{n:03}')"
             case 6:
                 yield "UPDATE orders, items SET qty = 5, text = 'both' WHERE orders.id = items.order_id"
             case 7:
@@ -108,7 +109,7 @@ def _ours(found: Iterator[Item]) -> Iterator[tuple[Any, ...]]:
                 image = {
                     c.name: _comparable(v, c) for c, v in zip(item.table.columns, json.loads(row).values(), strict=True)
                 }
-                yield item.gtid, item.op, item.table.table, list(item.table.key), image
+                yield item.gtid, item.op, item.table.table, sorted(item.table.key), image
         elif isinstance(item, Ddl):
             yield item.gtid, "ddl", item.statement
         elif isinstance(item, Commit) and item.xid is not None:
@@ -166,7 +167,7 @@ def _values(image: dict[str, Any]) -> dict[str, Any]:
 
 
 def _names(key: Any) -> list[str]:
-    return [key] if isinstance(key, str) else list(key)
+    return sorted([key] if isinstance(key, str) else key) if key else []
 
 
 def _reference_value(value: Any) -> Any:
@@ -194,7 +195,7 @@ def _comparable(value: Any, column: Column) -> Any:
         case "json":
             return json.loads(value)
         case "set":
-            return sorted(filter(None, value.split(",")))
+            return sorted(filter(None, value.split(","))) or None  # as the reference has an empty one
         case "bit":
             return f"{int.from_bytes(base64.b64decode(value)):0{column.length}b}"
         case "varbinary":
