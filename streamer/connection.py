@@ -27,6 +27,8 @@ from streamer.errors import (
     SourceRefusedError,
     UnreachableError,
 )
+from streamer.protocol import refusals
+from streamer.protocol.events import ANONYMOUS_GTID
 from streamer.protocol.gtid_set import encode
 from streamer.protocol.packets import ServerAnswerError
 
@@ -185,6 +187,9 @@ def dump_error(source: Source, code: int, message: str) -> HeadraceError:
             "(binlog_expire_logs_seconds) than the streamer may be away"
         )
         return PurgedError("read", where, message, hint)
+    if code == FATAL_READING and "anonymous" in text:
+        error, cause, hint = refusals.REASONS[ANONYMOUS_GTID]
+        return error("read", where, cause, hint)
     if code in (1040, 1053, 1927, 3169, 3024):  # full, shutting down, killed
         return ConnectionLostError("read", where, message, "The streamer connects again by itself")
     if code in DENIED or code == ER.SPECIFIC_ACCESS_DENIED_ERROR:
