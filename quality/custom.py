@@ -17,6 +17,8 @@ from pathlib import Path
 from great_expectations.expectations import Expectation
 from great_expectations.expectations.expectation_configuration import ExpectationConfiguration
 
+from contract import status
+from contract.pipeline import Pipeline
 from contract.schema import TableSchema
 
 FOLDER = Path(__file__).resolve().parent
@@ -30,22 +32,37 @@ def folder(pipeline: str) -> Path:
     return Path(os.environ.get("HEADRACE_SUITES") or FOLDER) / pipeline
 
 
-def of_table(pipeline: str, schema: TableSchema) -> list[Expectation]:
-    """What the user's files say of the table, `.json` before `.py`. Raises SuiteFileError."""
+def of_table(pipeline: str, schema: TableSchema, wrong: list[str]) -> list[Expectation]:
+    """What the user's files say of the table, `.json` before `.py`; what is wrong with a file goes to `wrong`."""
     path = folder(pipeline) / f"{schema.db}.{schema.table}.json"
-    found = _from_json(path) if path.exists() else []
-    path = path.with_suffix(".py")
-    return found + (_from_python(path, schema) if path.exists() else [])
+    found: list[Expectation] = []
+    try:
+        found += _from_json(path) if path.exists() else []
+        path = path.with_suffix(".py")
+        found += _from_python(path, schema) if path.exists() else []
+    except SuiteFileError as error:
+        wrong.append(str(error))
+    return found
 
 
-def refuse_strays(pipeline: str, tables: Iterable[str]) -> None:
-    """A file whose name fits no table would be passed over in silence. Raises SuiteFileError."""
-    known = sorted(tables)
-    for path in sorted([*folder(pipeline).glob("*.json"), *folder(pipeline).glob("*.py")]):
-        if path.stem not in known and path.stem != "__init__":
-            raise SuiteFileError(
-                f"{path}: {path.stem} is no table of pipeline {pipeline}; name the file after one of {', '.join(known)}"
-            )
+def strays(pipeline: Pipeline, tables: Iterable[str]) -> list[str]:
+    """Files whose name fits no table, which would be passed over in silence. `tables`: those that are checked;
+    a check of some tables knows the others from the lake."""
+    known = {*tables, *_in_the_lake(pipeline)}
+    return [
+        f"{path}: {path.stem} is no table of pipeline {pipeline.name}; name the file after one of "
+        + ", ".join(sorted(known))
+        for path in sorted([*folder(pipeline.name).glob("*.json"), *folder(pipeline.name).glob("*.py")])
+        if path.stem not in known and path.stem != "__init__"
+    ]
+
+
+def _in_the_lake(pipeline: Pipeline) -> set[str]:
+    try:
+        lake = status.read(pipeline)
+    except (status.StatusFormatError, OSError, ValueError):  # an object store: the checked tables must do
+        return set()
+    return set(lake.tables) if lake else set()
 
 
 def _from_json(path: Path) -> list[Expectation]:

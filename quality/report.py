@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+SUITES = "suite files"  # stands where a table's name does, for faults of the files that check it
 PAIRS = (("source_count", "lake_count", "rows"), ("source_checksum", "lake_checksum", "checksum"))
 
 
@@ -15,6 +16,8 @@ def differences(result: dict[str, Any]) -> dict[str, str]:
             found.setdefault(table, []).append(_unequal(facts))
     for table, facts in ((result.get("expectations") or {}).get("tables") or {}).items():
         found.setdefault(table, []).extend(_failed(one) for one in facts.get("failed", ()))
+    if files := (result.get("expectations") or {}).get("files"):
+        found[SUITES] = list(files)
     return {table: "; ".join(texts) for table, texts in found.items() if texts}
 
 

@@ -1,7 +1,8 @@
 """Runs a pipeline's expectations with Great Expectations, in the Spark application that called.
 
 In: the tables as they were verified (`frames`), and what MySQL says of each (`results`). Out: per table whether
-all held and which did not; data docs are written beside. Raises custom.SuiteFileError for a wrong suite file.
+all held and which did not; data docs are written beside. A wrong suite file is a failure of its own, and keeps
+no table from being checked.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 import great_expectations as gx
 from great_expectations.core import ExpectationSuite
 from great_expectations.core.validation_definition import ValidationDefinition
+from great_expectations.expectations import Expectation
 from pyspark.sql import DataFrame, SparkSession
 
 from contract.names import lake_table
@@ -35,19 +37,22 @@ def run(
     MySQL has for the frame's state), else `source_count`, is what its row count must be. Without a frame the
     table is read as it is now, which is right only while nothing is written.
 
-    Gives `{"ok", "docs", "tables": {name: {"ok", "evaluated", "failed": [...]}}}`.
+    Gives `{"ok", "docs", "tables": {name: {"ok", "evaluated", "failed": [...]}}, "files": [...]}`; `files` says
+    what is wrong with suite files.
     """
-    custom.refuse_strays(pipeline.name, schemas)
+    files = custom.strays(pipeline, {*results, *schemas})
     context = _context(pipeline)
     source = context.data_sources.add_spark("lake")
     tables = {}
     for name in sorted(set(results) & set(schemas)):
         frame = (frames or {}).get(name)
-        checked = _definition(context, source, pipeline, schemas[name])
+        own = custom.of_table(pipeline.name, schemas[name], files)
+        checked = _definition(context, source, schemas[name], own)
         data = (frame if frame is not None else _current(spark, pipeline, schemas[name])).drop(*INTERNAL)
         tables[name] = _validate(checked, data, results[name])
     context.build_data_docs()
-    result = {"ok": all(table["ok"] for table in tables.values()), "docs": str(folder.docs(pipeline)), "tables": tables}
+    good = not files and all(table["ok"] for table in tables.values())
+    result = {"ok": good, "docs": str(folder.docs(pipeline)), "tables": tables, "files": files}
     _keep(pipeline, results, result)
     return result
 
@@ -67,11 +72,11 @@ def _context(pipeline: Pipeline) -> Any:
     return context
 
 
-def _definition(context: Any, source: Any, pipeline: Pipeline, schema: TableSchema) -> ValidationDefinition:
+def _definition(context: Any, source: Any, schema: TableSchema, own: list[Expectation]) -> ValidationDefinition:
     name = f"{schema.db}.{schema.table}"
     batch = source.add_dataframe_asset(name=name).add_batch_definition_whole_dataframe("now")
     suite = context.suites.add(ExpectationSuite(name=name))
-    for expectation in expectations.from_schema(schema) + custom.of_table(pipeline.name, schema):
+    for expectation in [*expectations.from_schema(schema), *own]:
         suite.add_expectation(expectation)
     return context.validation_definitions.add(ValidationDefinition(name=name, data=batch, suite=suite))
 

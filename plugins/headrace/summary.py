@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
+DAY_MS = 86_400_000  # more of them than that are a time, not a duration
 HIDDEN = {"job", "pipeline", "ok", "error", "tables"}
 
 
 def lines(result: dict[str, Any]) -> Iterator[str]:
     """First the job and what it said of itself, then a table of its tables."""
-    facts = ", ".join(f"{key} {_text(value)}" for key, value in result.items() if _flat(key, value))
+    facts = ", ".join(f"{key} {_text(value, key)}" for key, value in result.items() if _flat(key, value))
     yield f"{result['job']} of {result['pipeline']}: {'done' if result['ok'] else 'failed'}" + (
         f", {facts}" if facts else ""
     )
@@ -26,15 +28,19 @@ def _flat(key: str, value: Any) -> bool:
 def _grid(tables: dict[str, dict[str, Any]]) -> Iterator[str]:
     columns = list(dict.fromkeys(key for facts in tables.values() for key, value in facts.items() if _flat(key, value)))
     rows = [["table", *columns]]
-    rows += [[name, *(_text(facts.get(column)) for column in columns)] for name, facts in sorted(tables.items())]
+    rows += [
+        [name, *(_text(facts.get(column), column) for column in columns)] for name, facts in sorted(tables.items())
+    ]
     widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
     for row in rows:
         yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
 
 
-def _text(value: Any) -> str:
+def _text(value: Any, name: str) -> str:
     if value is None:
         return "-"
+    if name.endswith("_ms") and value > DAY_MS:
+        return f"{datetime.fromtimestamp(value / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):

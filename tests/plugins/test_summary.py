@@ -1,0 +1,27 @@
+"""A job's report as a person reads it in the task's log."""
+
+from __future__ import annotations
+
+from headrace.summary import lines
+
+
+def test_facts_first_then_one_line_a_table() -> None:
+    report = {
+        "job": "compact",
+        "pipeline": "shop",
+        "ok": True,
+        "error": None,
+        "seconds": 12.34,
+        "complete_to_ms": 1_790_000_000_000,
+        "tables": {"shop.orders": {"rows": 336776, "equal": True}, "shop.a": {"rows": 5, "reason": None}},
+    }
+    assert list(lines(report)) == [
+        "compact of shop: done, seconds 12.3, complete_to_ms 2026-09-21 14:13:20 UTC",
+        "table        rows     equal",
+        "shop.a       5        -",
+        "shop.orders  336,776  yes",
+    ]
+
+
+def test_a_failed_job_without_tables() -> None:
+    assert list(lines({"job": "verify", "pipeline": "shop", "ok": False, "error": "x"})) == ["verify of shop: failed"]
