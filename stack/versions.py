@@ -40,9 +40,13 @@ KAFKA_JARS = (
 )
 
 TOKEN_PROVIDER = f"spark-token-provider-kafka-0-10_{SCALA}"
+# Of these pyspark has its own; left out, they are not even downloaded.
+IN_PYSPARK = ("org.apache.hadoop:*", "org.apache.parquet:*", "org.scala-lang:*", "org.apache.logging.log4j:*")
 SPARK_JARS = (
-    Artifact("io.delta", f"delta-spark_{SPARK.rpartition('.')[0]}_{SCALA}", DELTA),
-    Artifact("org.apache.spark", f"spark-sql-kafka-0-10_{SCALA}", SPARK, (f"org.apache.spark:{TOKEN_PROVIDER}",)),
-    Artifact("org.apache.spark", TOKEN_PROVIDER, KAFKA_TOKEN_PROVIDER),
+    Artifact("io.delta", f"delta-spark_{SPARK.rpartition('.')[0]}_{SCALA}", DELTA, IN_PYSPARK),
+    Artifact(
+        "org.apache.spark", f"spark-sql-kafka-0-10_{SCALA}", SPARK, (*IN_PYSPARK, f"org.apache.spark:{TOKEN_PROVIDER}")
+    ),
+    Artifact("org.apache.spark", TOKEN_PROVIDER, KAFKA_TOKEN_PROVIDER, IN_PYSPARK),
     Artifact("com.mysql", "mysql-connector-j", MYSQL_CONNECTOR),
 )

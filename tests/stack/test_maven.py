@@ -11,16 +11,17 @@ from stack.fetch import DownloadError
 
 
 def test_the_pom_names_every_artifact_and_what_is_left_out() -> None:
+    at = "{http://maven.apache.org/POM/4.0.0}"
     tree = ElementTree.fromstring(maven.pom_text(versions.SPARK_JARS))
-    names = [element.text for element in tree.iter("{http://maven.apache.org/POM/4.0.0}artifactId")]
-    assert names == [
-        "jars",
-        "delta-spark_4.2_2.13",
-        "spark-sql-kafka-0-10_2.13",
-        "spark-token-provider-kafka-0-10_2.13",
-        "spark-token-provider-kafka-0-10_2.13",
-        "mysql-connector-j",
-    ]
+    found = {
+        element.findtext(f"{at}artifactId"): [
+            left.findtext(f"{at}artifactId") for left in element.iter(f"{at}exclusion")
+        ]
+        for element in tree.iter(f"{at}dependency")
+    }
+    assert found.keys() == {artifact.name for artifact in versions.SPARK_JARS}
+    assert versions.TOKEN_PROVIDER in found["spark-sql-kafka-0-10_2.13"]
+    assert found["mysql-connector-j"] == []
 
 
 @pytest.mark.parametrize(
