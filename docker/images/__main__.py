@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import logging
+import signal
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from types import FrameType
 
 from docker.images import airflow_trial, dockerd, trial
 from docker.images.buildah import Buildah
@@ -58,8 +60,10 @@ def of_streamer(builder: Docker | Buildah, logs: Path, seconds: float) -> str:
 def of_airflow(builder: Docker | Buildah, logs: Path) -> str:
     built = build(builder, "airflow", AIRFLOW, {"jars": maven.spark_jars_folder()})
     print(f"images: starting {AIRFLOW}", flush=True)
+    began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="images-", dir=logs) as folder:
         dags = airflow_trial.run(builder, AIRFLOW, Path(folder))
+    print(f"images: {AIRFLOW} started, asked and stopped in {time.monotonic() - began:.0f} s", flush=True)
     return f"{built}, {dags} DAGs"
 
 
@@ -71,7 +75,12 @@ def build(builder: Docker | Buildah, part: str, tag: str, contexts: dict[str, Pa
     return f"{tag} {size:.0f} MB"
 
 
+def interrupted(_signal: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, interrupted)
     logging.basicConfig(level=logging.WARNING, format="  %(message)s", stream=sys.stdout)
     logging.getLogger("stack").setLevel(logging.INFO)
     try:

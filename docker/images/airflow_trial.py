@@ -32,7 +32,7 @@ def run(engine: Engine, tag: str, folder: Path) -> int:
     try:
         refuse_root(container)
         check = health_check(engine, tag, f"AIRFLOW__API__PORT={port}")
-        wait_healthy(container, check, 240)
+        wait_healthy(container, check, 600)
         dags = read_dags(url, container)
         probe_spark(container)
         stop(engine, tag, container)

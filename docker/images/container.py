@@ -16,7 +16,10 @@ class Container:
     def __init__(self, name: str, command: Sequence[str], log: Path) -> None:
         self.name, self.log = name, log
         with log.open("ab") as out:
-            self.child = subprocess.Popen(list(command), stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+            # A session of its own: Ctrl-C reaches this program alone, which then ends the container in order.
+            self.child = subprocess.Popen(
+                list(command), stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True
+            )
 
     def status(self) -> int | None:
         """The exit status; None while it runs."""

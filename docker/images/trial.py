@@ -111,7 +111,7 @@ def health_check(engine: Engine, tag: str, port: str) -> list[str]:
     return ["env", port, *engine.config(tag)["Healthcheck"]["Test"][1:]]
 
 
-def wait_healthy(container: Container, check: list[str], seconds: float = 90) -> None:
+def wait_healthy(container: Container, check: list[str], seconds: float = 180) -> None:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         status, said = container.execute(check)
@@ -119,7 +119,7 @@ def wait_healthy(container: Container, check: list[str], seconds: float = 90) ->
             return
         if container.status() is not None:
             raise StackError(f"{container.name} ended with status {container.status()} at its start", log=container.log)
-        time.sleep(0.5)
+        time.sleep(2)
     raise StackError(f"{container.name} is not healthy after {seconds:.0f} s: {said}", log=container.log)
 
 
