@@ -97,6 +97,7 @@ class Runner:
         try:
             stream.settle()  # a first checkpoint is durable before the first record
             self.status.enter("streaming")
+            log.info("streaming")
             stream.run()
         except (HeadraceError, Stopping) as end:
             if isinstance(end, Stopping):
