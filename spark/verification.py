@@ -16,6 +16,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
+from contract import jobs
 from contract.checkpoint import Checkpoint
 from contract.pipeline import Pipeline
 from contract.schema import TableSchema
@@ -127,6 +128,8 @@ class Verification:
                     f"after {seconds:.0f} s the lake is complete up to {at}, the check needs {executed}: do the "
                     f"streamer and the DAG {self.pipeline.name}.compaction run? (quality.wait_seconds is the limit)"
                 )
+            if not told:
+                jobs.waits_for(executed)
             if time.time() - told > 15:
                 self.tell(f"waiting for the lake to be complete up to {executed}; it has {at}")
                 told = time.time()

@@ -1,0 +1,39 @@
+"""The one Spark session of a test process, set as the jobs' own is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from contract.pipeline import Pipeline, load
+from spark.session import session
+from stack.maven import spark_jars
+
+PIPELINE = """\
+format: 1
+name: shop
+source: {{host: 127.0.0.1, user: headrace, password: none, server_id: 7}}
+tables: {{include: ["shop.*"]}}
+kafka: {{bootstrap: "127.0.0.1:1"}}
+lake: {{path: {lake}}}
+"""
+
+
+def local_session() -> SparkSession:
+    settings = {
+        "spark.master": "local[2]",
+        "spark.jars": ",".join(map(str, spark_jars())),
+        "spark.driver.memory": "1g",
+        # A zone that is none of the product's: nothing may depend on the machine's.
+        "spark.driver.extraJavaOptions": "-Duser.timezone=America/St_Johns -XX:TieredStopAtLevel=1",
+        "spark.sql.shuffle.partitions": "1",
+    }
+    return session("tests", settings)
+
+
+def pipeline_in(folder: Path) -> Pipeline:
+    """A pipeline whose lake is in the folder; its servers are not there."""
+    file = folder / "shop.yaml"
+    file.write_text(PIPELINE.format(lake=folder / "lake"))
+    return load(file)

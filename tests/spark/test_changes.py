@@ -1,0 +1,135 @@
+"""Step 1: every change lands once, whatever comes again, and nothing is passed by in silence."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from contract.pipeline import Pipeline
+from spark.changes import Landing, Marks, shaped
+from spark.errors import LakeError
+from spark.lake import Lake
+from tests.spark.changes_by_hand import record, records
+
+Seq = tuple[int, int, int, int, int]
+
+
+def seq(pos: int, row: int = 0) -> Seq:
+    return 0, 1, pos, 0, row
+
+
+def row(n: int, name: str = "a") -> dict[str, Any]:
+    return {"id": n, "name": name, "price": "1.00"}
+
+
+def landed(spark: SparkSession, lake: Lake) -> list[tuple[int, int]]:
+    """(position, row) of every change in the lake, in order."""
+    found = spark.read.format("delta").load(lake.changes).select("_seq.pos", "_seq.row").collect()
+    return sorted((r["pos"], r["row"]) for r in found)
+
+
+def test_the_texts_of_rows_are_kept_as_they_came(spark: SparkSession) -> None:
+    exact = {"id": 18446744073709551615, "name": 'ö "quoted" \\ / \u2028', "price": "0.10"}
+    [found] = shaped(records(spark, record(0, seq(5), "c", exact))).collect()
+    assert found["after"] == '{"id":18446744073709551615,"name":"ö \\"quoted\\" \\\\ / \u2028","price":"0.10"}'
+    assert found["key"] == '{"id":18446744073709551615}'
+    assert (found["tbl"], found["op"], found["before"], tuple(found["_seq"])) == ("shop.items", "c", None, seq(5))
+    assert str(found["day"]) == "2023-11-14"
+
+
+def test_a_floats_number_is_kept(spark: SparkSession) -> None:
+    key, value, *rest = record(0, seq(5), "c", row(1))
+    value = value.replace(b'"price":"1.00"', b'"price":1.7976931348623157e308')
+    [found] = shaped(records(spark, (key, value, *rest))).collect()
+    assert json.loads(found["after"])["price"] == 1.7976931348623157e308
+
+
+def test_a_replay_inside_a_batch_lands_once(spark: SparkSession, pipeline: Pipeline, lake: Lake) -> None:
+    first = [record(n, seq(10 + n), "c", row(n)) for n in range(4)]
+    again = [record(10 + n, seq(10 + n), "c", row(n)) for n in range(2, 6)]
+    Landing(spark, pipeline, lake)._batch(records(spark, *first, *again), 0, "q")
+    assert landed(spark, lake) == [(10 + n, 0) for n in range(6)]
+
+
+def test_a_replay_in_a_later_batch_lands_once(spark: SparkSession, pipeline: Pipeline, lake: Lake) -> None:
+    landing = Landing(spark, pipeline, lake)
+    landing._batch(records(spark, *[record(n, seq(10 + n), "c", row(n)) for n in range(4)]), 0, "q")
+    landing._batch(records(spark, *[record(4 + n, seq(11 + n), "c", row(n)) for n in range(5)]), 1, "q")
+    assert landed(spark, lake) == [(10 + n, 0) for n in range(6)]
+    assert landing.landed == 6
+
+
+def test_partitions_have_marks_of_their_own(spark: SparkSession, pipeline: Pipeline, lake: Lake) -> None:
+    landing = Landing(spark, pipeline, lake)
+    landing._batch(records(spark, record(0, seq(100), "c", row(1))), 0, "q")
+    # Older by its seq, but the first of its partition: no duplicate.
+    landing._batch(records(spark, record(0, seq(50), "c", row(2), partition=1)), 1, "q")
+    assert landed(spark, lake) == [(50, 0), (100, 0)]
+
+
+def test_rows_of_one_event_are_told_apart(spark: SparkSession, pipeline: Pipeline, lake: Lake) -> None:
+    moved = [record(0, seq(7, 0), "d", None, row(1)), record(1, seq(7, 1), "c", row(2))]
+    Landing(spark, pipeline, lake)._batch(records(spark, *moved), 0, "q")
+    assert landed(spark, lake) == [(7, 0), (7, 1)]
+
+
+class CrashError(Exception):
+    pass
+
+
+def test_a_crash_between_the_two_writes_of_a_batch(spark: SparkSession, pipeline: Pipeline, lake: Lake) -> None:
+    def crash() -> None:
+        raise CrashError
+
+    rows = [record(n, seq(10 + n), "c", row(n)) for n in range(3)]
+    batch = records(spark, *rows, record(3, seq(11), "c", row(1)))
+    with pytest.raises(CrashError):
+        Landing(spark, pipeline, lake, crash)._batch(batch, 0, "q")
+    again = Landing(spark, pipeline, lake)
+    again._batch(batch, 0, "q")
+    again._batch(records(spark, record(4, seq(12), "c", row(2)), record(5, seq(13), "c", row(3))), 1, "q")
+    assert landed(spark, lake) == [(10, 0), (11, 0), (12, 0), (13, 0)]
+
+
+def test_a_batch_that_comes_again_changes_nothing(spark: SparkSession, pipeline: Pipeline, lake: Lake) -> None:
+    landing = Landing(spark, pipeline, lake)
+    one, two = records(spark, record(0, seq(1), "c", row(1))), records(spark, record(1, seq(2), "c", row(2)))
+    for batch, number in ((one, 0), (two, 1), (two, 1)):
+        landing._batch(batch, number, "q")
+    assert landed(spark, lake) == [(1, 0), (2, 0)]
+    assert Marks(lake, "q").before(1) == [["shop.shop.items", 0, list(seq(1))]]
+
+
+def test_a_new_checkpoint_reads_everything_again_and_lands_only_what_is_new(
+    spark: SparkSession, pipeline: Pipeline, lake: Lake
+) -> None:
+    landing = Landing(spark, pipeline, lake)
+    landing._batch(records(spark, record(0, seq(1), "c", row(1))), 0, "q")
+    landing._batch(records(spark, record(1, seq(2), "c", row(2))), 1, "q")
+    everything = [record(n, seq(n + 1), "c", row(n + 1)) for n in range(3)]
+    landing._batch(records(spark, *everything), 0, "another")
+    assert landed(spark, lake) == [(1, 0), (2, 0), (3, 0)]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [b"no json", b"{}", b'{"op":"c","after":{"id":1},"source":{"db":"shop","table":"items"}}'],
+    ids=["no JSON", "no envelope", "no position"],
+)
+def test_a_record_that_is_no_change_stops_the_job(
+    spark: SparkSession, pipeline: Pipeline, lake: Lake, value: bytes
+) -> None:
+    wrong = [(b"k", value, "shop.shop.items", 1, offset) for offset in (7, 9)]
+    batch = records(spark, record(0, seq(1), "c", row(1)), *wrong)
+    with pytest.raises(LakeError, match=r"2 record\(s\).*topic shop\.shop\.items, partition 1, offset 7"):
+        Landing(spark, pipeline, lake)._batch(batch, 0, "q")
+    assert not lake.is_table(lake.changes) or landed(spark, lake) == []
+
+
+def test_tombstones_are_no_changes(spark: SparkSession, pipeline: Pipeline, lake: Lake) -> None:
+    batch = records(spark, record(0, seq(1), "d", None, row(1)), (b'{"id":1}', None, "shop.shop.items", 0, 1))
+    Landing(spark, pipeline, lake)._batch(batch, 0, "q")
+    assert landed(spark, lake) == [(1, 0)]

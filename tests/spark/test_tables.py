@@ -1,0 +1,148 @@
+"""Step 2: the tables are what the changes make of them, in any order of delivery, once or twice."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from contract.schema import Column, TableSchema
+from spark.lake import Lake
+from spark.schema import Schemas
+from spark.tables import Merging
+from tests.spark.changes_by_hand import ITEMS, LINES, change, changes
+
+WIDER = ITEMS.model_copy(
+    update={"version": 2, "columns": (*ITEMS.columns, Column(name="note", type="varchar", length=9))}
+)
+NARROWER = ITEMS.model_copy(update={"version": 3, "columns": ITEMS.columns[:2]})
+OTHER_TYPE = ITEMS.model_copy(
+    update={"version": 4, "columns": (ITEMS.columns[0], Column(name="name", type="int"), ITEMS.columns[2])}
+)
+NO_KEY = TableSchema(db="shop", table="heap", version=1, columns=ITEMS.columns, key=())
+
+
+def seq(pos: int, row: int = 0) -> tuple[int, int, int, int, int]:
+    return 0, 1, pos, 0, row
+
+
+def item(n: int, name: str | None = "a", price: str | None = "1.00") -> dict[str, Any]:
+    return {"id": n, "name": name, "price": price}
+
+
+def merging(spark: SparkSession, lake: Lake, *schemas: TableSchema) -> Merging:
+    return Merging(spark, lake, Schemas(schemas or (ITEMS, LINES)))
+
+
+def rows(spark: SparkSession, lake: Lake, table: str = "items") -> list[tuple[Any, ...]]:
+    frame = spark.read.format("delta").load(lake.table("shop", table)).drop("_seq", "_ts")
+    return sorted(map(tuple, frame.collect()), key=str)
+
+
+def test_inserts_updates_and_deletes(spark: SparkSession, lake: Lake) -> None:
+    step = merging(spark, lake)
+    step._batch(changes(spark, *[change(seq(n), "c", item(n)) for n in (1, 2, 3)]), 0, "q")
+    step._batch(changes(spark, change(seq(4), "u", item(2, "b", "2.50")), change(seq(5), "d", item(3))), 1, "q")
+    assert rows(spark, lake) == [(1, "a", Decimal("1.00")), (2, "b", Decimal("2.50"))]
+    assert step.merged == {("shop", "items"): 5}
+    last = spark.read.format("delta").load(lake.table("shop", "items")).where("id = 2").select("_seq").first()
+    assert last is not None
+    assert tuple(last[0]) == seq(4)
+
+
+def test_a_batch_that_comes_again_changes_nothing(spark: SparkSession, lake: Lake) -> None:
+    step = merging(spark, lake)
+    first = changes(spark, change(seq(1), "c", item(1)), change(seq(2), "c", item(2)))
+    second = changes(spark, change(seq(3), "u", item(1, "b")), change(seq(4), "d", item(2)))
+    step._batch(first, 0, "q")
+    for _ in range(2):
+        step._batch(second, 1, "q")
+    assert rows(spark, lake) == [(1, "b", Decimal("1.00"))]
+
+
+def test_only_the_newest_change_of_a_key_counts(spark: SparkSession, lake: Lake) -> None:
+    mixed = [change(seq(9), "d", item(1)), change(seq(7), "u", item(1, "late")), change(seq(6), "c", item(1))]
+    numbers = [change(seq(100), "u", item(2, "new")), change(seq(20), "c", item(2, "old"))]  # 100 > 20, not "100"
+    merging(spark, lake)._batch(changes(spark, *mixed, *numbers), 0, "q")
+    assert rows(spark, lake) == [(2, "new", Decimal("1.00"))]
+
+
+def test_an_older_change_never_moves_a_row_back(spark: SparkSession, lake: Lake) -> None:
+    step = merging(spark, lake)
+    step._batch(changes(spark, change(seq(9), "c", item(1, "new"))), 0, "q")
+    step._batch(changes(spark, change(seq(5), "u", item(1, "old"))), 1, "q")
+    step._batch(changes(spark, change(seq(6), "d", item(1))), 2, "q")
+    assert rows(spark, lake) == [(1, "new", Decimal("1.00"))]
+
+
+def test_a_key_that_moves(spark: SparkSession, lake: Lake) -> None:
+    step = merging(spark, lake)
+    step._batch(changes(spark, change(seq(1), "c", item(1))), 0, "q")
+    step._batch(changes(spark, change(seq(2, 0), "d", item(1)), change(seq(2, 1), "c", item(5))), 1, "q")
+    assert rows(spark, lake) == [(5, "a", Decimal("1.00"))]
+
+
+def test_composite_keys_and_keys_that_differ_by_case(spark: SparkSession, lake: Lake) -> None:
+    big = 18446744073709551615
+    lines = [{"region": r, "n": n, "qty": 1} for r, n in (("a", 1), ("A", 1), ("a", big))]
+    step = merging(spark, lake)
+    step._batch(changes(spark, *[change(seq(at), "c", line, LINES) for at, line in enumerate(lines)]), 0, "q")
+    step._batch(changes(spark, change(seq(9), "d", lines[2], LINES)), 1, "q")
+    assert rows(spark, lake, "lines") == [("A", Decimal(1), 1), ("a", Decimal(1), 1)]
+
+
+def test_an_added_column_appears_and_a_dropped_one_is_null(spark: SparkSession, lake: Lake) -> None:
+    step = merging(spark, lake, ITEMS, WIDER, NARROWER)
+    step._batch(changes(spark, change(seq(1), "c", item(1))), 0, "q")
+    both = [change(seq(2), "c", item(2)), change(seq(3), "c", {**item(3), "note": "n"}, WIDER)]
+    step._batch(changes(spark, *both), 1, "q")
+    step._batch(changes(spark, change(seq(4), "u", {"id": 3, "name": "c"}, NARROWER)), 2, "q")
+    columns = spark.read.format("delta").load(lake.table("shop", "items")).columns
+    assert columns == ["id", "name", "price", "note", "_seq", "_ts"]
+    one = Decimal("1.00")
+    assert rows(spark, lake) == [(1, "a", one, None), (2, "a", one, None), (3, "c", None, None)]
+
+
+def test_one_table_stops_and_the_others_go_on_and_nothing_of_it_is_lost(spark: SparkSession, lake: Lake) -> None:
+    line = {"region": "a", "n": 1, "qty": 1}
+    first = [change(seq(1), "c", item(1)), change(seq(2), "c", line, LINES)]
+    other = {"id": 2, "name": 7, "price": "1.00"}
+    second = [change(seq(3), "c", other, OTHER_TYPE), change(seq(4), "u", {**line, "qty": 2}, LINES)]
+    everything = changes(spark, *first, *second)
+    everything.write.format("delta").save(lake.changes)
+    step = merging(spark, lake, ITEMS, OTHER_TYPE, LINES)
+    step._batch(changes(spark, *first), 0, "q")
+    step._batch(changes(spark, *second), 1, "q")
+    assert rows(spark, lake, "lines") == [("a", Decimal(1), 2)]
+    stop = step.stopped.tables[("shop", "items")]
+    assert "shop.items" in stop.reason
+    assert "name is bigint now and string in the lake" in stop.reason
+    # A later run, to which the lake's type is the newest again: what waited is merged, old and new.
+    later = merging(spark, lake, ITEMS, OTHER_TYPE, ITEMS.model_copy(update={"version": 5}))
+    assert later._again(("shop", "items"), stop)
+    assert rows(spark, lake) == [(1, "a", Decimal("1.00")), (2, "7", Decimal("1.00"))]
+
+
+@pytest.mark.parametrize(
+    ("schema", "row", "said"),
+    [
+        (NO_KEY, item(1), "shop.heap has no primary key"),
+        (ITEMS.model_copy(update={"version": 9}), item(1), "schema version 9"),
+        (ITEMS, item(1, price="not a number"), "shop.items: a value does not fit"),
+        (ITEMS, {**item(1), "id": "x"}, "shop.items: a value does not fit"),
+        (ITEMS.model_copy(update={"columns": (*ITEMS.columns, Column(name="a b", type="int"))}), item(1), "'a b'"),
+    ],
+    ids=["no key", "unknown version", "wrong value", "wrong wire type", "column name"],
+)
+def test_what_cannot_be_merged_says_why(
+    spark: SparkSession, lake: Lake, schema: TableSchema, row: dict[str, Any], said: str
+) -> None:
+    known = () if said.startswith("schema version") else (schema,)
+    step = merging(spark, lake, ITEMS, *known)
+    step._batch(changes(spark, change(seq(1), "c", row, schema)), 0, "q")
+    [stop] = step.stopped.tables.values()
+    assert said in stop.reason
+    assert stop.since == list(seq(1))
+    assert merging(spark, lake).stopped.tables == step.stopped.tables  # the next run knows
