@@ -12,6 +12,7 @@ import sys
 from typing import Any
 
 MARK = "headrace-result: "
+WAITS = "headrace-waits-for: "
 
 
 def report(*, job: str, pipeline: str, error: str | None = None, **facts: Any) -> None:
@@ -31,3 +32,13 @@ def read(line: str) -> dict[str, Any] | None:
     except ValueError:
         return None
     return result if isinstance(result, dict) else None
+
+
+def waits_for(gtid_set: str) -> None:
+    """Says that the job waits until the lake is complete up to the GTID set, so that compaction can be started."""
+    print(WAITS + gtid_set, flush=True)
+
+
+def wait_of(line: str) -> str | None:
+    """The GTID set that a job waits for, where the line says so."""
+    return line.partition(WAITS)[2].strip() or None

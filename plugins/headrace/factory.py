@@ -10,8 +10,8 @@ until its state is `success` or `failed`; `GET .../taskInstances/<task>/xcomEntr
 | `<pipeline>.compaction` | `{"logical_date": null}`                                 | compact                   |
 | `<pipeline>.quality`    | `{"logical_date": null}`                                 | verify                    |
 
-`conf` may be left out: all tables. Between `stage` and `applied` come `streamed` and `compact` where compaction has
-no schedule.
+`conf` may be left out: all tables. Where compaction has no schedule, `streamed` and `compact` come between `stage`
+and `applied`, and `waits`, `streamed`, `compact` run beside `verify`: both need a compaction, and start it.
 Results (XCom `return_value`): `provision` gives `created, as_wanted, differing`; `stage`, `compact` and
 `verify` the report of their Spark job (contract/jobs.py), a failed one too. A failed check fails `verify`.
 
@@ -32,7 +32,7 @@ from headrace import guides
 from headrace.alerts import Alert
 from headrace.spark_job import SparkJob
 from headrace.topics import ProvisionTopics
-from headrace.waiting import SnapshotApplied, StreamerPassed
+from headrace.waiting import CheckWaits, SnapshotApplied, StreamerPassed
 
 START = datetime(2026, 1, 1, tzinfo=UTC)  # fixed, so that a parse is the same at any time; catchup is off
 TABLE_NAME = r"^[^.,]+\.[^.,]+$"
@@ -123,11 +123,15 @@ def _compaction(pipeline: Pipeline) -> DAG:
 
 
 def _quality(pipeline: Pipeline) -> DAG:
+    file = str(pipeline.path)
     with _dag(pipeline, "quality", pipeline.quality.schedule) as dag:
         SparkJob(
             task_id="verify",
             job="verify",
             name=f"headrace-{pipeline.name}-quality",
-            pipeline_file=str(pipeline.path),
+            pipeline_file=file,
         )
+        if not pipeline.compaction.schedule:  # else nothing would take the lake to where the check compares
+            waits = CheckWaits(task_id="waits", check="verify")
+            waits >> StreamerPassed(task_id="streamed", pipeline_file=file, stage="waits") >> _compact_now(pipeline)
     return dag

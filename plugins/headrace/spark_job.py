@@ -8,7 +8,7 @@ last thing that Spark said, where it died without a report.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
@@ -25,6 +25,7 @@ CONF = {
     "spark.log.level": "WARN",  # at INFO the job's own words drown
     "spark.ui.showConsoleProgress": "false",
 }
+WAITS = "waits_for"  # the XCom that holds the GTID set which the job waits for in the lake
 NO_CONNECTION = (
     "Airflow has no connection named {name!r}, which says where Spark runs: add it, for this machine alone as "
     'AIRFLOW_CONN_{upper}=\'{{"conn_type": "spark", "host": "local[2]"}}\''
@@ -40,9 +41,11 @@ class JobFailed(AirflowFailException):
 
 
 class ReportingHook(SparkSubmitHook):
-    """Takes the job's report out of spark-submit's output, and starts it in the checkout."""
+    """Takes out of spark-submit's output what the job has to say (contract/jobs.py), and starts it in the checkout.
+    `on_wait` gets the GTID set that the job begins to wait for."""
 
     result: dict[str, Any] | None = None
+    on_wait: Callable[[str], None] = staticmethod(lambda gtid_set: None)
 
     def submit(self, application: str = "", **kwargs: Any) -> str | None:
         return super().submit(application, cwd=CHECKOUT, **kwargs)
@@ -54,8 +57,10 @@ class ReportingHook(SparkSubmitHook):
         for line in output:
             if (report := jobs.read(line)) is not None:
                 self.result = report
-            else:
-                yield line
+                continue
+            if gtid_set := jobs.wait_of(line):
+                self.on_wait(gtid_set)
+            yield line
 
 
 class SparkJob(SparkSubmitOperator):
@@ -76,6 +81,8 @@ class SparkJob(SparkSubmitOperator):
     def execute(self, context: Any) -> dict[str, Any]:  # type: ignore[override]
         self._prepare()
         failure: Exception | None = None
+        self._hook = self._get_hook()
+        self._hook.on_wait = lambda gtid_set: context["ti"].xcom_push(key=WAITS, value=gtid_set)
         try:
             super().execute(context)
         except (AirflowException, OSError, RuntimeError) as error:

@@ -1,8 +1,9 @@
-"""The two waits of a snapshot, both deferred: no worker is held while nothing happens.
+"""The waits of a snapshot and of a check: no worker is held while nothing happens.
 
 `StreamerPassed` waits until the streamer's checkpoint covers P1, the position after the snapshot's last chunk;
 `SnapshotApplied` until the lake has applied the snapshot and is complete up to P1. In: the report of the
 snapshot job (XCom of the task `stage`). An end of patience fails the task and says what was still missing.
+`CheckWaits` waits until a check has read MySQL and in its turn waits for the lake; its XCom has the same form.
 """
 
 from __future__ import annotations
@@ -12,13 +13,15 @@ import time
 from collections.abc import AsyncIterator
 from typing import Any
 
-from airflow.sdk import BaseOperator
-from airflow.sdk.exceptions import AirflowFailException
+from airflow.sdk import BaseOperator, BaseSensorOperator, PokeReturnValue, TaskInstanceState
+from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from headrace import progress
+from headrace.spark_job import WAITS
 
 POLL_SECONDS = 3.0
+ENDED = {TaskInstanceState.SUCCESS, TaskInstanceState.FAILED, TaskInstanceState.UPSTREAM_FAILED}
 
 
 class Until(BaseTrigger):
@@ -84,3 +87,22 @@ class StreamerPassed(_Wait):
 class SnapshotApplied(_Wait):
     question = "snapshot applied"
     done = "the lake has the snapshot and is complete up to its end"
+
+
+class CheckWaits(BaseSensorOperator):
+    """Ends when the check (the task `check` of the same run) waits for the lake, with the position as `p1`; is
+    skipped, and what follows it too, when the check ends without having to wait."""
+
+    def __init__(self, *, check: str, **kwargs: Any) -> None:
+        super().__init__(mode="reschedule", poke_interval=POLL_SECONDS, **kwargs)
+        self.check = check
+
+    def poke(self, context: Any) -> PokeReturnValue:
+        ti = context["ti"]
+        if gtid_set := ti.xcom_pull(task_ids=self.check, key=WAITS):
+            self.log.info("the check waits until the lake is complete up to %s", gtid_set)
+            return PokeReturnValue(is_done=True, xcom_value={"p1": gtid_set})
+        states = ti.get_task_states(dag_id=ti.dag_id, task_ids=[self.check], run_ids=[ti.run_id])
+        if states.get(ti.run_id, {}).get(self.check) in ENDED:
+            raise AirflowSkipException("the check has ended without waiting for the lake")
+        return PokeReturnValue(is_done=False)

@@ -70,6 +70,9 @@ def test_tasks_and_their_order(folder: Path) -> None:
     chain = [task.task_id for task in dags["crm.snapshot"].topological_sort()]
     assert chain == ["stage", "streamed", "compact", "applied"]
     assert dags["crm.snapshot"].get_task("compact").trigger_dag_id == "crm.compaction"
+    # Without a schedule the check has to see to it that the lake gets to where it compares.
+    assert set(dags["crm.quality"].task_ids) == {"verify", "waits", "streamed", "compact"}
+    assert dags["crm.quality"].get_task("compact").upstream_task_ids == {"streamed"}
 
 
 def test_every_task_tells_when_it_fails_and_every_dag_tells_what_it_is_for(folder: Path) -> None:

@@ -87,6 +87,11 @@ def test_a_job_that_dies_says_its_last_error_and_may_be_retried(submit: Any) -> 
     assert not isinstance(caught.value, AirflowFailException)
 
 
+def test_what_the_job_waits_for_is_known_while_it_runs(submit: Any) -> None:
+    submit("from contract.jobs import waits_for\nwaits_for('uuid:1-5')\nreport(job='verify', pipeline='shop')")
+    submit.ti.xcom_push.assert_called_once_with(key="waits_for", value="uuid:1-5")
+
+
 def test_a_job_that_ends_in_silence_is_a_failure(submit: Any) -> None:
     with pytest.raises(AirflowException, match="without its result"):
         submit("print('bye')")

@@ -8,11 +8,11 @@ from typing import Any
 from unittest.mock import MagicMock
 
 import pytest
-from airflow.sdk.exceptions import AirflowFailException, TaskDeferred
+from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException, TaskDeferred
 from airflow.serialization.serialized_objects import BaseSerialization
 
 from headrace import progress, waiting
-from headrace.waiting import SnapshotApplied, Until
+from headrace.waiting import CheckWaits, SnapshotApplied, Until
 
 REPORT = {"snapshot": "s1", "p1": "", "tables": {}}
 
@@ -73,3 +73,20 @@ def test_without_the_report_of_the_stage_there_is_nothing_to_wait_for() -> None:
     ti.xcom_pull.return_value = None
     with pytest.raises(AirflowFailException, match="the task stage left no report"):
         SnapshotApplied(task_id="t", pipeline_file="/p", stage="stage").execute({"ti": ti})
+
+
+def poke(waits_for: str | None, state: str) -> Any:
+    ti = MagicMock(dag_id="shop.quality", run_id="r")
+    ti.xcom_pull.return_value = waits_for
+    ti.get_task_states.return_value = {"r": {"verify": state}}
+    return CheckWaits(task_id="t", check="verify").poke({"ti": ti})
+
+
+def test_a_compaction_is_started_when_the_check_waits_for_it_and_only_then() -> None:
+    assert not poke(None, "running").is_done
+    done = poke("uuid:1-5", "running")
+    assert done.is_done
+    assert done.xcom_value == {"p1": "uuid:1-5"}
+    for state in ("success", "failed"):
+        with pytest.raises(AirflowSkipException):
+            poke(None, state)
