@@ -1,0 +1,180 @@
+"""The decoder as a whole on a recorded dump: chunking, broken bytes, states."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streamer.errors import (
+    ChecksumError,
+    CorruptEventError,
+    DecodeError,
+    UnknownEventError,
+    UnsupportedTransactionError,
+)
+from streamer.protocol import events as ev
+from streamer.protocol.model import Commit, Item, RowsBatch
+from streamer.protocol.packets import ServerAnswerError
+from streamer.transaction import BinlogDecoder
+from tests.streamer.protocol.recording import DUMP, EXPECTED, described, event, packet, packets
+
+
+def decoder() -> BinlogDecoder:
+    return BinlogDecoder(lambda db, table: True)
+
+
+def fed(*chunks: bytes) -> list[Item]:
+    reading = decoder()
+    return [item for chunk in chunks for item in reading.feed(chunk)]
+
+
+def test_bytes_at_once() -> None:
+    assert list(described(fed(DUMP))) == EXPECTED
+
+
+def test_bytes_one_at_a_time() -> None:
+    assert list(described(fed(*(DUMP[n : n + 1] for n in range(len(DUMP)))))) == EXPECTED
+
+
+@given(st.lists(st.integers(0, len(DUMP)), max_size=30))
+def test_bytes_cut_anywhere(places: list[int]) -> None:
+    cuts = [0, *sorted(places), len(DUMP)]
+    assert list(described(fed(*(DUMP[a:b] for a, b in pairwise(cuts))))) == EXPECTED
+
+
+@given(st.binary(max_size=3))
+def test_bytes_behind_the_last_event_wait(more: bytes) -> None:
+    assert list(described(fed(DUMP + more))) == EXPECTED
+
+
+def test_a_transaction_ends_in_exactly_one_commit() -> None:
+    open_gtid = ""
+    for item in fed(DUMP):
+        assert not open_gtid or item.gtid == open_gtid
+        open_gtid = "" if isinstance(item, Commit) else item.gtid
+    assert not open_gtid
+
+
+def test_the_same_shape_is_the_same_object() -> None:
+    tables = [item.table for item in fed(DUMP) if isinstance(item, RowsBatch)]
+    assert len({id(table) for table in tables}) == len({(table.db, table.table) for table in tables}) == 2
+
+
+def test_a_flipped_bit_is_a_checksum_error_and_what_came_before_is_given() -> None:
+    broken = packets()
+    broken[-3] = broken[-3][:-1] + bytes([broken[-3][-1] ^ 1])
+    given_items: list[Item] = []
+    with pytest.raises(ChecksumError, match=r"binlog\.\d+:\d+"):
+        given_items.extend(decoder().feed(b"".join(broken)))
+    assert given_items
+    assert list(described(given_items)) == EXPECTED[: len(list(described(given_items)))]
+
+
+KINDS = [
+    n for n, one in enumerate(packets()) if one[9] in (ev.TABLE_MAP, ev.QUERY, ev.GTID, ev.GTID_TAGGED, 30, 31, 32, 40)
+]
+
+
+@settings(max_examples=800, deadline=None)
+@given(st.sampled_from(KINDS), st.lists(st.tuples(st.integers(19, 2000), st.integers(0, 255)), min_size=1, max_size=4))
+def test_mutated_events_with_right_checksums_give_typed_errors_only(place: int, changes: list[tuple[int, int]]) -> None:
+    dump = packets()
+    changed = bytearray(event(dump[place]))
+    for offset, byte in changes:
+        changed[19 + (offset - 19) % max(1, len(changed) - 19)] = byte
+    dump[place] = packet(bytes(changed))
+    _typed_errors_only(b"".join(dump))
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.sampled_from(KINDS), st.integers(0, 1000))
+def test_truncated_events_with_right_checksums_give_typed_errors_only(place: int, length: int) -> None:
+    dump = packets()
+    whole = event(dump[place])
+    dump[place] = packet(whole[: 19 + length % max(1, len(whole) - 19)])
+    _typed_errors_only(b"".join(dump))
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.binary(max_size=200))
+def test_any_bytes_give_typed_errors_only(noise: bytes) -> None:
+    _typed_errors_only(noise)
+
+
+def _typed_errors_only(dump: bytes) -> None:
+    """Any other exception fails the test."""
+    with suppress(DecodeError, ServerAnswerError):
+        fed(dump)
+
+
+def with_kind(kind: int, flags: int = 0) -> bytes:
+    """The dump with an event of another type before its first transaction."""
+    dump = packets()
+    first = next(n for n, one in enumerate(dump) if one[9] == ev.GTID)
+    head = event(dump[first])[:19]
+    made = head[:4] + bytes([kind]) + head[5:17] + flags.to_bytes(2, "little") + b"body"
+    return b"".join([*dump[:first], packet(made), *dump[first:]])
+
+
+def test_an_unknown_event_stops() -> None:
+    with pytest.raises(UnknownEventError, match="type 99"):
+        fed(with_kind(99))
+
+
+def test_an_unknown_event_that_may_be_ignored_is_counted() -> None:
+    reading = decoder()
+    assert list(described(reading.feed(with_kind(99, ev.MAY_BE_IGNORED)))) == EXPECTED
+    assert reading.ignored == {"type 99": 1}
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"), [(ev.INCIDENT, "lost events"), (ev.ANONYMOUS_GTID, "gtid_mode"), (ev.XA_PREPARE, "XA")]
+)
+def test_a_known_danger_stops_even_if_it_may_be_ignored(kind: int, said: str) -> None:
+    with pytest.raises(DecodeError, match=said):
+        fed(with_kind(kind, ev.MAY_BE_IGNORED))
+
+
+def test_a_missing_end_of_a_transaction_stops() -> None:
+    dump = [one for one in packets() if one[9] != ev.XID]
+    with pytest.raises(UnsupportedTransactionError, match="GTID cannot stand inside a transaction"):
+        fed(*dump)
+
+
+def test_rows_without_their_table_map_stop() -> None:
+    dump = packets()
+    first = next(n for n, one in enumerate(dump) if one[9] == ev.TABLE_MAP)
+    del dump[first]
+    with pytest.raises(CorruptEventError):
+        fed(*dump)
+
+
+def test_an_error_packet_is_the_servers_answer() -> None:
+    body = b"\xff" + (1236).to_bytes(2, "little") + b"#HY000it is purged"
+    with pytest.raises(ServerAnswerError) as error:
+        fed(DUMP + len(body).to_bytes(3, "little") + b"\x05" + body)
+    assert (error.value.code, error.value.message) == (1236, "it is purged")
+
+
+def test_rows_of_a_large_event_come_over_several_packets() -> None:
+    """A packet of 16 MB - 1 is followed by another one that holds the rest."""
+    dump = packets()
+    place = next(n for n, one in enumerate(dump) if one[9] == ev.QUERY and b"CREATE TABLE" in one)
+    large = packet(event(dump[place]) + b" " * 40_000_000)[4:]
+    full = 0xFFFFFF
+    parts = [large[n : n + full] for n in range(0, len(large), full)]
+    dump[place] = b"".join(len(part).to_bytes(3, "little") + bytes([n]) + part for n, part in enumerate(parts))
+    whole = b"".join(dump)
+    chunks = [whole[n : n + 262_144] for n in range(0, len(whole), 262_144)]
+    lines = [line.rstrip() for line in described(fed(*chunks))]
+    assert lines == EXPECTED
+
+
+def test_a_filtered_table_is_not_decoded() -> None:
+    reading = BinlogDecoder(lambda db, table: table == "n")
+    lines = list(described(reading.feed(DUMP)))
+    assert lines == [line for line in EXPECTED if " t " not in line or line.startswith(("ddl", "commit"))]
