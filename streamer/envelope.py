@@ -48,8 +48,9 @@ class Envelope:
         return keys, [template % (row, n, n) for n, row in enumerate(rows)]
 
     def _updates(self, batch: RowsBatch, epoch: int) -> Records:
-        rows, before = batch.rows, batch.keys[0::2]
-        if before != batch.keys[1::2]:
+        rows = batch.rows
+        before, after = batch.keys[0::2], batch.keys[1::2]
+        if before != after:
             return self._moved(batch, epoch)
         keys: list[bytes | None] = [*before] or [None] * (len(rows) // 2)
         if len(rows) == 2:

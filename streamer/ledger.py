@@ -55,7 +55,7 @@ class Entry:
 
 
 class Ledger:
-    """Bounded by `max_events` rows and `max_bytes` of keys and values; one batch may overshoot it.
+    """Bounded by `max_events` rows and `max_bytes` of values; one batch may overshoot it.
 
     `released`: the GTID set of everything released. `events`: rows of released whole transactions, on top of
     the number it started with. Times are seconds of a monotonic clock, given by the caller.

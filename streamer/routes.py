@@ -49,22 +49,20 @@ class Router:
         self.schemas = schemas
         self._ensure = ensure
         self._publish = publish
+        self._by_shape: dict[TableMap, Route] = {}  # the shape in force of each table
         self._routes: dict[tuple[str, str], Route] = {}
 
     def route(self, batch: RowsBatch, epoch: int) -> Route:
         """The table's route; a new one when its shape is not that of the batch before."""
-        shape = batch.table
-        route = self._routes.get((shape.db, shape.table))
-        if route is None or route.shape is not shape:
-            return self._find(batch, epoch, route)
-        return route
+        return self._by_shape.get(batch.table) or self._find(batch, epoch)
 
     def counts(self) -> dict[str, dict[str, int]]:
         """`db.table` -> operation -> records sent since this start."""
         return {f"{db}.{table}": dict(route.counts) for (db, table), route in list(self._routes.items())}
 
-    def _find(self, batch: RowsBatch, epoch: int, known: Route | None) -> Route:
+    def _find(self, batch: RowsBatch, epoch: int) -> Route:
         shape = batch.table
+        known = self._routes.get((shape.db, shape.table))
         topic = known.topic if known else self._topic(shape)
         seq = Sequence(epoch, batch.file_number, batch.tx_pos, batch.ordinal)
         schema, new = self.schemas.resolve(shape.schema, seq)
@@ -73,7 +71,9 @@ class Router:
             log.info("schema", table=f"{shape.db}.{shape.table}", version=schema.version, since=list(seq))
         envelope = Envelope(VERSION, self._pipeline.name, _quoted(shape.db), _quoted(shape.table), schema.version)
         route = Route(topic, envelope, shape, known.counts if known else {"c": 0, "u": 0, "d": 0})
-        self._routes[shape.db, shape.table] = route
+        if known:  # an old shape that comes back is a new version
+            self._by_shape.pop(known.shape, None)
+        self._routes[shape.db, shape.table] = self._by_shape[shape] = route
         return route
 
     def _topic(self, shape: TableMap) -> str:

@@ -76,7 +76,7 @@ class Runner:
         if checkpoint is None:
             checkpoints.offer(begin)
         stream = Stream(
-            connect=partial(BinlogConnection, pipeline.source),
+            connect=partial(self._connect, watcher),
             decoder=partial(BinlogDecoder, pipeline.tables.match),
             ledger=ledger,
             sink=sink,
@@ -109,6 +109,11 @@ class Runner:
             else:
                 log.warning("not all was acknowledged in time; it is sent again at the next start", left=stream.depth)
             raise
+
+    def _connect(self, watcher: Watcher, gtids: GtidSet) -> BinlogConnection:
+        """Each time anew: the server behind the address may have become another one."""
+        start.resume(watcher.checkpoint, source.facts(self._pipeline.source))
+        return BinlogConnection(self._pipeline.source, gtids)
 
     def _resume(self, checkpoint: Checkpoint, facts: source.Facts) -> Checkpoint:
         start.resume(checkpoint, facts)

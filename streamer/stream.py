@@ -89,8 +89,9 @@ class Stream:
         self.caught_up_at = 0.0  # Unix seconds: when the server last had nothing more for us
         self.transactions = 0
         self.bytes_sent = 0
-        self._half: tuple[str, int] | None = None  # GTID and last ordinal of a transaction taken in so far
-        self._skip: tuple[str, int] | None = None  # the same, while it is being read again
+        self._half: RowsBatch | None = None  # the last batch of a transaction that is taken in so far
+        self._skip: RowsBatch | None = None  # the same, while it is being read again
+        self._now = time.monotonic()  # when the chunk came that is being decoded
 
     def run(self) -> None:
         """Until a stop or a fatal error. Raises Stopping, HeadraceError."""
@@ -127,9 +128,9 @@ class Stream:
         for chunk in connection.chunks():
             if not self.connected:
                 self._opened()
+            self._now = time.monotonic()
             if chunk:
                 self._decode(connection, decoder, chunk)
-            if chunk:
                 self.read_at = time.time()
             else:
                 self.caught_up_at = time.time()
@@ -155,34 +156,35 @@ class Stream:
         elif type(item) is Commit:
             if self._skip is not None:
                 self._resumed(item)
-            self._ledger.commit(item, time.monotonic())
+            self._ledger.commit(item, self._now)
             self.last = item
             self.transactions += 1
-            self._half = None
-            if self._ledger.full:
+            if self._half is None and self._ledger.full:  # nothing but filtered transactions
                 self._wait_for_room()
+            self._half = None
 
     def _rows(self, batch: RowsBatch) -> None:
-        if self._ledger.full:
+        ledger = self._ledger
+        if ledger.full:
             self._wait_for_room()
         route = self.router.route(batch, self._epoch)
         keys, values = route.envelope.records(batch, self._epoch)
-        size = sum(map(len, values)) + sum(map(len, batch.keys))
-        entry = self._ledger.enter(len(values), size, time.monotonic())
+        count = len(values)
+        size = len(values[0]) if count == 1 else sum(map(len, values))
+        entry = ledger.enter(count, size, self._now)
         self._sink.send(route.topic, keys, values, entry.acknowledge)
         self.bytes_sent += size
-        route.counts[batch.op] += len(values)
-        self._half = (batch.gtid, batch.ordinal)
+        route.counts[batch.op] += count
+        self._half = batch
 
     def _again(self, batch: RowsBatch) -> bool:
         """Whether the batch was taken in before the connection was lost."""
         assert self._skip is not None
-        gtid, ordinal = self._skip
-        return batch.gtid == gtid and batch.ordinal <= ordinal
+        return batch.gtid == self._skip.gtid and batch.ordinal <= self._skip.ordinal
 
     def _resumed(self, end: Commit) -> None:
         assert self._skip is not None
-        gtid, _ = self._skip
+        gtid = self._skip.gtid
         if end.gtid != gtid:
             raise WrongServerError(
                 "going on in",

@@ -13,7 +13,7 @@ from streamer.delivery_errors import BrokerRefusedError, RecordTooLargeError
 from streamer.sinks.port import Callback
 
 QUEUE_FULL_WAIT_SECONDS = 0.1
-UNASSIGNED = -1  # the partitioner decides
+UNASSIGNED = -1  # the partitioner decides, by the key
 
 
 class KafkaSink:
@@ -47,11 +47,10 @@ class KafkaSink:
     def send(self, topic: str, keys: Sequence[bytes | None], values: Sequence[bytes], callback: Callback) -> None:
         produce = self._produce
         for key, value in zip(keys, values, strict=True):
-            partition = UNASSIGNED if key is not None else 0
             try:
-                produce(topic, value, key, partition, callback)
+                produce(topic, value, key, UNASSIGNED if key is not None else 0, callback)
             except BufferError:
-                self._produce_late(topic, value, key, partition, callback)
+                self._produce_late(topic, value, key, callback)
             except KafkaException as error:
                 raise self._refused(error, topic, len(value) + len(key or b"")) from None
 
@@ -74,11 +73,11 @@ class KafkaSink:
         self._producer.purge()
         self._producer.poll(0)
 
-    def _produce_late(self, topic: str, value: bytes, key: bytes | None, partition: int, callback: Callback) -> None:
+    def _produce_late(self, topic: str, value: bytes, key: bytes | None, callback: Callback) -> None:
         while True:
             self._producer.poll(QUEUE_FULL_WAIT_SECONDS)
             try:
-                return self._produce(topic, value, key, partition, callback)
+                return self._produce(topic, value, key, UNASSIGNED if key is not None else 0, callback)
             except BufferError:
                 continue
             except KafkaException as error:
