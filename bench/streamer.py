@@ -107,9 +107,8 @@ class Bench:
             )
         )
         os.environ["BENCH_PASSWORD"] = self._mysql.password
-        pin: Callable[[], None] | None = (
-            (lambda: os.sched_setaffinity(0, {self._core})) if self._core is not None else None
-        )
+        core = self._core
+        pin: Callable[[], None] | None = (lambda: os.sched_setaffinity(0, {core})) if core is not None else None
         with log.open("wb") as out:
             command = [sys.executable, "-m", "streamer.cli", "run", "--log", "json", str(file)]
             process = subprocess.Popen(command, cwd=ROOT, stdout=out, stderr=out, preexec_fn=pin)
