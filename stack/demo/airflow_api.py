@@ -80,6 +80,9 @@ class Airflow:
         found = self._get(f"/api/v2/dags/{run.dag}/dagRuns/{run.id}/taskInstances")["task_instances"]
         return [Task(one["task_id"], one["state"] or "waiting") for one in found]
 
+    def done(self, run: Run, task: str) -> bool:
+        return Task(task, "success") in self.tasks(run)
+
     def result(self, run: Run, task: str) -> Any:
         """What the task returned; None where it has returned nothing."""
         path = f"/api/v2/dags/{run.dag}/dagRuns/{run.id}/taskInstances/{task}/xcomEntries/return_value"

@@ -92,6 +92,7 @@ class Journey:
     def _topics(self) -> None:
         with self._stage("Topics by Airflow") as stage:
             self.airflow.wait_for([self._dag(name) for name in ("topics", "snapshot", "compaction", "quality")])
+            self.airflow.pause(self._dag("compaction"), True)
             self.airflow.pause(self._dag("topics"), False)
             run = self._follow(self.airflow.trigger(self._dag("topics")), stage)
             result = self.airflow.result(run, "provision") or {}
@@ -135,7 +136,6 @@ class Journey:
         return told if isinstance(told, dict) else {}
 
     def _replay_while(self, *stages: Callable[[], None]) -> None:
-        self.airflow.pause(self._dag("compaction"), False)
         with self._stage(f"Replay of flights at {self.replay.rate:.0f} changes/s") as stage:
             ended = threading.Event()
             told = threading.Thread(target=self._tell, args=(stage, ended), daemon=True)
@@ -160,10 +160,21 @@ class Journey:
             self.airflow.pause(self._dag("snapshot"), False)
             run = self.airflow.trigger(self._dag("snapshot"))
             self._crash()
+            self._staged(run, stage)
+            self.airflow.pause(self._dag("compaction"), False)
             run = self._follow(run, stage)
             self.facts.snapshot = self.airflow.result(run, "stage") or {}
             rows = sum(table["rows"] for table in self.facts.snapshot.get("tables", {}).values())
             stage.say(f"{rows:,} rows, applied to the lake")
+
+    def _staged(self, run: Run, stage: Stage) -> None:
+        """Returns when the rows are read. Compaction begins then: side by side, two Spark drivers of a small
+        machine would both be late."""
+        while run.state in ("queued", "running") and not self.airflow.done(run, "stage"):
+            self.replay.check()
+            stage.say("stage running")
+            time.sleep(1.0)
+            run = self.airflow.run(run)
 
     def _crash(self) -> None:
         with self._stage("SIGKILL to the streamer", servers=True) as stage:
