@@ -42,8 +42,8 @@ $(INSTALLED): requirements.lock pyproject.toml $(UV)
 	$(UV) pip install --quiet --python $(PYTHON_IN) --no-deps --no-build-isolation --editable .; \
 	touch $@
 
-demo: install ## the whole platform on this machine, shown to work; stays up
-	@exec $(PYTHON_IN) -m stack.demo
+demo: install ## the whole platform on this machine, shown to work; stays up (DEMO=--help lists its options)
+	@exec $(PYTHON_IN) -m stack.demo $(DEMO)
 
 demo-down: ## stop what `make demo` left running
 	@if [ -x $(PYTHON_IN) ]; then $(PYTHON_IN) -m stack down; else echo "nothing was installed, so nothing runs"; fi

@@ -25,7 +25,7 @@ class Machine:
 
     def __init__(self, data: Path) -> None:
         self.data = data
-        names = ("mysql", "kafka", "streamer")
+        names = ("mysql", "kafka", "airflow", "streamer")
         self.ports = [f"--{name}-port={free_port()}" for name in names]
 
     def popen(self, *words: str) -> subprocess.Popen[str]:
@@ -43,12 +43,14 @@ class Machine:
         return process.returncode, out + error
 
     def processes(self) -> list[str]:
-        """The programs of every process whose command line names the data folder."""
-        return [
-            " ".join(line)
-            for process in psutil.process_iter(["cmdline"])
-            if (line := process.info["cmdline"]) and str(self.data) in " ".join(line) and "-m" not in line
-        ]
+        """The programs that hold a file of the data folder open, as every server does its log."""
+        return [process.name() for process in psutil.process_iter() if self.held_by(process)]
+
+    def held_by(self, process: psutil.Process) -> bool:
+        try:
+            return any(file.path.startswith(f"{self.data}/") for file in process.open_files())
+        except psutil.Error:
+            return False
 
 
 @pytest.fixture
@@ -108,6 +110,20 @@ def test_an_interrupted_start_leaves_no_process(machine: Machine, number: signal
     assert "Traceback" not in error
     if not finished and process.returncode != 0:
         assert machine.processes() == []
+
+
+def test_an_interrupted_start_of_airflow_leaves_no_process(machine: Machine) -> None:
+    process = machine.popen("up", "airflow")
+    log = machine.data / "airflow" / "airflow.log"
+    deadline = time.monotonic() + 120
+    while not (log.exists() and "scheduler" in log.read_text()) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert "airflow" in " ".join(machine.processes())
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in error
+    assert machine.processes() == []
 
 
 def test_a_server_that_cannot_start_shows_its_log(machine: Machine) -> None:
