@@ -8,8 +8,9 @@ one; a table whose rows use very many combinations falls back to a plan that tes
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Sequence
-from struct import Struct, calcsize
+from struct import Struct
 from typing import cast
 
 from contract.schema import TableSchema
@@ -106,7 +107,7 @@ class PlanWriter:
             else:
                 lines += [*self._unpack(run), *self._read(n)]
                 run = []
-        lines += self._unpack(run)
+        lines += [*self._unpack(run), *self._escape([n for n in range(len(self.readers)) if not nulls >> n & 1])]
         pieces = [("null", "") if nulls >> n & 1 else self._piece(n) for n in range(len(self.readers))]
         return self._function(lines, pieces)
 
@@ -116,29 +117,48 @@ class PlanWriter:
         lines = [f'nulls = int.from_bytes(d[o - {width}:o], "little")']
         for n, reader in enumerate(self.readers):
             form, args = self._piece(n)
-            read = self._unpack([n]) if reader.layout else self._read(n)
+            read = self._unpack([n]) if reader.layout else [*self._read(n), *self._escape([n])]
             lines += [f"if nulls & {1 << n}:", f'    r{n} = b"null"', "else:"]
             lines += [f"    {line}" for line in (*read, f"r{n} = {form.encode()!r} % ({args},)")]
         return self._function(lines, [("%b", f"r{n}") for n in range(len(self.readers))])
 
     def _unpack(self, run: Sequence[int]) -> list[str]:
-        """One struct for neighbouring fixed-width columns."""
+        """Neighbouring fixed-width columns: one struct for those of each byte order."""
         if not run:
             return []
-        layout = "<" + "".join(self.readers[n].layout for n in run)
-        fields = [f"c{n}_{i}" for n in run for i in range(self.readers[n].fields)]
-        name = f"unpack_{run[0]}_{run[-1]}_{len(fields)}_{calcsize(layout)}"
-        self.names[name] = Struct(layout).unpack_from
-        return [f"{', '.join(fields)}, = {name}(d, o)  # {layout}", f"o += {calcsize(layout)}"]
+        lines = [self._struct(run, order) for order in (False, True) if any(self.readers[n].big is order for n in run)]
+        lines.append(f"o += {sum(self.readers[n].width for n in run)}")
+        return lines + [self._named(n, line) for n in run for line in self.readers[n].first]
+
+    def _struct(self, run: Sequence[int], big: bool) -> str:
+        """Unpacks the columns of one byte order and leaves out the others."""
+        readers = [(n, self.readers[n]) for n in run]
+        layout = "".join(reader.layout if reader.big is big else f"{reader.width}x" for _, reader in readers)
+        fields = [f"c{n}_{i}" for n, reader in readers if reader.big is big for i in range(reader.fields)]
+        struct = Struct((">" if big else "<") + layout)
+        name = "unpack_" + re.sub(r"\W", "", layout) + ("_big" if big else "")
+        self.names[name] = struct.unpack_from
+        return f"{', '.join(fields)}, = {name}(d, o)"
+
+    def _escape(self, chosen: Iterable[int]) -> list[str]:
+        """One test of all texts: few hold a character that JSON escapes."""
+        texts = [f"c{n}" for n in chosen if self.readers[n].escaped]
+        if not texts:
+            return []
+        escapes = "; ".join(f"{name} = escape({name})" for name in texts)
+        return [f"if ({' + '.join(texts)}).translate(None, SAFE): {escapes}"]
+
+    def _named(self, n: int, piece: str) -> str:
+        places = [f"c{n}_{i}" for i in range(self.readers[n].fields)]
+        return piece.format(*places, v=f"c{n}", x=f"x{n}")
 
     def _read(self, n: int) -> list[str]:
-        return [line.format(v=f"c{n}", x=f"x{n}") for line in self.readers[n].read]
+        return [self._named(n, line) for line in self.readers[n].read]
 
     def _piece(self, n: int) -> tuple[str, str]:
         """The column's template and the expressions that fill it."""
         reader = self.readers[n]
-        places = [f"c{n}_{i}" for i in range(reader.fields)]
-        return reader.form, ", ".join(arg.format(*places, v=f"c{n}", x=f"x{n}") for arg in reader.args)
+        return reader.form, ", ".join(self._named(n, arg) for arg in reader.args)
 
     def _function(self, lines: Iterable[str], pieces: Sequence[tuple[str, str]]) -> str:
         body = [*lines, f"rows({self._object(range(len(pieces)), pieces)})"]

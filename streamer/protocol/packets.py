@@ -45,6 +45,8 @@ class Packets:
 
     def feed(self, chunk: bytes) -> Iterator[Event]:
         """To be run to its end before the next chunk is fed."""
+        if not chunk:
+            return
         self._parts.append(chunk)
         self._held += len(chunk)
         if self._held < self._needed:

@@ -1,13 +1,14 @@
 """How one column is read: pieces of Python from which compiler.py writes a table's row decoder.
 
 In the pieces, `d` is the buffer and `o` the offset. `{0}`, `{1}` stand for the fields of a fixed-width column's
-`layout`; `{v}` for a variable-width column's value (bytes); `{x}` for `bound`, an object that belongs to the column.
+`layout`; `{v}` for a variable-width column's value (bytes), or for a name that `first` sets; `{x}` for `bound`, an
+object that belongs to the column.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from struct import Struct
+from struct import Struct, calcsize
 
 from contract.schema import Column
 from streamer.protocol.charsets import Charset
@@ -25,13 +26,20 @@ class Field:
 
 @dataclass(frozen=True)
 class Reader:
-    """`form`: the wire value as a bytes template; `args`: expressions that fill it. Either `layout` (struct codes,
-    little-endian, of the whole fixed width) or `read` (statements that set `{v}` and advance `o`)."""
+    """`form`: the wire value as a bytes template; `args`: expressions that fill it.
+
+    Either `layout` (struct codes of the whole fixed width, big-endian where `big`) and `first` (statements that come
+    before the expressions), or `read` (statements that set `{v}` and advance `o`). `escaped`: `{v}` is UTF-8 that has
+    yet to be escaped.
+    """
 
     form: str
     args: tuple[str, ...]
     layout: str = ""
+    big: bool = False
+    first: tuple[str, ...] = ()
     read: tuple[str, ...] = ()
+    escaped: bool = False
     bound: object = None
 
     @property
@@ -40,8 +48,12 @@ class Reader:
         struct = Struct("<" + self.layout)
         return len(struct.unpack(bytes(struct.size)))
 
+    @property
+    def width(self) -> int:
+        return calcsize("<" + self.layout)
+
 
 def prefixed(size: int) -> tuple[str, ...]:
     """Reads `{v}`: bytes behind a little-endian length of `size` bytes."""
     length = " | ".join(f"d[o + {i}] << {8 * i}" if i else "d[o]" for i in range(size))
-    return (f"n = o + {size} + ({length})", f"{{v}} = d[o + {size}:n]", "o = n")
+    return (f"n = o + {size} + {f'({length})' if size > 1 else length}", f"{{v}} = d[o + {size}:n]", "o = n")

@@ -1,7 +1,7 @@
 """DATE, TIME, DATETIME, TIMESTAMP: MySQL's own text, zero and partial dates included.
 
 Source: MySQL's source documentation, mysys/my_time.cc (the `_packed_to_binary` functions). Parts that come again
-and again are kept as text, by their bytes, in dictionaries of bounded size.
+and again are kept as text in dictionaries of bounded size.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from streamer.protocol.values.reader import Field, Reader
 LIMIT = 100_000  # entries, of about 100 bytes
 
 
-class Texts(dict[bytes, bytes]):
-    """Text by bytes, made when first asked for."""
+class Texts(dict[int, bytes]):
+    """Text by packed number, made when first asked for."""
 
-    def __init__(self, make: Callable[[bytes], bytes]) -> None:
+    def __init__(self, make: Callable[[int], bytes]) -> None:
         super().__init__()
         self._make = make
 
-    def __missing__(self, raw: bytes) -> bytes:
+    def __missing__(self, packed: int) -> bytes:
         if len(self) >= LIMIT:
             self.clear()
-        text = self[raw] = self._make(raw)
+        text = self[packed] = self._make(packed)
         return text
 
 
@@ -34,14 +34,9 @@ def _day(year: int, month: int, day: int) -> bytes:
     return b"%04d-%02d-%02d" % (year, month, day)
 
 
-def _date(raw: bytes) -> bytes:
-    packed = int.from_bytes(raw, "little")
-    return _day(packed >> 9, packed >> 5 & 15, packed & 31)
-
-
-def _datetime_day(raw: bytes) -> bytes:
-    packed = (int.from_bytes(raw, "big") ^ 0x800000) >> 1  # the last bit is the hour's highest
-    year, month = divmod(packed >> 5, 13)
+def _datetime_day(packed: int) -> bytes:
+    """The sign bit, which is always set, then year and month in base 13, then the day."""
+    year, month = divmod((packed ^ 1 << 22) >> 5, 13)
     return _day(year, month, packed & 31)
 
 
@@ -52,59 +47,58 @@ def _clock(packed: int) -> bytes:
     return b"%02d:%02d:%02d" % (hour, minute, second)
 
 
-def _seconds(raw: bytes) -> bytes:
-    seconds = int.from_bytes(raw, "big")
+def _seconds(seconds: int) -> bytes:
     if not seconds:
         return b"0000-00-00T00:00:00"
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S").encode()
 
 
-DATES = Texts(_date)
-DAYS = Texts(_datetime_day)
-EARLY = Texts(lambda raw: _clock(int.from_bytes(raw, "big")))
-LATE = Texts(lambda raw: _clock(int.from_bytes(raw, "big") | 1 << 16))
-STAMPS = Texts(_seconds)
+DATES = Texts(lambda packed: _day(packed >> 9, packed >> 5 & 15, packed & 31))
+DAYS, CLOCKS, STAMPS = Texts(_datetime_day), Texts(_clock), Texts(_seconds)
+CODES = ("", "B", "B", "H", "H", "BH", "BH")  # struct codes of a fraction, by its digits
 
 
-def fraction(fsp: int, first: int) -> tuple[str, tuple[str, ...], str]:
-    """Template, arguments and layout of `fsp` digits, kept big-endian in (fsp + 1) // 2 bytes, of which the first
-    is field `first`."""
-    size = (fsp + 1) // 2
-    if not size:
-        return "", (), ""
-    parts = [f"{{{first + i}}} << {8 * (size - 1 - i)}" for i in range(size - 1)] + [f"{{{first + size - 1}}}"]
-    number = " | ".join(parts)
-    return f".%0{fsp}d", (f"({number}) // 10" if fsp % 2 else number,), "B" * size
+def fraction(fsp: int, first: int) -> tuple[str, tuple[str, ...]]:
+    """Template and arguments of `fsp` digits, whose fields begin with number `first`; an odd number of digits is
+    kept as if it were one more."""
+    if not fsp:
+        return "", ()
+    number = f"({{{first}}} << 16 | {{{first + 1}}})" if fsp > 4 else f"{{{first}}}"
+    return f".%0{fsp}d", (f"{number} // 10" if fsp % 2 else number,)
 
 
 def date(_: Field) -> Reader:
-    return Reader('"%b"', ("{x}[{0}]",), "3s", bound=DATES)
+    return Reader('"%b"', ("{x}[{0} | {1} << 16]",), "HB", bound=DATES)
 
 
 def datetime_(field: Field) -> Reader:
-    form, args, layout = fraction(field.column.fsp, 2)
-    clock = "({x}[2] if {0}[2] & 1 else {x}[1])[{1}]"
-    return Reader(f'"%b %b{form}"', ("{x}[0][{0}]", clock, *args), "3s2s" + layout, bound=(DAYS, EARLY, LATE))
+    """40 bits: 23 of the day, 17 of the clock."""
+    form, args = fraction(field.column.fsp, 2)
+    day, clock = "{x}[0][{0} << 15 | {1} >> 17]", "{x}[1][{1} & 131071]"
+    return Reader(f'"%b %b{form}"', (day, clock, *args), "BI" + CODES[field.column.fsp], big=True, bound=(DAYS, CLOCKS))
 
 
 def timestamp(field: Field) -> Reader:
-    form, args, layout = fraction(field.column.fsp, 1)
-    return Reader(f'"%b{form}Z"', ("{x}[{0}]", *args), "4s" + layout, bound=STAMPS)
+    form, args = fraction(field.column.fsp, 1)
+    return Reader(f'"%b{form}Z"', ("{x}[{0}]", *args), "I" + CODES[field.column.fsp], big=True, bound=STAMPS)
 
 
 def time(field: Field) -> Reader:
+    """One number of three to six bytes."""
     fsp = field.column.fsp
-    return Reader('"%b"', ("{x}[{0}]",), f"{3 + (fsp + 1) // 2}s", bound=TIMES[fsp])
+    layout, low = (("BH", 16), ("I", 0), ("BI", 32), ("HI", 32))[(fsp + 1) // 2]
+    number = f"{{0}} << {low} | {{1}}" if low else "{0}"
+    return Reader('"%b"', (f"{{x}}[{number}]",), layout, big=True, bound=TIMES[fsp])
 
 
-def _time(fsp: int) -> Callable[[bytes], bytes]:
+def _time(fsp: int) -> Callable[[int], bytes]:
     """Below zero the whole number, fraction included, is a two's complement."""
-    size = (fsp + 1) // 2
+    size = 8 * ((fsp + 1) // 2)
+    zero = 1 << 23 + size
 
-    def text(raw: bytes) -> bytes:
-        packed = int.from_bytes(raw, "big") - (1 << (8 * len(raw) - 1))
-        sign, packed = (b"-", -packed) if packed < 0 else (b"", packed)
-        whole, part = packed >> 8 * size, packed & (1 << 8 * size) - 1
+    def text(packed: int) -> bytes:
+        sign, packed = (b"-", zero - packed) if packed < zero else (b"", packed - zero)
+        whole, part = packed >> size, packed & (1 << size) - 1
         clock = b"%b%02d:%02d:%02d" % (sign, whole >> 12 & 0x3FF, whole >> 6 & 63, whole & 63)
         return clock + b".%0*d" % (fsp, part // 10 if fsp % 2 else part) if fsp else clock
 

@@ -29,7 +29,7 @@ def text(field: Field) -> Reader:
     assert field.charset is not None
     read = prefixed(field.size)
     if field.charset.decode is None:
-        return Reader('"%b"', ("{v}",), read=(*read, "if {v}.translate(None, SAFE): {v} = escape({v})"))
+        return Reader('"%b"', ("{v}",), read=read, escaped=True)
     return Reader('"%b"', ("{x}({v})",), read=read, bound=_converter(field.charset))
 
 
