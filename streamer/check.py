@@ -8,7 +8,7 @@ from typing import Literal
 
 from contract.gtid import GtidSet
 from contract.pipeline import Pipeline
-from streamer import broker, preflight, source, topics
+from streamer import broker, preflight, source, start, topics
 from streamer.api import take_port
 from streamer.checkpoints.kafka import read_checkpoint
 from streamer.delivery_errors import PortInUseError
@@ -28,18 +28,27 @@ class Result:
 
 
 def check(pipeline: Pipeline) -> list[Result]:
-    """Never raises HeadraceError: each one is a result."""
-    steps: list[Callable[[Pipeline], Iterable[Result]]] = [_server, _tables, _broker, _port]
-    return [result for step in steps for result in _caught(step, pipeline)]
+    """Never raises HeadraceError: each one is a result. What a server that is away would answer is left out."""
+    server = _caught("server", lambda: _server(pipeline))
+    answers = not any(result.level == "error" and result.subject == "server" for result in server)
+    chosen: list[tuple[str, str]] = source.tables(pipeline) if answers else []
+    results = [*server, *(_tables(pipeline, chosen) if answers else [])]
+    broker_results = _caught("broker", lambda: _broker(pipeline, chosen))
+    results += broker_results
+    if answers and broker_results[-1].level != "error":
+        results += _caught("checkpoint", lambda: _checkpoint(pipeline))
+    return [*results, *_port(pipeline)]
 
 
-def _caught(step: Callable[[Pipeline], Iterable[Result]], pipeline: Pipeline) -> list[Result]:
+def _caught(subject: str, step: Callable[[], Iterable[Result]]) -> list[Result]:
+    """The step's results, and its error, if any, as the last one."""
+    results: list[Result] = []
     try:
-        return list(step(pipeline))
+        results.extend(step())
     except HeadraceError as error:
-        subject = step.__name__.strip("_")
         text = f"{error.operation} {error.object}: {error.cause}"
-        return [Result("error", subject, text, error.hint)]
+        results.append(Result("error", subject, text, error.hint))
+    return results
 
 
 def _server(pipeline: Pipeline) -> Iterable[Result]:
@@ -50,8 +59,7 @@ def _server(pipeline: Pipeline) -> Iterable[Result]:
         yield Result(finding.level, f"server: {finding.name}", finding.what, finding.statement or "")
 
 
-def _tables(pipeline: Pipeline) -> Iterable[Result]:
-    chosen = source.tables(pipeline)
+def _tables(pipeline: Pipeline, chosen: list[tuple[str, str]]) -> Iterable[Result]:
     if chosen:
         yield Result("ok", "tables", ", ".join(f"{db}.{table}" for db, table in chosen))
     else:
@@ -59,23 +67,23 @@ def _tables(pipeline: Pipeline) -> Iterable[Result]:
         yield Result("warning", "tables", f"no table matches {globs} now", "Mend tables.include, or make the tables.")
 
 
-def _broker(pipeline: Pipeline) -> Iterable[Result]:
+def _broker(pipeline: Pipeline, chosen: list[tuple[str, str]]) -> Iterable[Result]:
     broker.answers(pipeline.kafka, BROKER_SECONDS)
     yield Result("ok", "broker", f"Kafka answers at {pipeline.kafka.bootstrap}")
-    wanted = [*topics.service_topics(pipeline), *topics.event_topics(pipeline, source.tables(pipeline))]
+    wanted = [*topics.service_topics(pipeline), *topics.event_topics(pipeline, chosen)]
     for report in topics.compare(pipeline, wanted):
         level: Literal["ok", "warning"] = "warning" if report.differences else "ok"
         yield Result(level, "topic", f"{report.topic} {report.state}", report.advice())
-    yield from _checkpoint(pipeline)
 
 
 def _checkpoint(pipeline: Pipeline) -> Iterable[Result]:
     checkpoint = read_checkpoint(pipeline)
     if checkpoint is None:
-        begin = pipeline.streamer.start
-        yield Result("ok", "checkpoint", f"none yet: the first start begins at {begin}")
+        yield Result("ok", "checkpoint", f"none yet: the first start begins at {pipeline.streamer.start}")
         return
-    lost = source.facts(pipeline.source).purged.subtract(GtidSet.parse(checkpoint.gtid_set))
+    facts = source.facts(pipeline.source)
+    start.resume(checkpoint, facts)
+    lost = facts.purged.subtract(GtidSet.parse(checkpoint.gtid_set))
     if lost:
         hint = "Start a pipeline of a new name with a new snapshot, and keep binlogs longer."
         yield Result("error", "checkpoint", f"the server has purged what comes after it: {lost}", hint)

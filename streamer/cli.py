@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import structlog
 import typer
 from rich.console import Console
 
@@ -49,6 +50,18 @@ def explained() -> Iterator[None]:
         raise typer.Exit(1) from None
 
 
+@contextmanager
+def told(for_people: bool) -> Iterator[None]:
+    """A log for machines gets the error as a line of its own form, and nothing else."""
+    try:
+        yield
+    except HeadraceError as error:
+        if for_people:
+            raise
+        structlog.get_logger("streamer").error("failed", kind=error.kind, error=str(error), next_step=error.hint)
+        raise typer.Exit(1) from None
+
+
 @app.callback(invoke_without_command=True)
 def main(version: Annotated[bool, typer.Option("--version", help="print the version and end")] = False) -> None:
     if version:
@@ -70,12 +83,12 @@ def run(
 
     with explained():
         settings = pipeline_file.load(pipeline)
-        logs.configure(log, log_level, pipeline=settings.name)
+        for_people = logs.configure(log, log_level, pipeline=settings.name)
         stop = threading.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stop.set())
         runner = Runner(settings, stop)
-        with serving(runner.report, take_port(settings.streamer.http)):
+        with told(for_people), serving(runner.report, take_port(settings.streamer.http)):
             runner.run()
 
 

@@ -11,8 +11,8 @@ import structlog
 Format = Literal["auto", "json", "console"]
 
 
-def configure(form: Format = "auto", level: str = "INFO", **fixed: Any) -> None:
-    """`auto`: console on a terminal, else JSON. `fixed`: fields that every line carries. The standard library's
+def configure(form: Format = "auto", level: str = "INFO", **fixed: Any) -> bool:
+    """Returns whether people read it. `auto`: console on a terminal, else JSON. `fixed`: fields that every line carries. The standard library's
     loggers (uvicorn, librdkafka) go the same road."""
     console = form == "console" or (form == "auto" and sys.stderr.isatty())
     shared: list[Any] = [
@@ -41,3 +41,4 @@ def configure(form: Format = "auto", level: str = "INFO", **fixed: Any) -> None:
         logging.getLogger(name).setLevel(logging.WARNING)
     structlog.contextvars.clear_contextvars()
     structlog.contextvars.bind_contextvars(**fixed)
+    return console

@@ -46,7 +46,8 @@ class Schemas:
 
     def latest(self) -> dict[str, int]:
         """`db.table` -> its last version."""
-        return {f"{db}.{table}": versions[-1].version for (db, table), versions in self._versions.items()}
+        # A copy: the API asks from another thread.
+        return {f"{db}.{table}": versions[-1].version for (db, table), versions in list(self._versions.items())}
 
     def _add(self, schema: TableSchema) -> None:
         versions = self._versions.setdefault((schema.db, schema.table), [])

@@ -304,3 +304,27 @@ def test_a_frozen_server_is_noticed(make: Make, kafka: Kafka, mysql_server: Call
     insert(own, "frozen", 3, 3)
     streamer.wait_until_released()
     assert arrived(kafka, "frozen") == list(range(6))
+
+
+def test_check_finds_everything_at_once(make: Make, mysql: MySQL, kafka: Kafka) -> None:
+    streamer = make("checked")
+    well = streamer.command("check")
+    assert well.returncode == 0, well.stdout + well.stderr
+    assert "checked.t" in well.stdout
+    assert "missing" in well.stdout, "it makes no topic"
+    streamer.password = "not-this-one"
+    streamer.file.write_text(streamer.file.read_text().replace(kafka.address, f"127.0.0.1:{free_port()}"))
+    ill = streamer.command("check")
+    assert ill.returncode == 1
+    assert "Access denied" in ill.stdout
+    assert "no broker answers" in " ".join(ill.stdout.split())
+    assert "Traceback" not in ill.stdout + ill.stderr
+
+
+def test_a_stop_while_the_first_start_waits_for_kafka(make: Make, kafka: Kafka) -> None:
+    streamer = make("waits")
+    streamer.file.write_text(streamer.file.read_text().replace(kafka.address, f"127.0.0.1:{free_port()}"))
+    streamer.start()
+    streamer.wait_for(lambda status: status["state"] == "waiting")
+    assert streamer.stop() == 0
+    assert "Traceback" not in streamer.log()
