@@ -1,9 +1,10 @@
-"""The waits of a snapshot and of a check: no worker is held while nothing happens.
+"""The waits of a snapshot and of a check.
 
 `StreamerPassed` waits until the streamer's checkpoint covers P1, the position after the snapshot's last chunk;
-`SnapshotApplied` until the lake has applied the snapshot and is complete up to P1. In: the report of the
-snapshot job (XCom of the task `stage`). An end of patience fails the task and says what was still missing.
-`CheckWaits` waits until a check has read MySQL and in its turn waits for the lake; its XCom has the same form.
+`SnapshotApplied` until the lake has applied the snapshot and is complete up to P1. Both are deferred, so no worker
+is held. In: the report of the snapshot job (XCom of the task `stage`). An end of patience fails the task and says
+what was still missing. `CheckWaits` waits until a check has read MySQL and in its turn waits for the lake; its XCom
+has the same form.
 """
 
 from __future__ import annotations
@@ -91,10 +92,11 @@ class SnapshotApplied(_Wait):
 
 class CheckWaits(BaseSensorOperator):
     """Ends when the check (the task `check` of the same run) waits for the lake, with the position as `p1`; is
-    skipped, and what follows it too, when the check ends without having to wait."""
+    skipped, and what follows it too, when the check ends without having to wait. It keeps its worker: the wait is
+    as short as the check's reading of MySQL, and starting a process every few seconds would cost that check more."""
 
     def __init__(self, *, check: str, **kwargs: Any) -> None:
-        super().__init__(mode="reschedule", poke_interval=POLL_SECONDS, **kwargs)
+        super().__init__(poke_interval=POLL_SECONDS, **kwargs)
         self.check = check
 
     def poke(self, context: Any) -> PokeReturnValue:
