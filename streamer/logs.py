@@ -12,8 +12,8 @@ Format = Literal["auto", "json", "console"]
 
 
 def configure(form: Format = "auto", level: str = "INFO", **fixed: Any) -> bool:
-    """Returns whether people read it. `auto`: console on a terminal, else JSON. `fixed`: fields that every line carries. The standard library's
-    loggers (uvicorn, librdkafka) go the same road."""
+    """Returns whether people read it. `auto`: console on a terminal, else JSON. `fixed`: fields that every line
+    carries. The standard library's loggers (uvicorn, librdkafka) go the same road."""
     console = form == "console" or (form == "auto" and sys.stderr.isatty())
     shared: list[Any] = [
         structlog.contextvars.merge_contextvars,
