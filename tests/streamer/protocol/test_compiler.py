@@ -1,0 +1,46 @@
+"""Plans by combination of NULLs, and the general one behind them."""
+
+from __future__ import annotations
+
+import json
+import random
+
+from contract.schema import Column, TableSchema
+from streamer.protocol import compiler
+from streamer.protocol.compiler import compile_rows
+from streamer.protocol.values.reader import Field
+
+COLUMNS = tuple(Column(name=f"c{n}", type=("int", "smallint", "varbinary")[n % 3]) for n in range(20))
+FIELDS = [Field(column, 1 if column.type == "varbinary" else 0) for column in COLUMNS]
+
+
+def packed(nulls: int, number: int) -> bytes:
+    """A row whose values are all `number`."""
+    values = [(4, b""), (2, b""), (0, bytes([1, number]))]
+    parts = [nulls.to_bytes(3, "little")]
+    for n in range(len(COLUMNS)):
+        size, raw = values[n % 3]
+        parts.append(b"" if nulls >> n & 1 else raw or number.to_bytes(size, "little"))
+    return b"".join(parts)
+
+
+def test_more_combinations_of_null_than_plans() -> None:
+    decode, _ = compile_rows(TableSchema(db="d", table="t", columns=COLUMNS, key=("c0",)), FIELDS)
+    rng = random.Random(3)
+    nulls = [rng.getrandbits(20) & ~1 for _ in range(compiler.PLANS + 300)]
+    raw = b"".join(packed(bits, n % 100) for n, bits in enumerate(nulls))
+    rows: list[bytes] = []
+    keys: list[bytes] = []
+    decode(raw, 0, len(raw), rows.append, keys.append)
+    for n, (bits, row) in enumerate(zip(nulls, rows, strict=True)):
+        found = list(json.loads(row).values())
+        assert [value is None for value in found] == [bool(bits >> place & 1) for place in range(20)]
+        assert keys[n] == b'{"c0":%d}' % (n % 100)
+        assert all(value in (None, n % 100) for place, value in enumerate(found) if place % 3 < 2)
+
+
+def test_the_source_is_there_to_be_read() -> None:
+    _, source = compile_rows(TableSchema(db="d", table="t", columns=COLUMNS[:2], key=("c1",)), FIELDS[:2])
+    assert source.startswith("def plan(d, o, rows, keys):\n")
+    assert '{"c0":%d,"c1":%d}' in source
+    assert '{"c1":%d}' in source

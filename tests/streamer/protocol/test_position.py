@@ -1,0 +1,51 @@
+"""Positions beyond 4 GiB from headers with 32 bits."""
+
+from __future__ import annotations
+
+import pytest
+
+from streamer.protocol.position import WRAP, Position
+
+
+def header(pos: int, size: int) -> tuple[int, ...]:
+    return (0, 0, 0, 30, 1, size, pos % WRAP, 0)
+
+
+def test_a_file_grows_beyond_4_gib() -> None:
+    position = Position()
+    position.rotated((4).to_bytes(8, "little") + b"binlog.000012", 0, 21)
+    assert (position.file, position.number, position.pos) == ("binlog.000012", 12, 4)
+    size = 900_000_000
+    for n in range(1, 12):
+        position.move(header(4 + n * size, size))
+        assert (position.start, position.pos) == (4 + (n - 1) * size, 4 + n * size)
+
+
+def test_events_without_a_position_are_no_wrap() -> None:
+    position = Position()
+    position.move(header(1000, 100))
+    position.move((0, 0, 0, 30, 1, 50, 0, 0))
+    assert position.pos == 1000
+
+
+def test_a_heartbeat_tells_all_64_bits() -> None:
+    position = Position()
+    far = 5 * WRAP + 77
+    body = b"\x01\x0dbinlog.000012\x02\x09\xfe" + far.to_bytes(8, "little")
+    position.heartbeat(body, 0, len(body))
+    assert position.pos == far
+    position.move(header(far + 10, 10))
+    assert position.pos == far + 10
+
+
+def test_the_next_file_begins_anew() -> None:
+    position = Position()
+    position.move(header(3 * WRAP - 5, 10))
+    position.rotated((4).to_bytes(8, "little") + b"binlog.000013", 0, 21)
+    position.move(header(200, 100))
+    assert (position.start, position.pos) == (100, 200)
+
+
+def test_a_file_without_a_number_is_refused() -> None:
+    with pytest.raises(ValueError, match="number"):
+        Position().rotated(bytes(8) + b"oddname", 0, 15)
