@@ -15,10 +15,11 @@ from struct import error as StructError  # noqa: N812
 
 from zstandard import ZstdError
 
-from streamer.errors import CorruptEventError, DecodeError, MissingMetadataError
+from streamer.errors import CorruptEventError, DecodeError
 from streamer.protocol import events as ev
 from streamer.protocol import refusals
 from streamer.protocol.gtid_event import gtid, tagged_gtid
+from streamer.protocol.images import check_images
 from streamer.protocol.model import Commit, Ddl, Item, Op, RowsBatch, TableMap
 from streamer.protocol.packets import HINT, Event, Header, Packets
 from streamer.protocol.payload import payload
@@ -30,6 +31,8 @@ Handler = Callable[[bytes, int, int, Header], Iterable[Item]]
 BROKEN = (ValueError, IndexError, KeyError, StructError, OverflowError, ZstdError)
 SHAPES = 10_000  # table shapes kept compiled
 NOTHING: Header = (0,) * 8
+BEGINS = 1_000  # spellings of BEGIN, with the session's settings, kept
+unpack_thread = Struct("<I").unpack_from
 unpack_xid = Struct("<Q").unpack_from
 
 
@@ -81,6 +84,7 @@ class BinlogDecoder:
         self._state = BETWEEN
         self._tables: dict[bytes, TableMap | None] = {}  # by the id that rows events use
         self._shapes: dict[bytes, TableMap | None] = {}  # by their TABLE_MAP's bytes
+        self._begins: set[bytes] = set()
         self._gtid, self._micros, self._thread, self._tx_pos = "", 0, 0, 0
         self._ordinal, self._given = 0, 0  # rows events of this transaction: all, and given
         self._handlers = self._table()
@@ -158,9 +162,18 @@ class BinlogDecoder:
         return ()
 
     def _query(self, d: bytes, o: int, end: int, header: Header) -> Iterable[Item]:
+        # What follows thread and time is the same bytes for nearly every BEGIN.
+        rest = d[o + 8 : end]
+        if rest in self._begins:
+            self._thread = unpack_thread(d, o)[0]
+            self._state = NEXT[self._state, "BEGIN"]
+            return ()
         self._thread, db, statement = query(d, o, end)
         kind = meaning(statement)
         if kind is Meaning.BEGIN:
+            if len(self._begins) >= BEGINS:
+                self._begins.clear()
+            self._begins.add(rest)
             self._state = NEXT[self._state, "BEGIN"]
             return ()
         if kind is Meaning.COMMIT or (kind is Meaning.ROLLBACK and not self._given):
@@ -221,7 +234,7 @@ class BinlogDecoder:
         o += 8 + (d[o + 8] | d[o + 9] << 8 if newer else 0)
         full = table.full_update if op == "u" else table.full
         if d[o : o + len(full)] != full:
-            _check_images(table, full, d[o : o + len(full)])
+            check_images(table, full, d[o : o + len(full)])
         o += len(full)
         rows: list[bytes] = []
         keys: list[bytes] = []
@@ -276,24 +289,3 @@ OPERATIONS: dict[Op, tuple[int, ...]] = {
     "u": (ev.UPDATE_ROWS_V1, ev.UPDATE_ROWS),
     "d": (ev.DELETE_ROWS_V1, ev.DELETE_ROWS),
 }
-
-
-def _check_images(table: TableMap, full: bytes, found: bytes) -> None:
-    """Passes where only bits beyond the last column differ."""
-    width = len(table.columns)
-    size, every = (width + 7) // 8, (1 << width) - 1
-    first = len(table.full) - size  # behind the number of columns
-    if found[:first] != full[:first]:
-        raise ValueError("the rows have other columns than their table map")
-    images = [int.from_bytes(found[at : at + size], "little") for at in range(first, len(full), size)]
-    if any(image & every != every for image in images):
-        raise _partial_image(table)
-
-
-def _partial_image(table: TableMap) -> MissingMetadataError:
-    hint = (
-        "Run SET PERSIST binlog_row_image = 'FULL', see that no session sets it otherwise, take a new snapshot of the "
-        "table, and start from a position behind this one"
-    )
-    cause = "they lack columns (binlog_row_image is not FULL)"
-    return MissingMetadataError("read", f"rows of {table.db}.{table.table}", cause, hint)

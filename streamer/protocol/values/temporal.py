@@ -11,18 +11,19 @@ from datetime import UTC, datetime
 
 from streamer.protocol.values.reader import Field, Reader
 
-LIMIT = 100_000  # entries, of about 100 bytes
+MANY, SOME = 100_000, 20_000  # entries kept, of about 150 bytes
 
 
 class Texts(dict[int, bytes]):
     """Text by packed number, made when first asked for."""
 
-    def __init__(self, make: Callable[[int], bytes]) -> None:
+    def __init__(self, make: Callable[[int], bytes], limit: int = SOME) -> None:
         super().__init__()
         self._make = make
+        self._limit = limit
 
     def __missing__(self, packed: int) -> bytes:
-        if len(self) >= LIMIT:
+        if len(self) >= self._limit:
             self.clear()
         text = self[packed] = self._make(packed)
         return text
@@ -54,7 +55,7 @@ def _seconds(seconds: int) -> bytes:
 
 
 DATES = Texts(lambda packed: _day(packed >> 9, packed >> 5 & 15, packed & 31))
-DAYS, CLOCKS, STAMPS = Texts(_datetime_day), Texts(_clock), Texts(_seconds)
+DAYS, CLOCKS, STAMPS = Texts(_datetime_day), Texts(_clock, MANY), Texts(_seconds)
 CODES = ("", "B", "B", "H", "H", "BH", "BH")  # struct codes of a fraction, by its digits
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from streamer.protocol.charsets import Charset
 from streamer.protocol.values.reader import Field, Reader, prefixed
 
-LIMIT = 100_000
+LIMIT = 10_000  # combinations of a SET kept as text
 # Deleting these leaves nothing of a text that needs no escape.
 SAFE = bytes(byte for byte in range(32, 256) if byte not in b'"\\')
 _UNSAFE = re.compile(rb'[\x00-\x1f"\\]')

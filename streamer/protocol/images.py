@@ -1,0 +1,30 @@
+"""Whether the images of a rows event hold every column of their table.
+
+Raises MissingMetadataError where they do not, ValueError where the event and its table map do not fit together.
+"""
+
+from __future__ import annotations
+
+from streamer.errors import MissingMetadataError
+from streamer.protocol.model import TableMap
+
+
+def check_images(table: TableMap, full: bytes, found: bytes) -> None:
+    """Passes where only bits beyond the last column differ."""
+    width = len(table.columns)
+    size, every = (width + 7) // 8, (1 << width) - 1
+    first = len(table.full) - size  # behind the number of columns
+    if found[:first] != full[:first]:
+        raise ValueError("the rows have other columns than their table map")
+    images = [int.from_bytes(found[at : at + size], "little") for at in range(first, len(full), size)]
+    if any(image & every != every for image in images):
+        raise _partial_image(table)
+
+
+def _partial_image(table: TableMap) -> MissingMetadataError:
+    hint = (
+        "Run SET PERSIST binlog_row_image = 'FULL', see that no session sets it otherwise, take a new snapshot of the "
+        "table, and start from a position behind this one"
+    )
+    cause = "they lack columns (binlog_row_image is not FULL)"
+    return MissingMetadataError("read", f"rows of {table.db}.{table.table}", cause, hint)
