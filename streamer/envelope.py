@@ -1,7 +1,8 @@
 """From a rows batch to the keys and values of its records, as bytes.
 
 In: a batch whose rows are finished JSON. Out: two lists of equal length, in order. What a batch's records have
-in common is formatted once a batch; what a table's have in common once a table; a row costs one formatting.
+in common is formatted once a batch; what a table's have in common once a table and binlog file; a row costs one
+formatting.
 
 A primary key update is two records: `d` under the old key, `c` under the new one. `row` (in `source` and at the
 end of `seq`) counts the records that the rows event has given so far.
@@ -27,41 +28,66 @@ class Envelope:
     dots and hyphens.
     """
 
-    def __init__(self, version: str, pipeline: str, db: bytes, table: bytes, schema: int) -> None:
-        connector = f'"version":"{version}","connector":"mysql","name":"{pipeline}"'.encode()
-        tables = b'"db":%b,"table":%b' % (db, table)
-        # A percent sign in a name is no field: doubled once for a batch of one, twice for a template of many.
-        self._one = {op: _frame(op, connector, tables.replace(b"%", b"%%"), schema) for op in OPS}
-        self._many = {op: _frame(op, connector, tables.replace(b"%", b"%%%%"), schema) for op in OPS}
+    def __init__(self, version: str, pipeline: str, db: bytes, table: bytes, schema: int, epoch: int) -> None:
+        self._connector = f'"version":"{version}","connector":"mysql","name":"{pipeline}"'.encode()
+        self._tables = b'"db":%b,"table":%b' % (db, table)
+        self._schema = schema
+        self._epoch = epoch
+        self._file: str | None = None
+        self._server_id = 0
+        self._one: dict[Op, bytes] = {}
+        self._many: dict[Op, bytes] = {}
 
-    def records(self, batch: RowsBatch, epoch: int) -> Records:
+    def records(self, batch: RowsBatch) -> Records:
         """Keys and values of all the batch's records."""
-        return self._updates(batch, epoch) if batch.op == "u" else self._images(batch, epoch)
+        if batch.file is not self._file or batch.server_id != self._server_id:
+            self._bind(batch)
+        return self._updates(batch) if batch.op == "u" else self._images(batch)
 
-    def _images(self, batch: RowsBatch, epoch: int) -> Records:
+    def _bind(self, batch: RowsBatch) -> None:
+        """Makes the templates of a binlog file; it changes rarely."""
+        self._file, self._server_id = batch.file, batch.server_id
+        # A percent sign in a name is no field: doubled once for a batch of one, twice for a template of many.
+        self._one = {op: self._frame(op, batch, b"%%", b"0") for op in OPS}
+        self._many = {op: self._frame(op, batch, b"%%%%", b"%%d") for op in OPS}
+
+    def _frame(self, op: Op, batch: RowsBatch, percent: bytes, row: bytes) -> bytes:
+        """Open: both images, then the fields of `_numbers`."""
+        return (
+            b'{"before":%b,"after":%b,"source":{'
+            + self._connector
+            + b',"ts_ms":%d,"ts_us":%d,"snapshot":"false",'
+            + self._tables.replace(b"%", percent)
+            + b',"server_id":%d,"gtid":"%%b","file":"%b","pos":%%d' % (batch.server_id, batch.file.encode())
+            + b',"row":%b,"thread":%%d,"query":null,' % row
+            + b'"seq":[%d,%d,%%d,%%d,%b],"schema":%d}' % (self._epoch, batch.file_number, row, self._schema)
+            + b',"op":"%b","ts_ms":%%d,"transaction":null}' % op.encode()
+        )
+
+    def _images(self, batch: RowsBatch) -> Records:
         rows = batch.rows
         keys: list[bytes | None] = [*batch.keys] or [None] * len(rows)
         if len(rows) == 1:
             old, new = (b"null", rows[0]) if batch.op == "c" else (rows[0], b"null")
-            return keys, [self._single(batch, epoch, old, new)]
-        template = self._template(batch.op, batch, epoch)
+            return keys, [self._one[batch.op] % (old, new, *_numbers(batch))]
+        template = self._template(batch.op, batch)
         return keys, [template % (row, n, n) for n, row in enumerate(rows)]
 
-    def _updates(self, batch: RowsBatch, epoch: int) -> Records:
+    def _updates(self, batch: RowsBatch) -> Records:
         rows = batch.rows
         before, after = batch.keys[0::2], batch.keys[1::2]
         if before != after:
-            return self._moved(batch, epoch)
+            return self._moved(batch)
         keys: list[bytes | None] = [*before] or [None] * (len(rows) // 2)
         if len(rows) == 2:
-            return keys, [self._single(batch, epoch, rows[0], rows[1])]
-        template = self._template("u", batch, epoch)
+            return keys, [self._one["u"] % (*rows, *_numbers(batch))]
+        template = self._template("u", batch)
         pairs = zip(rows[0::2], rows[1::2], strict=True)
         return keys, [template % (old, new, n, n) for n, (old, new) in enumerate(pairs)]
 
-    def _moved(self, batch: RowsBatch, epoch: int) -> Records:
+    def _moved(self, batch: RowsBatch) -> Records:
         """Updates of which one or more change the primary key."""
-        update, delete, create = (self._template(op, batch, epoch) for op in ("u", "d", "c"))
+        update, delete, create = (self._template(op, batch) for op in ("u", "d", "c"))
         keys: list[bytes | None] = []
         values: list[bytes] = []
         for at in range(0, len(batch.rows), 2):
@@ -76,42 +102,20 @@ class Envelope:
                 values += (delete % (old, n, n), create % (new, n + 1, n + 1))
         return keys, values
 
-    def _single(self, batch: RowsBatch, epoch: int, old: bytes, new: bytes) -> bytes:
-        return self._one[batch.op] % (old, new, *_numbers(batch, epoch, b"0"))
-
-    def _template(self, op: Op, batch: RowsBatch, epoch: int) -> bytes:
+    def _template(self, op: Op, batch: RowsBatch) -> bytes:
         """With the row's images and, twice, its number left open."""
-        return self._many[op] % (*IMAGES[op], *_numbers(batch, epoch, b"%d"))
+        return self._many[op] % (*IMAGES[op], *_numbers(batch))
 
 
-def _frame(op: Op, connector: bytes, tables: bytes, schema: int) -> bytes:
-    """Open: both images, then the fields of `_numbers`."""
-    return (
-        b'{"before":%b,"after":%b,"source":{'
-        + connector
-        + b',"ts_ms":%d,"ts_us":%d,"snapshot":"false",'
-        + tables
-        + b',"server_id":%d,"gtid":"%b","file":"%b","pos":%d,"row":%b,"thread":%d,"query":null,'
-        + b'"seq":[%d,%d,%d,%d,%b],"schema":'
-        + b'%d},"op":"%b"' % (schema, op.encode())
-        + b',"ts_ms":%d,"transaction":null}'
-    )
-
-
-def _numbers(batch: RowsBatch, epoch: int, row: bytes) -> tuple[int | bytes, ...]:
+def _numbers(batch: RowsBatch) -> tuple[int | bytes, ...]:
+    """What differs from batch to batch, in the frame's order."""
     return (
         batch.ts_ms,
         batch.ts_us,
-        batch.server_id,
         batch.gtid.encode(),
-        batch.file.encode(),
         batch.pos,
-        row,
         batch.thread,
-        epoch,
-        batch.file_number,
         batch.tx_pos,
         batch.ordinal,
-        row,
         time.time_ns() // 1_000_000,
     )

@@ -21,7 +21,7 @@ class Status:
     def __init__(self, pipeline: str) -> None:
         self.pipeline = pipeline
         self.started_at = self.since = time.time()
-        self.error: dict[str, str] | None = None
+        self.error: dict[str, Any] | None = None
         self._phase: State = "starting"
         self._waits: tuple[str, ...] = ()
 
@@ -57,7 +57,8 @@ class Status:
 
     def note(self, error: HeadraceError) -> None:
         """Keeps the last error."""
-        self.error = {"kind": error.kind, "message": str(error), "next_step": error.hint}
+        at = round(time.time(), 3)
+        self.error = {"at": at, "kind": error.kind, "message": str(error), "next_step": error.hint}
 
     def fail(self, error: HeadraceError) -> None:
         self.note(error)

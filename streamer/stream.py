@@ -168,7 +168,7 @@ class Stream:
         if ledger.full:
             self._wait_for_room()
         route = self.router.route(batch, self._epoch)
-        keys, values = route.envelope.records(batch, self._epoch)
+        keys, values = route.envelope.records(batch)
         count = len(values)
         size = len(values[0]) if count == 1 else sum(map(len, values))
         entry = ledger.enter(count, size, self._now)

@@ -42,7 +42,8 @@ def show_status(out: Console, status: dict[str, Any]) -> None:
         f"[bold]{status['pipeline']}[/]  [{colour}]{status['state']}[/]{reason}  since {since:%Y-%m-%d %H:%M:%S} UTC"
     )
     if (error := status["last_error"]) is not None:
-        out.print(f"[dim]last error:[/] {escape(error['message'])}")
+        at = datetime.fromtimestamp(error["at"], UTC)
+        out.print(f"[dim]last error, {at:%Y-%m-%d %H:%M:%S} UTC:[/] {escape(error['message'])}")
     if "queue" not in status:
         return
     out.print(_facts(status))

@@ -28,7 +28,7 @@ def batch(op: Op, rows: list[Any], keys: list[Any], table: str = "orders") -> Ro
 
 def records(item: RowsBatch, db: str = "shop") -> list[tuple[Any, Any]]:
     names = (json.dumps(name, ensure_ascii=False).encode() for name in (db, item.table.table))
-    keys, values = Envelope(VERSION, "sales", *names, 3).records(item, epoch=2)
+    keys, values = Envelope(VERSION, "sales", *names, 3, epoch=2).records(item)
     assert len(keys) == len(values)
     return [(key and json.loads(key), json.loads(value)) for key, value in zip(keys, values, strict=True)]
 
