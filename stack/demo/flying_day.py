@@ -158,7 +158,7 @@ def _register(day: date, world: World) -> Transaction:
     at = day.toordinal()
     carrier = world.carriers[at % len(world.carriers)]
     surveyed = tuple(world.airports[(3 * at + n) % len(world.airports)] for n in range(3))
-    name = "IF(name LIKE '%% Group', LEFT(name, CHAR_LENGTH(name) - 6), CONCAT(name, ' Group'))"
+    name = "IF(name LIKE '%% Inc.', LEFT(name, CHAR_LENGTH(name) - 5), CONCAT(name, ' Inc.'))"
     sql = "UPDATE airports SET alt = alt + 1, lat = lat + 1e-7 WHERE faa IN (%s, %s, %s)"
     return Transaction(
         (

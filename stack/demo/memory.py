@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable
 
 import psutil
 
-SECONDS = 2.0
+SECONDS = 5.0
 
 
 class MemoryWatch:
-    """Samples every 2 s, in a thread of its own, the processes that `leaders` gives, their descendants and this one.
+    """Samples every 5 s, in a thread of its own, the processes that `leaders` gives, their descendants and this one.
 
     `peak` is in bytes; a page that several processes share is counted once among them (proportional set size).
     """
