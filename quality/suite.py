@@ -7,6 +7,7 @@ no table from being checked.
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -50,6 +51,7 @@ def run(
         checked = _definition(context, source, schemas[name], own)
         data = (frame if frame is not None else _current(spark, pipeline, schemas[name])).drop(*INTERNAL)
         tables[name] = _validate(checked, data, results[name])
+    shutil.rmtree(folder.docs(pipeline), ignore_errors=True)  # else every check ever made would keep its pages
     context.build_data_docs()
     good = not files and all(table["ok"] for table in tables.values())
     result = {"ok": good, "docs": str(folder.docs(pipeline)), "tables": tables, "files": files}
