@@ -118,7 +118,8 @@ class BinlogConnection:
                     raise self._lost(f"nothing came for {silent:.1f} s, not even a heartbeat") from None
                 yield b""
                 continue
-            if not data:
+            # Behind a shutdown, what the kernel still gives may lack bytes in between.
+            if not data or self._closed:
                 return
             silent = 0.0
             yield data

@@ -24,6 +24,7 @@ from streamer.errors import (
     UnsupportedTransactionError,
 )
 from streamer.protocol.model import Commit, Ddl, Item, RowsBatch
+from streamer.transaction import BinlogDecoder
 from tests.integration.decoding import executed, items, recorded, run, source
 
 MySQLServer = Callable[..., MySQL]
@@ -328,6 +329,19 @@ def test_close_ends_the_chunks_without_an_error(mysql: MySQL) -> None:
     reading.join(5)
     assert not reading.is_alive()
     assert received, "the start of the file at least"
+
+
+def test_what_comes_before_a_close_is_whole_however_much_waits_behind(mysql: MySQL) -> None:
+    begin = executed(mysql)
+    run(mysql, "CREATE TABLE streams.much (id int primary key, v longtext)")
+    run(mysql, *(f"INSERT INTO much VALUES ({n}, repeat('x', 500000))" for n in range(40)), database="streams")
+    connection = BinlogConnection(source(mysql, 4722), begin)
+    decoder = BinlogDecoder(lambda db, table: True)
+    for number, chunk in enumerate(connection.chunks()):
+        assert all(item.gtid for item in decoder.feed(chunk))
+        if number == 5:
+            connection.close()
+    assert number == 5, "nothing comes behind it: the kernel's rest may lack bytes"
 
 
 def test_a_server_that_goes_away_is_a_lost_connection(mysql_server: MySQLServer) -> None:
