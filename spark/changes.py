@@ -138,13 +138,12 @@ class Landing:
         """Lands all records below `ends`. Raises LakeError."""
         if not any(ends.values()):
             return
-        short: list[str] = []
+        short = self._short(ends)
         for _ in range(3):  # a topic that is new since the query's last run may be seen in the run after
-            self._query(sorted({topic for topic, _ in ends}))
-            reached = self._reached()
-            short = sorted({topic for (topic, n), end in ends.items() if reached.get((topic, n), 0) < end})
             if not short:
                 return
+            self._query(sorted({topic for topic, _ in ends}))
+            short = self._short(ends)
         raise LakeError(f"Spark did not read {', '.join(short)} to the end; run compaction again")
 
     def _query(self, topics: list[str]) -> None:
@@ -160,13 +159,13 @@ class Landing:
         records = self.spark.readStream.format("kafka").options(**options).load()
         run_batches(records, self.lake.checkpoint("changes"), self._batch)
 
-    def _reached(self) -> Ends:
-        """The offsets behind the last batch, from the query's own checkpoint."""
-        folder = self.lake.at("_checkpoints", "changes", "offsets")
-        batches = [int(name) for name in self.lake.list(folder) if name.isdigit()]
-        text = self.lake.text(f"{folder}/{max(batches)}") if batches else None
+    def _short(self, ends: Ends) -> list[str]:
+        """The topics that the query's checkpoint has not done to their ends."""
+        folder = self.lake.checkpoint("changes")
+        batches = [int(name) for name in self.lake.list(f"{folder}/commits") if name.isdigit()]
+        text = self.lake.text(f"{folder}/offsets/{max(batches)}") if batches else None
         topics = json.loads(text.splitlines()[-1]) if text else {}
-        return {(topic, int(n)): end for topic, parts in topics.items() for n, end in parts.items()}
+        return sorted({topic for (topic, n), end in ends.items() if topics.get(topic, {}).get(str(n), 0) < end})
 
     def _batch(self, records: DataFrame, number: int, query: str) -> None:
         marks = Marks(self.lake, query)
@@ -199,8 +198,13 @@ class Landing:
         return [(topic, partition, mark) for (topic, partition), mark in sorted(merged.items())]
 
     def _frame(self, marks: list[Mark]) -> DataFrame:
-        rows = [(topic, partition, tuple(mark)) for topic, partition, mark in marks]
-        return self.spark.createDataFrame(rows, MARK_COLUMNS)
+        if not marks:
+            return self.spark.createDataFrame([], MARK_COLUMNS)
+        rows = []
+        for topic, number, mark in marks:
+            fields = ", ".join(f"'{name}', {value}L" for name, value in zip(FIELDS, mark, strict=True))
+            rows.append(f"('{topic}', {number}, named_struct({fields}))")
+        return self.spark.sql(f"SELECT * FROM VALUES {', '.join(rows)} AS marks(topic, partition, mark)")
 
 
 def unreadable(records: DataFrame) -> LakeError:

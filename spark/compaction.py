@@ -42,7 +42,10 @@ def compact(spark: SparkSession, pipeline: Pipeline, tables: list[str]) -> dict[
     landed_at = time.time()
     merging = Merging(spark, lake, Schemas(broker.schemas()))
     handoff = apply_ready(spark, lake)
-    merging.run()
+    last = parse(text) if (text := lake.text(lake.status)) else None
+    if not (clean and last and last.changes_version == lake.version(lake.changes)):
+        merging.run()
+    merging.retry()
 
     status = Standing(spark, lake, merging, handoff, clean).status(checkpoint, began)
     lake.write(lake.status, status.model_dump(mode="json"))
@@ -89,14 +92,13 @@ class Standing:
         known = {(t.db, t.table) for t in self.last.tables.values()} if self.last else set()
         touched = {*self.merging.merged, *self.handoff.applied, *self._stopped(), *self.counts}
         tables = {f"{db}.{table}": self._table(db, table, checkpoint) for db, table in sorted(known | touched)}
-        changes = self.lake.changes
         return LakeStatus(
             pipeline=self.lake.pipeline.name,
             run=self.last.run + 1 if self.last else 1,
             written_at=int(time.time() * 1000),
             seconds=round(time.time() - began, 1),
             checkpoint=checkpoint,
-            changes_version=version(self.spark, changes) if self.lake.is_table(changes) else None,
+            changes_version=self.lake.version(self.lake.changes),
             tables=tables,
         )
 
@@ -105,9 +107,11 @@ class Standing:
         last = self.last.tables.get(f"{db}.{table}") if self.last else None
         merged, stop, applied = self.merging.merged.get(name, 0), self._stopped().get(name), self.handoff.applied
         fresh = last.freshness_ms if stop and last else checkpoint.ts_ms if checkpoint and not stop else None
-        rows, at = last.rows if last else 0, last.version if last else None
-        if (not last or merged or name in applied or not self.clean) and self.lake.is_table(path):
-            rows, at = self.spark.read.format("delta").load(path).count(), version(self.spark, path)
+        at = self.lake.version(path)
+        if last and self.clean and name not in applied:
+            rows = last.rows + self.merging.rows.get(name, 0)
+        else:
+            rows = self.spark.read.format("delta").load(path).count() if at is not None else 0
         return TableStatus(
             db=db,
             table=table,
@@ -131,12 +135,3 @@ class Standing:
             self.spark.read.format("delta").load(self.lake.changes).groupBy("db", "tbl").agg(fn.count("*").alias("n"))
         )
         return {(row["db"], row["tbl"][len(row["db"]) + 1 :]): row["n"] for row in found.collect()}
-
-
-def version(spark: SparkSession, path: str) -> int:
-    """The Delta version of the table at the path."""
-    from delta.tables import DeltaTable
-
-    newest = DeltaTable.forPath(spark, path).history(1).select("version").first()
-    assert newest is not None  # a Delta table has at least the version that made it
-    return int(newest["version"])

@@ -68,9 +68,13 @@ class Lake:
         return bool(self._files.exists(self._path(path)))
 
     def is_table(self, path: str) -> bool:
-        """Whether a Delta table is there: a log with a commit, not just the folder that an upstart left."""
-        log = f"{path}/_delta_log"
-        return self.exists(log) and any(name.endswith(".json") for name in self.list(log))
+        return self.version(path) is not None
+
+    def version(self, path: str) -> int | None:
+        """The version of the Delta table at the path, None where there is no table. The log's newest commit is
+        a file of this number; to ask Delta would cost a query."""
+        commits = [name.removesuffix(".json") for name in self.list(f"{path}/_delta_log") if name.endswith(".json")]
+        return max((int(name) for name in commits if name.isdigit()), default=None)
 
     def read(self, path: str) -> Any | None:
         """The JSON of a file, or None where there is none."""

@@ -20,7 +20,7 @@ from typing import Any
 
 from delta.tables import DeltaTable
 from pyspark import inheritable_thread_target
-from pyspark.sql import Column, DataFrame, Row, SparkSession, Window
+from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as fn
 
 from contract.schema import TableSchema
@@ -52,8 +52,8 @@ def as_rows(changes: DataFrame, schema: TableSchema) -> DataFrame:
     return wire.select("op", "_seq", fn.col("ts").alias("_ts"), *typed("_wire", schema))
 
 
-def merge(spark: SparkSession, path: str, changes: DataFrame, key: Iterable[str], columns: list[str]) -> Row | None:
-    """Merges one change a key (`op`, `_seq`, `_ts`, columns). Gives Delta's counts of affected rows."""
+def merge(spark: SparkSession, path: str, changes: DataFrame, key: Iterable[str], columns: list[str]) -> int:
+    """Merges one change a key (`op`, `_seq`, `_ts`, columns). Gives how many rows more the table has."""
     present = {name.lower() for name in changes.columns}
     values: dict[str, str | Column] = {
         quoted(name): f"c.{quoted(name)}" if name.lower() in present else "null" for name in columns
@@ -69,7 +69,8 @@ def merge(spark: SparkSession, path: str, changes: DataFrame, key: Iterable[str]
         .whenNotMatchedInsert("c.op <> 'd'", values)
         .execute()
     )
-    return done.first() if done is not None else None
+    counts = done.first()
+    return int(counts["num_inserted_rows"] - counts["num_deleted_rows"])
 
 
 @dataclass
@@ -116,26 +117,30 @@ class Batch:
 
 @dataclass
 class Merging:
-    """One run of step 2. `merged` counts the changes per table; `crash` is called after a batch's merges and
-    before the engine notes it (a test may raise there)."""
+    """One run of step 2. `merged` counts the changes per table, `rows` what they added to its rows. `crash` is
+    called after a batch's merges and before the engine notes it (a test may raise there)."""
 
     spark: SparkSession
     lake: Lake
     schemas: Schemas
     crash: Callable[[], None] | None = None
     merged: dict[Name, int] = field(default_factory=dict)
+    rows: dict[Name, int] = field(default_factory=dict)
     stopped: StoppedTables = field(init=False)
 
     def __post_init__(self) -> None:
         self.stopped = StoppedTables(self.lake)
 
     def run(self) -> None:
-        """Merges every commit of `_changes` that is new, then tries the stopped tables again."""
+        """Merges every commit of `_changes` that is new."""
         if not self.lake.is_table(self.lake.changes):
             return
         # Commits that rewrite `_changes` without a new change in it (an erasure) are no news here.
         source = self.spark.readStream.format("delta").option("skipChangeCommits", "true").load(self.lake.changes)
         run_batches(source.select(*USED), self.lake.checkpoint("tables"), self._batch)
+
+    def retry(self) -> None:
+        """Tries the stopped tables again."""
         for name, stop in list(self.stopped.tables.items()):
             if self._again(name, stop):
                 self.stopped.release(name)
@@ -197,7 +202,8 @@ class Merging:
             for schema in group:
                 columns = prepare(self.spark, path, schema, newest)
             last = latest(changes.where(fn.col("schema").isin([schema.version for schema in group])))
-            merge(self.spark, path, _together(last, group, columns), group[-1].key, list(columns))
+            more = merge(self.spark, path, _together(last, group, columns), group[-1].key, list(columns))
+            self.rows[part.name] = self.rows.get(part.name, 0) + more
 
 
 def _together(changes: DataFrame, schemas: list[TableSchema], columns: dict[str, str]) -> DataFrame:

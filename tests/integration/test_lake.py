@@ -51,7 +51,7 @@ class Shop:
         self.streamer = Streamer(folder, mysql, kafka, name)
         text = self.streamer.file.read_text()
         self.streamer.file.write_text(
-            text + "snapshot: {chunk_rows: 400, parallelism: 2}\nquality: {wait_seconds: 60}\n"
+            text + "snapshot: {chunk_rows: 400, parallelism: 2}\nquality: {wait_seconds: 400}\n"
         )
         self.stopping, self.writers = threading.Event(), []
         self.failures: list[Exception] = []
@@ -124,8 +124,11 @@ def order(chance: Any) -> str:
 
 
 @pytest.fixture
-def shop(tmp_path: Path, mysql: MySQL, kafka: Kafka, request: pytest.FixtureRequest) -> Iterator[Shop]:
-    name = request.node.originalname.removeprefix("test_")[:30]
+def shop(
+    tmp_path: Path, mysql: MySQL, kafka: Kafka, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Shop]:
+    monkeypatch.setenv("TEST_PASSWORD", mysql.password)
+    name = request.node.originalname.removeprefix("test_").replace("_", "")[:20]
     made = Shop(tmp_path, mysql, kafka, name)
     yield made
     made.stopping.set()
@@ -258,15 +261,15 @@ def test_lake_ddl(spark: SparkSession, shop: Shop) -> None:
 def test_lake_failures(
     spark: SparkSession, shop: Shop, tmp_path: Path, kafka: Kafka, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(LakeError, match="commit log of lake_failures is empty"):
+    with pytest.raises(LakeError, match="commit log of lakefailures is empty"):
         snapshot(spark, shop.pipeline, [])
     assert compact(spark, shop.pipeline, [])["changes"] == 0  # no topic yet: nothing to do
     shop.streamer.started()
     execute(shop.mysql, f"CREATE TABLE {shop.name}.heap (a int)")
-    with pytest.raises(LakeError, match=r"lake_failures\.heap has no primary key"):
+    with pytest.raises(LakeError, match=r"lakefailures\.heap has no primary key"):
         snapshot(spark, shop.pipeline, [])
-    with pytest.raises(LakeError, match="no table lake_failures"):
-        snapshot(spark, shop.pipeline, ["lake_failures.gone"])
+    with pytest.raises(LakeError, match="no table lakefailures"):
+        snapshot(spark, shop.pipeline, ["lakefailures.gone"])
     execute(shop.mysql, f"INSERT INTO {shop.name}.heap VALUES (1)", f"INSERT INTO {shop.lines} VALUES ('a', 1, 1, 'x')")
     shop.streamer.wait_until_released()
     with pytest.raises(JobFailedError, match="has no primary key"):

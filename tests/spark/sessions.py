@@ -28,6 +28,11 @@ def local_session() -> SparkSession:
         # A zone that is none of the product's: nothing may depend on the machine's.
         "spark.driver.extraJavaOptions": "-Duser.timezone=America/St_Johns -XX:TieredStopAtLevel=1",
         "spark.sql.shuffle.partitions": "1",
+        # A few rows each: compiling a query costs far more than running it.
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.databricks.delta.stats.collect": "false",
     }
     return session("tests", settings)
 
