@@ -232,6 +232,19 @@ def test_a_large_transaction_streams_through_a_small_ledger(make: Make, mysql: M
     assert replayed(sorted(records(kafka, "large.large.t"), key=lambda r: r.seq)) == rows(mysql, "large.t")
 
 
+def test_a_table_without_a_primary_key_stays_in_order(make: Make, mysql: MySQL, kafka: Kafka) -> None:
+    streamer = make("keyless").started()
+    execute(mysql, "CREATE TABLE keyless.log (line INT)")
+    for n in range(40):
+        execute(mysql, f"INSERT INTO keyless.log VALUES ({n})")
+    execute(mysql, "UPDATE keyless.log SET line = line + 1", "DELETE FROM keyless.log WHERE line > 30")
+    streamer.wait_until_released()
+    found = records(kafka, "keyless.keyless.log")
+    assert {(record.partition, record.key) for record in found} == {(0, None)}
+    assert [record.seq for record in found] == sorted(record.seq for record in found)
+    assert [r.value["op"] for r in found] == ["c"] * 40 + ["u"] * 40 + ["d"] * 10
+
+
 def test_status_metrics_and_page(make: Make, mysql: MySQL, kafka: Kafka) -> None:
     import urllib.request
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import socket
+import string
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -160,6 +162,24 @@ def test_a_record_too_large_stops_before_it_and_goes_on_behind(make: Make, mysql
     assert len(records(kafka, "oversized.oversized.big")) == 1
 
 
+def test_a_record_that_the_topic_refuses(make: Make, mysql: MySQL, kafka: Kafka) -> None:
+    create(kafka, NewTopic("refuses.refuses.t", 1, 1, config={"max.message.bytes": "900"}))
+    streamer = make("refuses").started()
+    execute(mysql, "ALTER TABLE refuses.t MODIFY name TEXT", "INSERT INTO refuses.t VALUES (1, 1, 'short')")
+    # No compression makes this one small enough.
+    noise = "".join(random.Random(1).choices(string.ascii_letters, k=3000))
+    execute(mysql, f"INSERT INTO refuses.t VALUES (2, 2, '{noise}')")
+    insert(mysql, "refuses", 3, 3)
+    assert streamer.end() == 1
+    assert "refuses.refuses.t" in streamer.log()
+    assert "size too large" in streamer.log()
+    assert noise not in streamer.log()
+    assert "Traceback" not in streamer.log()
+    limit_records(kafka, "refuses.refuses.t", 100_000)
+    streamer.started().wait_until_released()
+    assert arrived(kafka, "refuses") == [1, 2, 3, 4, 5]
+
+
 def limit_records(kafka: Kafka, topic: str, limit: int) -> None:
     entry = ConfigEntry("max.message.bytes", str(limit), incremental_operation=AlterConfigOpType.SET)
     resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
@@ -234,6 +254,27 @@ def test_mysql_restarted(make: Make, kafka: Kafka, mysql_server: Callable[..., M
     found = records(kafka, "restarted.restarted.t")
     assert sorted(r.key["id"] for r in found) == list(range(200)), "each once"
     assert "Traceback" not in streamer.log()
+
+
+def test_a_dump_that_the_server_drops_while_kafka_is_away(
+    make: Make, mysql_server: Callable[..., MySQL], kafka_server: Callable[..., Kafka]
+) -> None:
+    source, broker = mysql_server(options=["net_write_timeout=1"]), kafka_server()
+    streamer = make("dropped", mysql=source, kafka=broker, max_events=1000).started()
+    execute(source, "ALTER TABLE dropped.t MODIFY name TEXT")
+    insert(source, "dropped", 0, 10)
+    streamer.wait_until_released()
+    broker.kill()
+    for n in range(1, 31):  # 30 MB: more than the sockets hold
+        values = ",".join(f"({n * 1000 + i}, 1, REPEAT('x', 1000))" for i in range(1000))
+        execute(source, f"INSERT INTO dropped.t VALUES {values}")
+    time.sleep(5)
+    broker.start()
+    status = streamer.wait_until_released(240)
+    assert status["source"]["reconnects"] >= 1
+    found = records(broker, "dropped.dropped.t")
+    assert len(found) == 30_010
+    assert len({record.key["id"] for record in found}) == 30_010, "each once"
 
 
 def test_a_dump_killed_by_the_server_is_opened_again(make: Make, mysql: MySQL, kafka: Kafka) -> None:
