@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
 from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient
 
 from contract import names
 from contract.checkpoint import Checkpoint, CheckpointFormatError
 from contract.pipeline import Pipeline
 from streamer import broker, compacted
-from streamer.delivery_errors import CheckpointError
+from streamer.delivery_errors import BrokerUnreachableError, CheckpointError
 from streamer.sinks.port import Sink
 
+RETRY_SECONDS = 0.5
 TAIL = 20  # offsets from the end among which the last checkpoint normally is; transaction markers take some
 
 
@@ -87,11 +88,22 @@ def _parse(value: bytes, topic: str) -> Checkpoint:
 def read_checkpoint(pipeline: Pipeline, timeout_seconds: float = 10.0) -> Checkpoint | None:
     """One look at the commit log, for who is not the streamer; None where there is none yet, nor a topic.
 
-    Raises as `last`, BrokerUnreachableError when no broker answers within `timeout_seconds`.
+    Raises as `last`; BrokerUnreachableError when no broker has answered within `timeout_seconds`. A topic that was
+    made a moment ago has no leader yet: that is waited for too.
     """
-    topic = names.commit_log_topic(pipeline)
+    until = time.monotonic() + timeout_seconds
+    while True:
+        try:
+            return last(pipeline) if _exists(pipeline, timeout_seconds) else None
+        except BrokerUnreachableError:
+            if time.monotonic() + RETRY_SECONDS >= until:
+                raise
+            time.sleep(RETRY_SECONDS)
+
+
+def _exists(pipeline: Pipeline, timeout_seconds: float) -> bool:
+    client = broker.admin(pipeline.kafka)
     try:
-        found = AdminClient(broker.settings(pipeline.kafka)).list_topics(timeout=timeout_seconds).topics
+        return names.commit_log_topic(pipeline) in client.list_topics(timeout=timeout_seconds).topics
     except KafkaException as error:
         raise broker.typed(error, "reading the commit log of", pipeline.kafka) from None
-    return last(pipeline) if topic in found else None
