@@ -48,7 +48,6 @@ class TableStatus(Record):
     changes: int
     changes_last_run: int = 0
     freshness_ms: int | None = None
-    schema_version: int | None = None
     version: int | None = None
     snapshot: AppliedSnapshot | None = None
     stopped: str | None = None

@@ -12,7 +12,7 @@ they are None for floats, which are compared by value.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from contract.schema import Column
 
@@ -97,7 +97,7 @@ def _text(column: Column) -> Type:
 
 
 def _binary(column: Column) -> Type:
-    base64 = r"replace(to_base64({}),'\n','')".format
+    base64 = "replace(to_base64({}),char(10),'')".format
     return Type(
         "string",
         "binary",
@@ -120,45 +120,39 @@ def _bit(column: Column) -> Type:
             lambda x: _char(number(x)),
             lambda x: f"cast(cast({x} as int) as string)",
         )
-    # A BIT column reads as a binary string of its full width.
-    return _binary(column)
+    # A longer one reads as a binary string of its full width; its hex is a number's, without leading zeros.
+    width = ((column.length or 1) + 7) // 8 * 2
+    return replace(_binary(column), checksum_sql=lambda x: f"lpad(lower(hex({x})), {width}, '0')")
+
+
+# What the lake has no value for (a zero or partial date) is null there, and so it is in the checksum.
+WHOLE = "if(month({0}) = 0 or day({0}) = 0, null, cast({0} as char character set utf8mb4))".format
 
 
 def _date(column: Column) -> Type:
-    return Type("string", "date", lambda x: f"try_cast({x} as date)", _quote, _char, _string)
+    return Type("string", "date", lambda x: f"try_cast({x} as date)", _quote, WHOLE, _string)
 
 
 def _time(column: Column) -> Type:
     return Type("string", "string", _same, _quote, _char, _same)
 
 
-def _fraction(column: Column) -> str:
-    return "." + "S" * column.fsp if column.fsp else ""
+def _moment(column: Column) -> Callable[[str], str]:
+    """Spark's text of a moment ends with its last digit that is not 0; MySQL's has all of the type's."""
+    if not column.fsp:
+        return _string
+    width = len("yyyy-MM-dd HH:mm:ss.") + column.fsp
+    dotted = "if(length(cast({0} as string)) = 19, concat(cast({0} as string), '.'), cast({0} as string))".format
+    return lambda x: f"rpad({dotted(x)}, {width}, '0')"
 
 
 def _datetime(column: Column) -> Type:
-    shape = "yyyy-MM-dd HH:mm:ss" + _fraction(column)
-    return Type(
-        "string",
-        "timestamp_ntz",
-        lambda x: f"try_cast({x} as timestamp_ntz)",
-        _quote,
-        _char,
-        lambda x: f"date_format({x}, '{shape}')",
-    )
+    return Type("string", "timestamp_ntz", lambda x: f"try_cast({x} as timestamp_ntz)", _quote, WHOLE, _moment(column))
 
 
 def _timestamp(column: Column) -> Type:
-    shape = "yyyy-MM-dd HH:mm:ss" + _fraction(column)
     iso = "json_quote(concat(replace(cast({} as char character set utf8mb4),' ','T'),'Z'))".format
-    return Type(
-        "string",
-        "timestamp",
-        lambda x: f"try_cast({x} as timestamp)",
-        iso,
-        _char,
-        lambda x: f"date_format({x}, '{shape}')",
-    )
+    return Type("string", "timestamp", lambda x: f"try_cast({x} as timestamp)", iso, WHOLE, _moment(column))
 
 
 TABLE: dict[str, Callable[[Column], Type]] = {

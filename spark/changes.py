@@ -105,22 +105,25 @@ class Marks:
     def __init__(self, lake: Lake, query: str) -> None:
         self.lake = lake
         self.folder = lake.at("_marks")
-        names = lake.list(self.folder)
+        names = self._names()
         own = [name for name in names if name.endswith(f"-{query}.json")]
         last = int(names[-1].split("-")[0]) if names else 0
         self.query, self.series = query, int(own[-1].split("-")[0]) if own else last + 1
+
+    def _names(self) -> list[str]:
+        return [name for name in self.lake.list(self.folder) if name.endswith(".json")]  # no half-written one
 
     def _name(self, batch: int) -> str:
         return f"{self.series:06d}-{batch:012d}-{self.query}.json"
 
     def before(self, batch: int) -> list[Mark]:
-        names = [name for name in self.lake.list(self.folder) if name < self._name(batch)]
+        names = [name for name in self._names() if name < self._name(batch)]
         marks: list[Mark] = (self.lake.read(f"{self.folder}/{names[-1]}") or []) if names else []
         return marks
 
     def write(self, batch: int, marks: list[Mark]) -> None:
         self.lake.write(f"{self.folder}/{self._name(batch)}", marks)
-        for name in self.lake.list(self.folder)[:-KEPT_MARKS]:
+        for name in self._names()[:-KEPT_MARKS]:
             self.lake.delete(f"{self.folder}/{name}")
 
 

@@ -10,6 +10,7 @@ import argparse
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, NoReturn
 
 from pyspark.sql import SparkSession
@@ -55,7 +56,8 @@ def _end(name: str, pipeline: str, error: str | None, facts: Facts) -> NoReturn:
     jobs.report(job=name, pipeline=pipeline, error=error, **facts)
     if error:
         print(f"{name}{' of ' + pipeline if pipeline else ''} failed: {error}", file=sys.stderr, flush=True)
-    if running := SparkSession.getActiveSession():
-        running.stop()
+    with suppress(Exception):  # a JVM that has died cannot be stopped, and the message was told
+        if running := SparkSession.getActiveSession():
+            running.stop()
     sys.stdout.flush()
     os._exit(1 if error else 0)  # threads of a failed query must not hold the process

@@ -15,27 +15,16 @@ SETTINGS = {
     "spark.databricks.delta.snapshotPartitions": "2",  # the log of a table is small; the default 50 costs seconds
     "spark.sql.streaming.numRecentProgressUpdates": "1000",
 }
-LOCAL = {"spark.sql.shuffle.partitions": "4", "spark.ui.enabled": "false"}
+SHUFFLES = "spark.sql.shuffle.partitions"
 
 
 def session(name: str, extra: dict[str, str] | None = None) -> SparkSession:
-    """The running session, or a new one. A setting given to spark-submit is kept where we only prefer another."""
+    """The running session, or a new one. `extra` settings go before ours."""
     builder = SparkSession.builder.appName(name)
     for key, value in {**SETTINGS, **(extra or {})}.items():
         builder = builder.config(key, value)
-    if not SparkSession.getActiveSession():
-        builder = _local(builder, extra or {})
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
+    if str(spark.sparkContext.master).startswith("local") and not spark.sparkContext.getConf().contains(SHUFFLES):
+        spark.conf.set(SHUFFLES, "4")  # Spark's own 200 is for clusters
     return spark
-
-
-def _local(builder: SparkSession.Builder, extra: dict[str, str]) -> SparkSession.Builder:
-    from pyspark import SparkConf
-
-    given = SparkConf()
-    if (extra.get("spark.master") or given.get("spark.master", "local") or "local").startswith("local"):
-        for key, value in LOCAL.items():
-            if not given.contains(key):
-                builder = builder.config(key, value)
-    return builder

@@ -1,0 +1,90 @@
+"""Every type's edge values in the lake: MySQL's checksum text and Spark's are equal, column by column."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as fn
+
+from contract import types
+from contract.pipeline import Pipeline
+from contract.schema import TableSchema
+from spark.checksum import Total, halves, joined, row_hash, source_sql, total
+from spark.rows import parsed, typed
+from spark.snapshot import rows_of
+from spark.source import Source
+from stack.mysql import USER, MySQL
+from tests.integration.decoding import HOST, run
+from tests.integration.test_decoder_types import CASES
+from tests.spark.sessions import local_session
+
+FAR = ("'0000-01-01 00:00:00'", "'0001-01-01 00:00:00'", "'1582-10-10 12:00:00'", "'9999-12-31 23:59:59'")
+KINDS = {kind: values for kind, values in CASES.items() if "character set" not in kind or "latin1" in kind} | {
+    "datetime not null": FAR,
+    "date not null": tuple(value[:11] + "'" for value in FAR),
+}
+
+
+@pytest.fixture(scope="module")
+def spark() -> SparkSession:
+    return local_session()
+
+
+@pytest.fixture(scope="module")
+def pipeline(mysql: MySQL, tmp_path_factory: pytest.TempPathFactory) -> Pipeline:
+    folder: Path = tmp_path_factory.mktemp("values")
+    source = {"host": HOST, "port": mysql.port, "user": USER, "password": mysql.password, "server_id": 4713}
+    return Pipeline.model_validate(
+        {
+            "format": 1,
+            "name": "values",
+            "source": source,
+            "tables": {"include": ["worth.*"]},
+            "kafka": {"bootstrap": "localhost:9092"},
+            "lake": {"path": str(folder)},
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def schema(mysql: MySQL, pipeline: Pipeline) -> TableSchema:
+    columns = ", ".join(f"`c{n}` {kind}" for n, kind in enumerate(KINDS))
+    most = max(map(len, KINDS.values()))
+    rows = [", ".join(values[n % len(values)] for values in KINDS.values()) for n in range(most)]
+    nulls = ["NULL" if "not null" not in kind else values[0] for kind, values in KINDS.items()]
+    inserts = [f"INSERT INTO worth.t VALUES ({n}, {row})" for n, row in enumerate([*rows, ", ".join(nulls)])]
+    zero_dates = "SET sql_mode = ''"
+    run(mysql, "DROP DATABASE IF EXISTS worth", "CREATE DATABASE worth", zero_dates)
+    run(mysql, zero_dates, f"CREATE TABLE worth.t (id int primary key, {columns})", "SET NAMES utf8mb4", *inserts)
+    with Source(pipeline) as asked:
+        found = asked.schema("worth", "t")
+    assert found is not None
+    return found
+
+
+def test_each_columns_checksum_is_the_same_on_both_sides(
+    spark: SparkSession, pipeline: Pipeline, schema: TableSchema
+) -> None:
+    read = rows_of(spark, pipeline, schema, ["1 = 1"]).withColumn("_wire", parsed("after", schema.columns))
+    rows = read.select(*typed("_wire", schema)).persist()
+    exact = [column for column in schema.columns if types.of(column).checksum_sql]
+    sums = []
+    for column in exact:
+        sums += [fn.sum(half) for half in halves(row_hash([column], rows.columns))]
+    found = rows.agg(*sums).first()
+    assert found is not None
+    wrong = {}
+    with Source(pipeline) as asked:
+        for at, column in enumerate(exact):
+            said = asked.row(source_sql(schema.model_copy(update={"columns": (column,)})))
+            assert said is not None
+            if int(said[1]) != joined(found[2 * at], found[2 * at + 1]):
+                texts = asked.rows(f"SELECT `{column.name}` FROM worth.t ORDER BY id")
+                wrong[list(KINDS)[int(column.name[1:])]] = (texts, [r[0] for r in rows.select(column.name).collect()])
+        assert wrong == {}
+        whole = asked.row(source_sql(schema.model_copy(update={"columns": tuple(exact)})))
+    assert whole is not None
+    assert Total(int(whole[0]), int(whole[1])) == total(rows, schema.model_copy(update={"columns": tuple(exact)}))
+    rows.unpersist()
