@@ -15,6 +15,7 @@ from typing import Any
 import great_expectations as gx
 from great_expectations.core import ExpectationSuite
 from great_expectations.core.validation_definition import ValidationDefinition
+from great_expectations.data_context.types.base import ProgressBarsConfig
 from great_expectations.expectations import Expectation
 from pyspark.sql import DataFrame, SparkSession
 
@@ -62,6 +63,9 @@ def run(
 def _context(pipeline: Pipeline) -> Any:
     """Nothing of GX's own is stored but the pages: the suites follow from the schemas and the user's files."""
     context = gx.get_context(mode="ephemeral")
+    context.variables.progress_bars = ProgressBarsConfig(
+        globally=False, metric_calculations=False
+    )  # logs are no screen
     for name in list(context.get_site_names()):
         context.delete_data_docs_site(name)
     store = {"class_name": "TupleFilesystemStoreBackend", "base_directory": str(folder.docs(pipeline))}

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
+from quality.report import differences
+
 DAY_MS = 86_400_000  # more of them than that are a time, not a duration
 HIDDEN = {"job", "pipeline", "ok", "error", "tables"}
 
@@ -19,6 +21,12 @@ def lines(result: dict[str, Any]) -> Iterator[str]:
     tables = result.get("tables")
     if isinstance(tables, dict) and tables and all(isinstance(facts, dict) for facts in tables.values()):
         yield from _grid(tables)
+    if isinstance(result.get("expectations"), dict):
+        checked = result["expectations"].get("tables", {}).values()
+        count = sum(table["evaluated"] for table in checked)
+        yield f"expectations: {count} evaluated, {sum(len(table['failed']) for table in checked)} failed"
+    for table, fault in differences(result).items():
+        yield f"{table}: {fault}"
 
 
 def _flat(key: str, value: Any) -> bool:

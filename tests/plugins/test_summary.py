@@ -25,3 +25,23 @@ def test_facts_first_then_one_line_a_table() -> None:
 
 def test_a_failed_job_without_tables() -> None:
     assert list(lines({"job": "verify", "pipeline": "shop", "ok": False, "error": "x"})) == ["verify of shop: failed"]
+
+
+def test_a_check_tells_its_expectations_and_every_fault() -> None:
+    failed = {
+        "expectation": "expect_column_values_to_be_unique",
+        "column": "id",
+        "observed": "2 rows",
+        "expected": None,
+    }
+    report = {
+        "job": "verify",
+        "pipeline": "shop",
+        "ok": False,
+        "tables": {"shop.a": {"equal": False, "source_count": 2, "lake_count": 3}},
+        "expectations": {"tables": {"shop.a": {"evaluated": 4, "failed": [failed]}}},
+    }
+    assert list(lines(report))[-2:] == [
+        "expectations: 4 evaluated, 1 failed",
+        "shop.a: rows 2 in MySQL, 3 in the lake; expect_column_values_to_be_unique of id: found 2 rows",
+    ]
