@@ -59,7 +59,7 @@ lake: {{path: unused}}
 
 @dataclass(frozen=True)
 class Run:
-    """`events` in `seconds` of the clock. `cpu_seconds`: of the process, its start included. `resident_mb`: its peak."""
+    """`events` in `seconds` of the clock. `cpu_seconds`: of the process, its start included. `resident_mb`: peak."""
 
     events: int
     seconds: float
