@@ -67,9 +67,8 @@ def row_hash(columns: Iterable[Column], present: Iterable[str], struct: str = ""
     return fn.expr(f"cast(conv(substr(sha2({line}, 256), 1, 12), 16, 10) as bigint)")
 
 
-def halves(number: SparkColumn, sign: int = 1) -> tuple[SparkColumn, SparkColumn]:
-    high, low = fn.shiftright(number, LOW_BITS), number.bitwiseAND((1 << LOW_BITS) - 1)
-    return high * sign, low * sign
+def halves(number: SparkColumn) -> tuple[SparkColumn, SparkColumn]:
+    return fn.shiftright(number, LOW_BITS), number.bitwiseAND((1 << LOW_BITS) - 1)
 
 
 def joined(high: int | None, low: int | None) -> int:

@@ -7,18 +7,17 @@ takes part, also those that changed meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 
 from pyspark.sql import Column as SparkColumn
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as fn
 
 from contract.schema import TableSchema
 from spark.checksum import Total, halves, joined, row_hash
 from spark.rows import parsed, typed
-from spark.schema import fitted
 
 Position = tuple[int, int, int]  # epoch, file number, byte position
 
@@ -33,34 +32,31 @@ class Step:
 
 
 def steps(
-    changes: DataFrame, shapes: Iterable[TableSchema], schema: TableSchema, lake: dict[str, str], low: Position,
+    changes: DataFrame,
+    shapes: Iterable[TableSchema],
+    schema: TableSchema,
+    lake: Mapping[str, str],
+    low: Position,
     high: Position,
-) -> list[Step]:  # fmt: skip
+) -> list[Step]:
     """The table's transactions after `low`, in order; those that begin at or after `high` as one last step.
     `changes`: the table's rows of `_changes`, written by the versions `shapes`; `schema`: the shape whose columns
-    count; `lake`: the lake table's types."""
+    count; `lake`: the lake table's columns, name -> type."""
     later = changes.where(_begins(low))
     parts = [_deltas(later.where(fn.col("schema") == shape.version), shape, schema, lake) for shape in shapes]
     if not parts:
         return []
     behind = _begins(high)
     place = [fn.when(~behind, fn.col(f"_seq.{name}")).alias(name) for name in ("epoch", "file", "pos")]
-    found = (
-        reduce(DataFrame.unionByName, parts)
-        .groupBy(*place)
-        .agg(fn.max(fn.when(~behind, fn.col("gtid"))).alias("gtid"), *[fn.sum(c).alias(c) for c in ("n", "h", "l")])
-        .collect()
-    )
-    last = (high[0], high[1], high[2])
-    known = [
-        Step(
-            (row["epoch"], row["file"], row["pos"]) if row["epoch"] is not None else last,
-            row["gtid"],
-            Total(row["n"], joined(row["h"], row["l"])),
-        )
-        for row in found
-    ]
-    return sorted(known, key=lambda step: (step.gtid is None, step.at))
+    gtid = fn.max(fn.when(~behind, fn.col("gtid"))).alias("gtid")
+    sums = [fn.sum(name).alias(name) for name in ("n", "h", "l")]
+    found = reduce(DataFrame.unionByName, parts).groupBy(*place).agg(gtid, *sums).collect()
+    return sorted((_step(row, high) for row in found), key=lambda step: (step.gtid is None, step.at))
+
+
+def _step(row: Row, high: Position) -> Step:
+    at = high if row["epoch"] is None else (row["epoch"], row["file"], row["pos"])
+    return Step(at, row["gtid"], Total(row["n"], joined(row["h"], row["l"])))
 
 
 def _begins(at: Position) -> SparkColumn:
@@ -69,17 +65,20 @@ def _begins(at: Position) -> SparkColumn:
     return here >= fn.struct(*[fn.lit(n).cast("bigint") for n in at])
 
 
-def _deltas(changes: DataFrame, shape: TableSchema, schema: TableSchema, lake: dict[str, str]) -> DataFrame:
-    """Per change image: rows and hash halves, taken out for a before image and put in for an after image."""
-    images = [_image(changes, shape, schema, lake, name, sign) for name, sign in (("before", -1), ("after", 1))]
-    return images[0].unionByName(images[1])
+def _deltas(changes: DataFrame, shape: TableSchema, schema: TableSchema, lake: Mapping[str, str]) -> DataFrame:
+    """Per change what it adds to the rows (`n`) and to the halves of the sum (`h`, `l`)."""
+    wire = changes.select("_seq", "gtid", *[parsed(name, shape.columns).alias(name) for name in ("before", "after")])
+    images = [
+        fn.when(fn.col(name).isNotNull(), fn.struct(*typed(name, shape, lake))).alias(name)
+        for name in ("before", "after")
+    ]
+    rows, there = wire.select("_seq", "gtid", *images), [column.name for column in shape.columns]
+    out, into = (_image(name, schema, there) for name in ("before", "after"))
+    deltas = [(plus - minus).alias(name) for name, plus, minus in zip(("n", "h", "l"), into, out, strict=True)]
+    return rows.select("_seq", "gtid", *deltas)
 
 
-def _image(
-    changes: DataFrame, shape: TableSchema, schema: TableSchema, lake: dict[str, str], name: str, sign: int
-) -> DataFrame:
-    rows = changes.where(fn.col(name).isNotNull()).withColumn("_wire", parsed(name, shape.columns))
-    seq = rows.select(fn.struct("_seq", "gtid").alias("_change"), *typed("_wire", shape))
-    fit = fitted(seq, lake)
-    high, low = halves(row_hash(schema.columns, fit.columns), sign)
-    return fit.select("_change.*", fn.lit(sign).alias("n"), high.alias("h"), low.alias("l"))
+def _image(name: str, schema: TableSchema, present: list[str]) -> list[SparkColumn]:
+    """Row count and hash halves of an image; zeros where there is none."""
+    high, low = halves(row_hash(schema.columns, present, name))
+    return [fn.when(fn.col(name).isNull(), 0).otherwise(value) for value in (fn.lit(1), high, low)]

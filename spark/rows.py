@@ -7,7 +7,7 @@ with the table's columns in the lake's types. A text that does not parse by its 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import functions as fn
@@ -31,13 +31,17 @@ def parsed(json: str, columns: Iterable[Column]) -> SparkColumn:
     return fn.from_json(fn.col(json), wire_schema(columns), {"mode": "FAILFAST"})
 
 
-def typed(struct: str, schema: TableSchema) -> list[SparkColumn]:
-    """The lake's columns, made from the struct of wire values in the column named `struct`."""
-    return [
-        fn.expr(types.of(column).parse(f"{quoted(struct)}.{quoted(column.name)}")).alias(column.name)
-        for column in schema.columns
-    ]
+def typed(struct: str, schema: TableSchema, lake: Mapping[str, str] | None = None) -> list[SparkColumn]:
+    """The lake's columns, made from the struct of wire values in the column named `struct`.
 
-
-def key_columns(schema: TableSchema) -> tuple[Column, ...]:
-    return tuple(schema.column(name) for name in schema.key)
+    `lake`: the lake table's columns, name -> type, where they may differ from the schema's. Only rows of an older
+    shape do: there the source converted the values in an ALTER TABLE, and what does not convert was overwritten.
+    """
+    kinds = {name.lower(): kind for name, kind in (lake or {}).items()}
+    columns = []
+    for column in schema.columns:
+        made = types.of(column)
+        value = made.parse(f"{quoted(struct)}.{quoted(column.name)}")
+        kind = kinds.get(column.name.lower(), made.spark)
+        columns.append(fn.expr(value if kind == made.spark else f"try_cast({value} as {kind})").alias(column.name))
+    return columns

@@ -41,6 +41,10 @@ class Schemas:
             )
         return versions[version]
 
+    def all(self, db: str, table: str) -> list[TableSchema]:
+        """The table's shapes, oldest first."""
+        return [schema for _, schema in sorted(self._versions.get((db, table), {}).items())]
+
     def newest(self, db: str, table: str) -> TableSchema:
         versions = self._versions[(db, table)]
         return versions[max(versions)]
@@ -69,7 +73,7 @@ def prepare(spark: SparkSession, path: str, schema: TableSchema, newest: TableSc
     """Makes the table, or adds the columns that it lacks. Gives its data columns in order, name -> type.
 
     Raises TableStoppedError where a column's type does not fit, unless that is because the table has the type of
-    `newest`, a later shape than `schema`'s: `fitted` then casts.
+    `newest`, a later shape than `schema`'s: `rows.typed` then casts.
     """
     wanted = fields(schema)
     if not DeltaTable.isDeltaTable(spark, path):
@@ -94,8 +98,7 @@ def prepare(spark: SparkSession, path: str, schema: TableSchema, newest: TableSc
 
 
 def fitted(rows: DataFrame, lake: dict[str, str]) -> DataFrame:
-    """The rows with their columns in the lake's types. Only the rows of an older shape differ: there the source
-    converted the values in an ALTER TABLE, and what does not convert was overwritten since."""
+    """The rows with their columns in the given types; what does not convert is null."""
     kinds = {name.lower(): kind for name, kind in lake.items()}
     for field in rows.schema:
         kind = kinds.get(field.name.lower(), "")

@@ -28,7 +28,7 @@ from spark.batches import run_batches
 from spark.errors import TableStoppedError, chain, reason
 from spark.lake import Lake
 from spark.rows import parsed, quoted, typed
-from spark.schema import Schemas, fitted, prepare
+from spark.schema import Schemas, prepare
 
 Name = tuple[str, str]  # db, table
 THREADS = 4
@@ -43,13 +43,13 @@ def latest(changes: DataFrame) -> DataFrame:
     return changes.withColumn("_n", fn.row_number().over(newest)).where("_n = 1").drop("_n")
 
 
-def as_rows(changes: DataFrame, schema: TableSchema) -> DataFrame:
+def as_rows(changes: DataFrame, schema: TableSchema, lake: dict[str, str]) -> DataFrame:
     """Changes written by one schema version, as typed rows with `op`, `_seq`, `_ts` before them. A delete has
-    its key's columns alone."""
+    its key's columns alone. `lake`: the table's columns, name -> type."""
     # The key's text is an object too: the row of a delete, as far as the merge needs it.
     image = changes.withColumn("_row", fn.when(fn.col("op") == "d", fn.col("key")).otherwise(fn.col("after")))
     wire = image.withColumn("_wire", parsed("_row", schema.columns))
-    return wire.select("op", "_seq", fn.col("ts").alias("_ts"), *typed("_wire", schema))
+    return wire.select("op", "_seq", fn.col("ts").alias("_ts"), *typed("_wire", schema, lake))
 
 
 def merge(spark: SparkSession, path: str, changes: DataFrame, key: Iterable[str], columns: list[str]) -> int:
@@ -209,8 +209,8 @@ class Merging:
 def _together(changes: DataFrame, schemas: list[TableSchema], columns: dict[str, str]) -> DataFrame:
     """Changes of several schema versions as rows of one shape."""
     if len(schemas) == 1:
-        return fitted(as_rows(changes, schemas[0]), columns)
-    rows = [fitted(as_rows(changes.where(fn.col("schema") == s.version), s), columns) for s in schemas]
+        return as_rows(changes, schemas[0], columns)
+    rows = [as_rows(changes.where(fn.col("schema") == s.version), s, columns) for s in schemas]
     return reduce(lambda some, more: some.unionByName(more, allowMissingColumns=True), rows)
 
 

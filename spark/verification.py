@@ -27,7 +27,7 @@ from spark.errors import LakeError
 from spark.lake import Lake
 from spark.rewind import Position, Step, steps
 from spark.rows import parsed, typed
-from spark.schema import Schemas, columns_of
+from spark.schema import OWN, Schemas
 from spark.snapshot import rows_of
 from spark.source import Source
 
@@ -157,9 +157,9 @@ class Verification:
         schema = answer.schema
         now = self._frame(schema, table)
         self.frames[answer.name] = now
-        walk = self._steps(answer, status, schemas, columns_of(self.spark, self.lake.table(schema.db, schema.table)))
-        last = total(now, schema)
-        return _matched(answer, last, walk, _why(table), began)
+        lake = {name: kind for name, kind in now.dtypes if name not in OWN}
+        walk = self._steps(answer, status, schemas, lake)
+        return _matched(answer, total(now, schema), walk, _why(table), began)
 
     def _frame(self, schema: TableSchema, table: TableStatus) -> DataFrame:
         path = self.lake.table(schema.db, schema.table)
@@ -174,13 +174,8 @@ class Verification:
         mine = changes.load(self.lake.changes).where((fn.col("tbl") == answer.name) & (fn.col("db") == db))
         # Said by single fields too, which lets Delta pass by the files that are older.
         mine = mine.where((fn.col("_seq.epoch") > low[0]) | (fn.col("_seq.file") >= low[1]))
-        mine = mine.where(fn.col("_seq.epoch") >= low[0]).persist()
-        try:
-            versions = [row[0] for row in mine.select("schema").distinct().collect()]
-            shapes = [schemas.of(db, table, version) for version in versions]
-            return steps(mine, shapes, answer.schema, lake, low, answer.high)
-        finally:
-            mine.unpersist()
+        mine = mine.where(fn.col("_seq.epoch") >= low[0])
+        return steps(mine, schemas.all(db, table), answer.schema, lake, low, answer.high)
 
 
 def _matched(answer: Answer, last: Total, walk: list[Step], why: str | None, began: float) -> Finding:

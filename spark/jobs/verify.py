@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from pyspark import inheritable_thread_target
 from pyspark.sql import SparkSession
 
 from contract.pipeline import Pipeline
@@ -17,6 +19,8 @@ from spark.schema import Schemas
 from spark.snapshot import chosen
 from spark.source import Source
 from spark.verification import Answer, Verification, result
+
+THREADS = 4  # tables compared side by side
 
 
 def verify(spark: SparkSession, pipeline: Pipeline, tables: list[str]) -> dict[str, Any]:
@@ -32,10 +36,14 @@ def verify(spark: SparkSession, pipeline: Pipeline, tables: list[str]) -> dict[s
         executed = source.executed()
     status = check.wait(answers, executed, pipeline.quality.wait_seconds)
     schemas = Schemas(broker.schemas())
-    results = {}
-    for answer in answers:
+    results: dict[str, dict[str, Any]] = {}
+
+    def compare(answer: Answer) -> None:
         results[answer.name] = result(answer, check.compare(answer, status, schemas), low)
         _tell(_line(answer.name, results[answer.name]))
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        list(pool.map(inheritable_thread_target(spark)(compare), answers))
     expectations = _expectations(check, pipeline, answers, results)
     facts = {"tables": results, "expectations": expectations, "seconds": round(time.time() - began, 1)}
     lake.write(lake.at("_quality", f"{int(began * 1000)}.json"), facts)
