@@ -25,9 +25,10 @@ def show(console: Console, journey: Journey, peak_memory: int, seconds: float) -
     console.print()
     console.print(_tables(journey, status, checks))
     _lake(console, journey)
+    console.print()
     _rates(console, journey, peak_memory, seconds)
     _addresses(console, journey)
-    rows = sum(table["rows"] for table in checks.values())
+    rows = sum(table["lake_count"] for table in checks.values())
     changes = sum(table.changes for table in status.tables.values())
     equal = [name for name, table in checks.items() if table["equal"]]
     good = len(equal) == len(status.tables) > 0 and bool(_expectations(journey.facts).get("ok"))
@@ -92,6 +93,7 @@ def _lake(console: Console, journey: Journey) -> None:
         title_style="bold",
         caption_justify="left",
     )
+    console.print()
     page.add_column("airline")
     for name in ("flights", "minutes late", "planes"):
         page.add_column(name, justify="right")

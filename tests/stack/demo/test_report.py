@@ -38,7 +38,7 @@ def pipeline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pipeline:
 
 
 def journey(pipeline: Pipeline, **check: Any) -> Any:
-    checked = {"rows": 4, "equal": True, "boundary": "u:1-9", "reason": None, **check}
+    checked = {"source_count": 4, "lake_count": 4, "equal": True, "boundary": "u:1-9", "reason": None, **check}
     table = TableStatus(db="nycflights", table="flights", rows=4, changes=7, freshness_ms=1)
     status = LakeStatus(
         pipeline="flights", run=2, written_at=1, seconds=1.0, checkpoint=None, changes_version=1,
