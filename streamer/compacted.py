@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 
 from confluent_kafka import OFFSET_INVALID, Consumer, KafkaError, KafkaException, TopicPartition
@@ -11,6 +12,17 @@ from streamer import broker
 
 POLL_SECONDS = 1.0
 PATIENCE_SECONDS = 30.0
+LEADER_SECONDS = 5.0
+LEADER_POLL_SECONDS = 0.1
+NO_LEADER_YET = frozenset(
+    {
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.UNKNOWN_TOPIC_OR_PART,
+        KafkaError._UNKNOWN_PARTITION,
+        KafkaError._UNKNOWN_TOPIC,
+    }
+)
 Record = tuple[bytes | None, bytes | None]
 
 
@@ -40,7 +52,7 @@ def read(kafka: Kafka, topic: str, last: int | None = None, stopping: Callable[[
 
 
 def _records(consumer: Consumer, topic: str, last: int | None, stopping: Callable[[], bool]) -> Iterator[Record]:
-    low, high = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=10)
+    low, high = _ends(consumer, TopicPartition(topic, 0))
     if OFFSET_INVALID in (low, high) or low == high:
         return
     start = low if last is None else max(low, high - last)
@@ -60,3 +72,16 @@ def _records(consumer: Consumer, topic: str, last: int | None, stopping: Callabl
             return
         elif error.code() not in broker.AWAY:
             raise KafkaException(error)
+
+
+def _ends(consumer: Consumer, partition: TopicPartition) -> tuple[int, int]:
+    """First and next offset. The broker of a topic made a moment ago may not know yet that it leads it."""
+    until = time.monotonic() + LEADER_SECONDS
+    while True:
+        try:
+            low, high = consumer.get_watermark_offsets(partition, timeout=10)
+            return low, high
+        except KafkaException as error:
+            if error.args[0].code() not in NO_LEADER_YET or time.monotonic() >= until:
+                raise
+            time.sleep(LEADER_POLL_SECONDS)
