@@ -68,6 +68,9 @@ def test_each_kind_of_fault_is_named(spark: SparkSession, pipeline: Pipeline) ->
     assert failed["expect_column_values_to_not_be_null"]["column"] == "shop_id"
     assert failed["expect_compound_columns_to_be_unique"]["column"] == "shop_id, id"
     assert failed["expect_column_values_to_be_in_set"]["observed"] == "1 rows that break it"
+    pages = list((Path(result["docs"]) / "validations").rglob("*.html"))
+    assert len(pages) == 1
+    assert "lost" in pages[0].read_text()  # the pages, which stay here, show what broke it
     text = describe({"expectations": result})
     assert text.startswith("shop.orders: ")
     assert "expect_table_row_count_to_equal: found 6, wanted 4" in text
