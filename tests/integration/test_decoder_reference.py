@@ -16,6 +16,7 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
 from pymysqlreplication import BinLogStreamReader
 from pymysqlreplication.event import GtidEvent, QueryEvent, XidEvent
 from pymysqlreplication.row_event import DeleteRowsEvent, UpdateRowsEvent, WriteRowsEvent
@@ -89,6 +90,7 @@ def _order(rng: random.Random) -> str:
     return f"({', '.join(values)})"
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:pymysqlreplication")
 def test_agrees_with_the_reference_on_a_mixed_workload(mysql: MySQL) -> None:
     run(mysql, "DROP DATABASE IF EXISTS mixed", "CREATE DATABASE mixed")
     begin, place = executed(mysql), _place(mysql)

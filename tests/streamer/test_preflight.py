@@ -1,0 +1,72 @@
+"""Checks that no server of the tests can show: older MySQL, MariaDB."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from contract.pipeline import Pipeline
+from streamer.preflight import CHECKS, Finding, Server
+
+PIPELINE = Pipeline.model_validate(
+    {
+        "format": 1,
+        "name": "checked",
+        "source": {"host": "h", "user": "u", "password": "p", "server_id": 5},
+        "tables": {"include": ["shop.*"]},
+        "kafka": {"bootstrap": "localhost:9092"},
+        "lake": {"path": "lake"},
+    }
+)
+GOOD = {
+    "log_bin": "ON",
+    "binlog_format": "ROW",
+    "binlog_row_image": "FULL",
+    "binlog_row_metadata": "FULL",
+    "gtid_mode": "ON",
+    "binlog_row_value_options": "",
+    "server_id": "1",
+    "gtid_purged": "",
+}
+CHILDREN = [
+    ("shop", "lines", "of_order", "orders", "NO ACTION", "CASCADE"),
+    ("other", "lines", "of_order", "orders", "NO ACTION", "CASCADE"),
+]
+
+
+def findings(version: str, **variables: str) -> list[Finding]:
+    def ask(sql: str, *_: Any) -> list[tuple[Any, ...]]:
+        if "referential_constraints" in sql:
+            return list(CHILDREN)
+        return [("GRANT ALL PRIVILEGES ON *.* TO `u`@`%`",)] if sql == "SHOW GRANTS" else []
+
+    numbers = tuple(int(part) for part in version.partition("-")[0].split("."))
+    server = Server(PIPELINE, None, GOOD | variables | {"version": version}, numbers, ask)
+    return [finding for check in CHECKS for finding in check(server)]
+
+
+@pytest.mark.parametrize(
+    ("version", "hidden"), [("8.0.36", True), ("9.5.0", True), ("9.6.0", False), ("9.7.4-2", False)]
+)
+def test_cascades_that_the_binlog_does_not_hold_are_named(version: str, hidden: bool) -> None:
+    found = findings(version)
+    assert [(one.level, one.name) for one in found] == ([("warning", "foreign_key")] if hidden else [])
+    assert all("shop.lines" in one.what for one in found), "only the pipeline's own tables"
+
+
+def test_mariadb_is_refused_by_name() -> None:
+    assert ("error", "flavor") in [(one.level, one.name) for one in findings("11.4.5-MariaDB-log")]
+
+
+def test_every_finding_comes_with_its_mending() -> None:
+    bad = {
+        "log_bin": "OFF",
+        "binlog_format": "MIXED",
+        "binlog_row_image": "NOBLOB",
+        "gtid_mode": "OFF",
+        "server_id": "5",
+    }
+    found = findings("9.7.4", binlog_row_metadata="MINIMAL", **bad)
+    assert {one.name for one in found} == {*bad, "binlog_row_metadata"}
+    assert all(one.statement.endswith((";", ".")) for one in found)
