@@ -100,21 +100,34 @@ class Ledger:
     def release(self) -> TransactionEnd | None:
         """Drops the acknowledged head. Returns the last transaction end in it, or None."""
         entries = self._entries
-        end = None
+        released = []
         while entries and not entries[0].pending:
-            entry = entries[0]
+            entry = entries.popleft()
             if entry is self._open:  # its transaction goes on; the commit will get an entry of its own
                 self._open = None
-            entries.popleft()
             self.depth -= entry.events or 1
             self.size -= entry.size
             self._open_events += entry.events
             if entry.commit is not None:
-                end = entry.commit
-                self.released.add(end.gtid)
+                released.append(entry.commit)
                 self.events += self._open_events
                 self._open_events = 0
-        return end
+        self._add(released)
+        return released[-1] if released else None
+
+    def _add(self, ends: list[TransactionEnd]) -> None:
+        """Adds their GTIDs, which mostly follow one another, as ranges."""
+        known, first, last = "", 0, -1
+        for end in ends:
+            source, _, text = end.gtid.rpartition(":")
+            number = int(text)
+            if number != last + 1 or source != known:
+                if known:
+                    self.released.add_range(known, first, last)
+                known, first = source, number
+            last = number
+        if known:
+            self.released.add_range(known, first, last)
 
     def entered(self) -> GtidSet:
         """The whole transactions taken in so far: from here a lost connection goes on."""

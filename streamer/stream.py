@@ -138,9 +138,13 @@ class Stream:
             self._patience.check()
 
     def _decode(self, connection: Connection, decoder: Decoder, chunk: bytes) -> None:
+        rows, end = self._rows, self._end
         try:
             for item in decoder.feed(chunk):
-                self._take(item)
+                if type(item) is RowsBatch:
+                    rows(item)
+                elif type(item) is Commit:
+                    end(item)
         except ServerAnswerError as error:
             raise connection.answered(error) from None
 
@@ -149,21 +153,9 @@ class Stream:
         if self._status.came_back(self._source):
             log.info("answers again", was_waiting_for=self._source)
 
-    def _take(self, item: Item) -> None:
-        if type(item) is RowsBatch:
-            if self._skip is None or not self._again(item):
-                self._rows(item)
-        elif type(item) is Commit:
-            if self._skip is not None:
-                self._resumed(item)
-            self._ledger.commit(item, self._now)
-            self.last = item
-            self.transactions += 1
-            if self._half is None and self._ledger.full:  # nothing but filtered transactions
-                self._wait_for_room()
-            self._half = None
-
     def _rows(self, batch: RowsBatch) -> None:
+        if self._skip is not None and self._again(batch):
+            return
         ledger = self._ledger
         if ledger.full:
             self._wait_for_room()
@@ -176,6 +168,16 @@ class Stream:
         self.bytes_sent += size
         route.counts[batch.op] += count
         self._half = batch
+
+    def _end(self, commit: Commit) -> None:
+        if self._skip is not None:
+            self._resumed(commit)
+        self._ledger.commit(commit, self._now)
+        self.last = commit
+        self.transactions += 1
+        if self._half is None and self._ledger.full:  # nothing but filtered transactions
+            self._wait_for_room()
+        self._half = None
 
     def _again(self, batch: RowsBatch) -> bool:
         """Whether the batch was taken in before the connection was lost."""
