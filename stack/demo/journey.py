@@ -52,7 +52,7 @@ class Journey:
         self._servers_and_data()
         self._topics()
         self._streamer()
-        self._replay_while(self._snapshot_and_crash, self._compactions, self._quality)
+        self._replay_while(self._snapshot_and_crash, self._merge_and_check)
         return self.facts
 
     def _dag(self, purpose: str) -> str:
@@ -98,9 +98,10 @@ class Journey:
             result = self.airflow.result(run, "provision") or {}
             stage.say(f"{len(result.get('created', ()))} made, {len(result.get('as_wanted', ()))} there already")
 
-    def _follow(self, run: Run, stage: Stage) -> Run:
+    def _follow(self, run: Run, stage: Stage, also: Callable[[], None] = lambda: None) -> Run:
         def tick(run: Run) -> None:
             self.replay.check()
+            also()
             busy = [f"{task.name} {task.state}" for task in self.airflow.tasks(run) if task.state != "success"]
             stage.say(", ".join(busy) or run.state)
 
@@ -190,17 +191,22 @@ class Journey:
             missed = self.replay.total - killed_at
             stage.say(f"resumed from {position(self.facts.resumed)}, {missed:,} changes behind")
 
-    def _compactions(self) -> None:
-        with self._stage("Compaction every minute") as stage:
+    def _merge_and_check(self) -> None:
+        """The check begins while compaction goes on: it waits by itself for the merge that it needs."""
+        with self._stage("Compaction every minute") as merging:
+            self._quality(merging)
             deadline = time.monotonic() + DAG_SECONDS
             while len(self.facts.merges) < COMPACTIONS_WANTED:
-                self.replay.check()
-                self.facts.merges = self._merges()
-                stage.say(", ".join(f"{changes:,} changes" for changes in self.facts.merges) or "none yet")
                 if time.monotonic() > deadline:
                     page = f"{self.airflow.url}/dags/{self._dag('compaction')}"
                     raise StackError(f"{len(self.facts.merges)} compactions in {DAG_SECONDS:.0f} s", f"Look at {page}")
                 time.sleep(1.0)
+                self._count_merges(merging)
+
+    def _count_merges(self, stage: Stage) -> None:
+        self.replay.check()
+        self.facts.merges = self._merges()
+        stage.say(", ".join(f"{changes:,} changes" for changes in self.facts.merges) or "none yet")
 
     def _merges(self) -> list[int]:
         """The changes merged by each compaction since the demo began, those that had nothing to merge left out."""
@@ -213,10 +219,11 @@ class Journey:
                 found.append(sum(table["changes"] for table in result.get("tables", {}).values()))
         return [changes for changes in found if changes]
 
-    def _quality(self) -> None:
+    def _quality(self, merging: Stage) -> None:
         with self._stage("Quality, while changes go on") as stage:
             self.airflow.pause(self._dag("quality"), False)
-            run = self._follow(self.airflow.trigger(self._dag("quality")), stage)
+            run = self.airflow.trigger(self._dag("quality"))
+            run = self._follow(run, stage, lambda: self._count_merges(merging))
             self.facts.checks = self.airflow.result(run, "verify") or {}
             equal = sum(table["equal"] for table in self.facts.checks.get("tables", {}).values())
             stage.say(f"{equal} tables equal")
