@@ -79,7 +79,7 @@ def main() -> None:
 def loaded(mysql: MySQL, folder: Path, rows: int, transactions: int) -> dict[str, list[bytes]]:
     bench = Bench(mysql, Kafka(folder / "kafka", free_port(), free_port()), folder, None)
     bulk = GtidSet.parse(bench.bulk(rows))
-    updates = GtidSet.parse(bench.updates(transactions, rows))
+    updates = GtidSet.parse(bench.updates(transactions))
     end = GtidSet.parse(bench.gtids())
     return {"bulk": dump(mysql, bulk, updates), "updates": dump(mysql, updates, end)}
 
