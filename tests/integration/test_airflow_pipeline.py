@@ -25,7 +25,7 @@ from stack.demo.airflow_api import Run
 from stack.kafka import Kafka
 from stack.maven import spark_jars
 from stack.mysql import MySQL
-from stack.process import free_port
+from stack.ports import free_port
 from stack.streamer import StreamerService
 
 pytestmark = pytest.mark.timeout(2400)  # five Spark applications, on whatever else the machine does
