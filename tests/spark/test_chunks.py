@@ -1,0 +1,69 @@
+"""Chunks hold every row once, whatever the key, and say so in conditions that use the index."""
+
+from __future__ import annotations
+
+import itertools
+import sqlite3
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from contract.schema import Column, TableSchema
+from spark.chunks import boundary_sql, conditions, literal, walk, walkable
+
+PAIR = TableSchema(
+    db="shop", table="t", columns=(Column(name="a", type="int"), Column(name="b", type="int")), key=("a", "b")
+)
+TEXT = TableSchema(db="shop", table="t", columns=(Column(name="na`me", type="varchar"),), key=("na`me",))
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 100])
+def test_every_key_is_in_one_chunk(size: int) -> None:
+    keys = sorted(itertools.product(range(-3, 4), range(5)))
+    boundaries = [tuple(map(str, key)) for key in keys[size - 1 :: size]]
+    database = sqlite3.connect(":memory:")  # the conditions are plain SQL
+    database.execute("CREATE TABLE t (a int, b int)")
+    database.executemany("INSERT INTO t VALUES (?, ?)", keys)
+    found = []
+    for condition in conditions(["a", "b"], boundaries):
+        rows = database.execute(f"SELECT a, b FROM t WHERE {condition}").fetchall()
+        assert len(rows) <= size
+        found += rows
+    assert sorted(found) == keys
+
+
+def test_a_row_beyond_the_walked_ends_is_in_the_first_or_the_last_chunk() -> None:
+    wanted = conditions(["k0"], [("10",), ("20",)])
+    assert wanted == ["((k0 <= 10))", "((k0 > 10)) and ((k0 <= 20))", "((k0 > 20))"]
+    assert conditions(["k0"], []) == ["1 = 1"]
+
+
+def test_the_walk_asks_for_the_key_after_so_many_rows() -> None:
+    asked: list[str] = []
+    answers: list[Sequence[Any] | None] = [("1", "5"), ("2", "9"), None]
+
+    def ask(sql: str) -> Sequence[Any] | None:
+        asked.append(sql)
+        return answers[len(asked) - 1]
+
+    assert walk(PAIR, 100, ask) == [("1", "5"), ("2", "9")]
+    assert "LIMIT 1 OFFSET 99" in asked[0]
+    assert "WHERE" not in asked[0]
+    assert "`a` >= 1 and ((`a` > 1) or (`a` = 1 and `b` > 5))" in asked[1]
+
+
+def test_a_value_is_never_part_of_the_sql_as_it_is() -> None:
+    column = TEXT.columns[0]
+    assert "`na``me`" in boundary_sql(TEXT, None, 5)
+    assert literal(column, "27206F72".lower()) == "_utf8mb4 x'27206f72'"  # ' or, as bytes
+    assert literal(Column(name="d", type="date"), "2026-01-01") == "'2026-01-01'"
+    assert literal(Column(name="b", type="varbinary"), "00FF") == "x'00FF'"
+
+
+@pytest.mark.parametrize(("kind", "ranges"), [("int", True), ("varchar", True), ("enum", False), ("double", False)])
+def test_a_key_that_does_not_compare_as_it_sorts_is_one_chunk(kind: str, ranges: bool) -> None:
+    schema = TableSchema(db="shop", table="t", columns=(Column(name="k", type=kind),), key=("k",))
+    assert walkable(schema) is ranges
+    if not ranges:
+        assert walk(schema, 1, lambda sql: ("1",)) == []

@@ -1,0 +1,47 @@
+"""Each failure that an operator can cause becomes one message with the cause and the next step."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pymysql
+import pytest
+
+from spark.errors import LakeError
+from spark.failures import message_of
+from tests.spark.sessions import pipeline_in
+
+
+def raised(cause: Exception) -> Exception:
+    error = RuntimeError("Job aborted due to stage failure\n\tat org.apache.spark.Whatever(Whatever.scala:1)")
+    error.__cause__ = cause
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OSError("java.io.IOException: No space left on device"), "the disk is full"),
+        (OSError("java.io.FileNotFoundException: /lake/x (Permission denied)"), "cannot be written"),
+        (pymysql.err.OperationalError(1045, "Access denied for user 'headrace'"), "refused the user headrace"),
+        (pymysql.err.OperationalError(2003, "Can't connect to MySQL server on '127.0.0.1'"), "does not answer"),
+        (ValueError("[KAFKA_DATA_LOSS.PARTITIONS_DELETED] gone"), "DAG shop.snapshot"),
+        (ValueError("org.apache.kafka.common.errors.TimeoutException: Timeout"), "Kafka at 127.0.0.1:1"),
+    ],
+    ids=["disk", "rights", "password", "mysql", "retention", "kafka"],
+)
+def test_a_cause_deep_down_is_found(tmp_path: Path, error: Exception, said: str) -> None:
+    message = message_of(raised(error), pipeline_in(tmp_path))
+    assert said in message
+    assert "\n" not in message
+    assert "org.apache.spark" not in message
+
+
+def test_our_own_words_are_kept(tmp_path: Path) -> None:
+    assert message_of(raised(LakeError("what, where, what to do")), pipeline_in(tmp_path)) == "what, where, what to do"
+
+
+def test_what_is_not_known_is_told_by_its_innermost_reason(tmp_path: Path) -> None:
+    message = message_of(raised(KeyError("something odd")), pipeline_in(tmp_path))
+    assert "something odd" in message
+    assert "log above" in message
