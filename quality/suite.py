@@ -93,7 +93,7 @@ def _current(spark: SparkSession, pipeline: Pipeline, schema: TableSchema) -> Da
 
 def _validate(context: Any, checked: ValidationDefinition, frame: DataFrame, rows: Any) -> dict[str, Any]:
     """First only whether all holds, which Spark answers in one pass; the details, a pass an expectation, where not."""
-    given = {
+    given: dict[str, Any] = {
         "batch_parameters": {"dataframe": frame},
         "expectation_parameters": {expectations.SOURCE_ROWS: rows},
     }
