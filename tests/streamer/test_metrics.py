@@ -1,0 +1,45 @@
+"""The metrics of a running stream, and that each one is documented."""
+
+from __future__ import annotations
+
+import re
+import threading
+from pathlib import Path
+
+import pytest
+
+from contract.gtid import GtidSet
+from streamer import metrics
+from streamer.patience import Stopping
+from streamer.report import Report
+from streamer.source import Facts
+from tests.streamer.fakes import SOURCE, Binlog, pipeline, rig, transaction
+
+FACTS = Facts(1, SOURCE, "9.7.4", GtidSet(), GtidSet(), "binlog.000001", 4, "binlog.000001")
+
+
+def text() -> str:
+    what = rig(Binlog([transaction(n, [3]) for n in range(1, 4)]))
+    report = Report(pipeline(), what.status)
+    assert 'headrace_state{pipeline="sales",state="starting"} 1.0' in metrics.render(report).decode()
+    report.attach(FACTS, what.stream, what.ledger, what.watcher, what.stream._checkpoints, what.sink)  # type: ignore[arg-type]
+    threading.Timer(0.3, what.stop.set).start()
+    with pytest.raises(Stopping):
+        what.stream.run()
+    assert what.stream.drain(10)
+    return metrics.render(report).decode()
+
+
+def test_what_a_stream_has_done() -> None:
+    shown = text()
+    assert 'headrace_events_total{operation="create",pipeline="sales",table="shop.t"} 9.0' in shown
+    assert 'headrace_released_events_total{pipeline="sales"} 9.0' in shown
+    assert 'headrace_transactions_total{pipeline="sales"} 3.0' in shown
+    assert 'headrace_queue_events{pipeline="sales"} 0.0' in shown
+
+
+def test_every_metric_is_documented() -> None:
+    documented = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text()
+    names = set(re.findall(r"^(headrace_\w+)", text(), re.MULTILINE))
+    assert len(names) >= 15
+    assert {name for name in names if f"`{name}`" not in documented} == set()
