@@ -45,7 +45,7 @@ class ReportingHook(SparkSubmitHook):
     `on_wait` gets the GTID set that the job begins to wait for."""
 
     result: dict[str, Any] | None = None
-    on_wait: Callable[[str], None] = staticmethod(lambda gtid_set: None)
+    on_wait: Callable[[str], None]
 
     def submit(self, application: str = "", **kwargs: Any) -> str | None:
         return super().submit(application, cwd=CHECKOUT, **kwargs)
@@ -77,12 +77,12 @@ class SparkJob(SparkSubmitOperator):
         self.job = job
         self.pipeline_file = pipeline_file
         self.tables = tables
+        self._on_wait: Callable[[str], None] = lambda gtid_set: None
 
     def execute(self, context: Any) -> dict[str, Any]:  # type: ignore[override]
         self._prepare()
         failure: Exception | None = None
-        self._hook = self._get_hook()
-        self._hook.on_wait = lambda gtid_set: context["ti"].xcom_push(key=WAITS, value=gtid_set)
+        self._on_wait = lambda gtid_set: context["ti"].xcom_push(key=WAITS, value=gtid_set)
         try:
             super().execute(context)
         except (AirflowException, OSError, RuntimeError) as error:
@@ -112,7 +112,7 @@ class SparkJob(SparkSubmitOperator):
             self.application_args += ["--tables", self.tables]
 
     def _get_hook(self) -> ReportingHook:
-        return ReportingHook(
+        hook = ReportingHook(
             conf={**(self.conf or {}), "spark.driver.extraJavaOptions": settings.spark_java()},
             conn_id=self._conn_id,
             jars=self.jars,
@@ -121,6 +121,8 @@ class SparkJob(SparkSubmitOperator):
             application_args=self.application_args,
             env_vars=self.env_vars,
         )
+        hook.on_wait = self._on_wait
+        return hook
 
     def _died(self, failure: Exception | None) -> AirflowException:
         if isinstance(failure, FileNotFoundError):
