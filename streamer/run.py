@@ -12,7 +12,7 @@ from contract import names
 from contract.checkpoint import Checkpoint
 from contract.gtid import GtidSet
 from contract.pipeline import Pipeline
-from streamer import broker, compacted, preflight, schemas, source, start, topics
+from streamer import broker, compacted, own_topics, preflight, schemas, source, start, topics
 from streamer.checkpoints.kafka import KafkaCheckpoints
 from streamer.connection import BinlogConnection
 from streamer.errors import HeadraceError, PreflightError
@@ -122,7 +122,7 @@ class Runner:
         return checkpoint
 
     def _first(self, facts: source.Facts) -> Checkpoint:
-        holding = self._patience.until_answered(partial(topics.holding_records, self._pipeline), KAFKA)
+        holding = self._patience.until_answered(partial(own_topics.holding_records, self._pipeline), KAFKA)
         begin = start.first(self._pipeline, facts, holding)
         self._preflight(GtidSet.parse(begin.gtid_set))
         log.info("first start", start=self._pipeline.streamer.start, file=begin.file, pos=begin.pos)

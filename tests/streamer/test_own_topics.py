@@ -8,7 +8,7 @@ import pytest
 
 from contract import names
 from contract.pipeline import Pipeline
-from streamer import topics
+from streamer import own_topics, topics
 
 
 def pipeline(**kafka: Any) -> Pipeline:
@@ -28,17 +28,17 @@ def pipeline(**kafka: Any) -> Pipeline:
 @pytest.mark.parametrize("table", ["orders", "Orders_2", "a.b", "naïve", "_x41"])
 def test_a_tables_topic_is_the_pipelines(template: str, table: str) -> None:
     chosen = pipeline(topic=template)
-    assert topics.of_pipeline(chosen, names.events_topic(chosen, "shop", table))
-    assert not topics.of_pipeline(chosen, names.events_topic(chosen, "elsewhere", table))
+    assert own_topics.of_pipeline(chosen, names.events_topic(chosen, "shop", table))
+    assert not own_topics.of_pipeline(chosen, names.events_topic(chosen, "elsewhere", table))
 
 
 def test_one_topic_for_all_tables() -> None:
     chosen = pipeline(topic="{pipeline}.all")
-    assert topics.of_pipeline(chosen, "sales.all")
-    assert not topics.of_pipeline(chosen, "sales.other")
+    assert own_topics.of_pipeline(chosen, "sales.all")
+    assert not own_topics.of_pipeline(chosen, "sales.other")
     assert len(topics.event_topics(chosen, [("shop", "a"), ("shop", "b")])) == 1
 
 
 def test_another_pipelines_topics_are_not() -> None:
-    assert not topics.of_pipeline(pipeline(), "sales2.shop.orders")
-    assert not topics.of_pipeline(pipeline(), "sales.commit-log")
+    assert not own_topics.of_pipeline(pipeline(), "sales2.shop.orders")
+    assert not own_topics.of_pipeline(pipeline(), "sales.commit-log")
