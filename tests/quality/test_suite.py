@@ -12,6 +12,7 @@ from contract.pipeline import Pipeline, load
 from contract.schema import Column, TableSchema
 from quality import folder, suite
 from quality.report import describe, differences
+from tests.spark.sessions import local_session
 
 SCHEMA = TableSchema(
     db="shop",
@@ -29,8 +30,7 @@ ROWS = [(1, 1, "new"), (1, 2, "paid"), (2, 1, None), (2, 2, "")]
 
 @pytest.fixture(scope="module")
 def spark() -> SparkSession:
-    session = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
-    return session.config("spark.sql.shuffle.partitions", "1").getOrCreate()
+    return local_session()
 
 
 @pytest.fixture
