@@ -10,6 +10,7 @@ SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "true",  # a value that does not fit is an error, never a silent null
     "spark.sql.readSideCharPadding": "false",  # else ENUM and CHAR come padded with blanks
+    "spark.ui.enabled": "false",  # it would listen on every address; event logs are not touched by this
     "spark.scheduler.mode": "FAIR",  # tables are merged side by side
     "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",  # few files rather than many small ones
     "spark.databricks.delta.snapshotPartitions": "2",  # the log of a table is small; the default 50 costs seconds
