@@ -101,3 +101,5 @@ def main() -> None:
         app()
     except StackError as error:
         sys.exit(f"headrace stack: {error}")
+    except KeyboardInterrupt:  # before the command took over, so nothing was started yet
+        sys.exit(130)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Producer
@@ -28,6 +29,9 @@ class KafkaSink:
                 kafka,
                 **{
                     "enable.idempotence": True,
+                    # Nothing may pass a record that the broker gives up: sent again later it would come behind what
+                    # follows it, where the lake takes it for a duplicate.
+                    "enable.gapless.guarantee": True,
                     "acks": "all",
                     "partitioner": "murmur2_random",  # the Java clients' default
                     "message.timeout.ms": 0,  # for ever: a broker that is away is waited for
@@ -55,10 +59,17 @@ class KafkaSink:
                 raise self._refused(error, topic, len(value) + len(key or b"")) from None
 
     def poll(self, seconds: float) -> None:
-        self._producer.poll(seconds)
+        """Serves the delivery callbacks. Raises BrokerRefusedError once a record was given up for good."""
+        try:
+            self._producer.poll(seconds)
+        except KafkaException as error:  # how the client tells that it stopped rather than leave a gap
+            raise self._stopped(error) from None
 
     def flush(self, seconds: float) -> int:
-        return int(self._producer.flush(seconds))
+        try:
+            return int(self._producer.flush(seconds))
+        except KafkaException as error:
+            raise self._stopped(error) from None
 
     def probe(self, seconds: float) -> bool:
         try:
@@ -71,11 +82,12 @@ class KafkaSink:
 
     def close(self) -> None:
         self._producer.purge()
-        self._producer.poll(0)
+        with suppress(KafkaException):  # a client that stopped has said so before
+            self._producer.poll(0)
 
     def _produce_late(self, topic: str, value: bytes, key: bytes | None, callback: Callback) -> None:
         while True:
-            self._producer.poll(QUEUE_FULL_WAIT_SECONDS)
+            self.poll(QUEUE_FULL_WAIT_SECONDS)
             try:
                 return self._produce(topic, value, key, UNASSIGNED if key is not None else 0, callback)
             except BufferError:
@@ -93,7 +105,19 @@ class KafkaSink:
                 "Raise kafka.max_message_bytes in the pipeline file and max.message.bytes of the topic, then start "
                 "again: the stream goes on with this record. Nothing after it was passed on.",
             )
+        if error.args[0].fatal():
+            return self._stopped(error)
         return BrokerRefusedError("sending a record to", f"topic {topic}", error.args[0].str(), "See the broker's log.")
+
+    @staticmethod
+    def _stopped(error: KafkaException) -> BrokerRefusedError:
+        return BrokerRefusedError(
+            "delivering to",
+            "Kafka",
+            f"a record was given up for good: {error.args[0].str()}",
+            "Nothing after it was passed on. Mend the topic (does it exist, is it large enough, may the client write?) "
+            "and start again: the stream goes on from the last checkpoint and sends the record again.",
+        )
 
     def _on_error(self, error: Any) -> None:
         """Called from `poll`: the broker's connections as a whole, never a record's fate."""

@@ -174,7 +174,7 @@ def test_a_record_that_the_topic_refuses(make: Make, mysql: MySQL, kafka: Kafka)
     assert "refuses.refuses.t" in streamer.log()
     assert "size too large" in streamer.log()
     assert noise not in streamer.log()
-    assert "Traceback" not in streamer.log()
+    assert "Traceback" not in streamer.log(), streamer.log()
     limit_records(kafka, "refuses.refuses.t", 100_000)
     streamer.started().wait_until_released()
     assert arrived(kafka, "refuses") == [1, 2, 3, 4, 5]
