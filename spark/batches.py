@@ -10,6 +10,8 @@ from collections.abc import Callable
 
 from pyspark.sql import DataFrame
 
+from spark.errors import LakeError
+
 Handle = Callable[[DataFrame, int, str], None]
 
 
@@ -20,8 +22,9 @@ def run_batches(frame: DataFrame, checkpoint: str, handle: Handle) -> None:
     failures: list[Exception] = []
 
     def batch(rows: DataFrame, number: int) -> None:
-        started.wait(60)
         try:
+            if not started.wait(60):  # without the query's id, Delta would take this batch for another's
+                raise LakeError("Spark did not name the query within 60 s; run the job again")
             handle(rows, number, identity[0])
         except Exception as error:
             failures.append(error)

@@ -100,7 +100,8 @@ class Lake:
             stream.close()
         if not self._files.rename(beside, target):  # a file system whose rename does not replace
             self._files.delete(target, False)
-            self._files.rename(beside, target)
+            if not self._files.rename(beside, target):
+                raise LakeError(f"{beside} could not be renamed to {target}: rename it by hand, then run the job again")
 
     def list(self, folder: str) -> list[str]:
         """The names in a folder, sorted; empty where there is none."""

@@ -16,7 +16,8 @@ from streamer.errors import AccessDeniedError, HeadraceError, SourceRefusedError
 TABLES = "SELECT table_schema, table_name FROM information_schema.tables WHERE table_type = 'BASE TABLE' ORDER BY 1, 2"
 IDENTITY = "SELECT @@server_id, @@server_uuid, @@version, @@global.gtid_purged"
 DENIED = frozenset({1044, 1045, 1142, 1227, 1698})
-AWAY = frozenset({2002, 2003, 2005, 2006, 2013})
+# 1040: no connection is free; 1053: the server is stopping. Both pass.
+AWAY = frozenset({1040, 1053, 2002, 2003, 2005, 2006, 2013})
 NO_SUCH_STATEMENT = 1064
 
 
