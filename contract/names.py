@@ -1,25 +1,60 @@
-"""The names of topics, tables and ids: written once, here."""
+"""The names of topics, tables and ids: written once, here. Which topic is whose is said here, too."""
 
 from __future__ import annotations
 
-import re
+import fnmatch
+from collections.abc import Iterable
 
+from contract import topic_template
 from contract.pipeline import Pipeline
+from contract.topic_template import escape
 
-LEGAL = re.compile(r"[A-Za-z0-9_-]")
+__all__ = ["escape"]
+
 CHANGES = "_changes"
 STAGING = "_staging"
 
 
-def escape(name: str) -> str:
-    """A database or table name as part of a topic: what Kafka forbids, and the dot, becomes `_xHH` of
-    its UTF-8 bytes (so that two names never meet, `_x` itself is escaped too)."""
-    safe = name.replace("_x", "_x5fx")
-    return "".join(c if LEGAL.match(c) else "".join(f"_x{b:02x}" for b in c.encode()) for c in safe)
-
-
 def events_topic(pipeline: Pipeline, db: str, table: str) -> str:
-    return pipeline.kafka.topic.format(pipeline=pipeline.name, db=escape(db), table=escape(table))
+    return topic_template.fill(pipeline.kafka.topic, pipeline.name, db, table)
+
+
+def event_topics(pipeline: Pipeline, topics: Iterable[str]) -> list[str]:
+    """Those of the broker's topics that a table of this pipeline could give, sorted."""
+    return sorted(topic for topic in topics if is_event_topic(pipeline, topic))
+
+
+def is_event_topic(pipeline: Pipeline, topic: str) -> bool:
+    """No service topic, of whichever pipeline, is one."""
+    if is_service_topic(topic):
+        return False
+    found = topic_template.parse(pipeline.kafka.topic, pipeline.name, topic)
+    if found is None:
+        return False
+    if len(found) == 2:
+        return pipeline.tables.match(found["db"], found["table"])
+    globs = [dict(zip(("db", "table"), glob.split("."), strict=True)) for glob in pipeline.tables.include]
+    return any(all(fnmatch.fnmatchcase(name, glob[field]) for field, name in found.items()) for glob in globs)
+
+
+def is_service_topic(topic: str) -> bool:
+    """Whether it is the commit log, the schemas or the like of a pipeline, this one or another."""
+    return topic_template.is_service(topic)
+
+
+def meeting_tables(pipeline: Pipeline, tables: Iterable[tuple[str, str]]) -> list[str]:
+    """In words, which of these `(db, table)` cannot have their topic: it is a service topic, or Kafka, to which a
+    dot and an underscore are the same, takes it for another table's."""
+    found = []
+    known: dict[str, tuple[str, str]] = {}
+    for db, table in tables:
+        topic = events_topic(pipeline, db, table)
+        other = known.setdefault(topic.replace(".", "_"), (topic, f"{db}.{table}"))
+        if is_service_topic(topic):
+            found.append(f"the topic of table {db}.{table} would be {topic}, the name of a pipeline's own topic")
+        elif other[0] != topic:
+            found.append(f"the topics of {other[1]} and {db}.{table}, {other[0]} and {topic}, are one name to Kafka")
+    return found
 
 
 def commit_log_topic(pipeline: Pipeline) -> str:

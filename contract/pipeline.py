@@ -11,20 +11,19 @@ import fnmatch
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
+from contract import topic_template
 from contract.gtid import GtidSet
 from contract.pipeline_file import PipelineFileError, Problem, problems_of, read_yaml
+from contract.pipeline_kafka import Kafka, Section
 
 __all__ = ["Kafka", "Pipeline", "PipelineFileError", "Problem", "Source", "load", "load_folder"]
 
 FORMAT = 1
 NAME = r"^[a-z][a-z0-9-]{0,39}$"
 Port = Annotated[int, Field(ge=1, le=65535)]
-
-
-class Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
 
 class Source(Section):
@@ -69,32 +68,13 @@ class Tables(Section):
         return globs
 
     def match(self, db: str, table: str) -> bool:
-        name = f"{db}.{table}"
-        chosen = any(fnmatch.fnmatchcase(name, glob) for glob in self.include)
-        return chosen and not any(fnmatch.fnmatchcase(name, glob) for glob in self.exclude)
+        return _any(self.include, db, table) and not _any(self.exclude, db, table)
 
 
-class Kafka(Section):
-    """The broker, and the configuration with which topics are made and checked."""
-
-    bootstrap: str = Field(pattern=r"^[^\s:,]+:\d+(,[^\s:,]+:\d+)*$", description="host:port[,host:port]")
-    topic: str = Field("{pipeline}.{db}.{table}", description="template; fields: pipeline, db, table")
-    partitions: int = Field(2, ge=1, le=10_000)
-    replication: int = Field(1, ge=1, le=10)
-    retention_hours: int = Field(168, ge=1, description="above the longest pause of compaction")
-    compression: Literal["none", "lz4", "zstd", "snappy", "gzip"] = "lz4"
-    linger_ms: float = Field(5.0, ge=0, le=1000)
-    max_message_bytes: int = Field(10_485_760, ge=1024)
-    properties: dict[str, str] = Field(default_factory=dict, description="further librdkafka settings")
-
-    @field_validator("topic")
-    @classmethod
-    def _fields(cls, template: str) -> str:
-        try:
-            template.format(pipeline="p", db="d", table="t")
-        except (KeyError, IndexError, ValueError) as error:
-            raise ValueError(f"unknown field {error} (allowed: pipeline, db, table)") from None
-        return template
+def _any(globs: tuple[str, ...], db: str, table: str) -> bool:
+    """Part by part: a name itself may hold a dot."""
+    parts = (glob.split(".") for glob in globs)
+    return any(fnmatch.fnmatchcase(db, one) and fnmatch.fnmatchcase(table, other) for one, other in parts)
 
 
 class Http(Section):
@@ -164,6 +144,15 @@ class Pipeline(Section):
     compaction: Compaction = Compaction()
     quality: Quality = Quality()
     path: Path = Field(default=Path(), exclude=True, repr=False)
+
+    @model_validator(mode="after")
+    def _topics_apart(self) -> Pipeline:
+        template = self.kafka.topic
+        for message, fix in topic_template.meetings(template, self.name, self.tables.include):
+            error = PydanticCustomError("topic", "{message}; {fix}", {"message": message, "fix": fix})
+            details = InitErrorDetails(type=error, loc=("kafka", "topic"), input=template)
+            raise ValidationError.from_exception_data("Pipeline", [details], hide_input=True)
+        return self
 
 
 def load(path: str | Path) -> Pipeline:

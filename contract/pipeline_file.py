@@ -67,6 +67,18 @@ def read_yaml(path: Path) -> tuple[dict[str, Any] | None, Lines, list[Problem]]:
     return tree, reader.lines, reader.problems
 
 
+def place_of(path: Path, *keys: str | int) -> str:
+    """`file:line: key`, for an error that is found after the file was read; the line of the section where the key is
+    not given."""
+    _, lines, _ = read_yaml(path)
+    line = _line(lines, keys)
+    return f"{path}:{line}: {dotted(keys)}" if line else f"{path}: {dotted(keys)}"
+
+
+def _line(lines: Lines, keys: Keys) -> int:
+    return next((lines[keys[:n]] for n in range(len(keys), -1, -1) if keys[:n] in lines), 0)
+
+
 class _Reader:
     def __init__(self) -> None:
         self.lines: Lines = {}
@@ -120,7 +132,7 @@ def problems_of(
 
 def _problem(model: type[BaseModel], item: dict[str, Any], lines: Lines) -> Problem:
     keys: Keys = tuple(item["loc"])
-    line = next((lines[keys[:n]] for n in range(len(keys), -1, -1) if keys[:n] in lines), 0)
+    line = _line(lines, keys)
     field = _section(model, keys[:-1])
     name = str(keys[-1]) if keys else ""
     if item["type"] == "extra_forbidden":

@@ -6,7 +6,6 @@ The events go through Spark. These topics are a few records, for which a consume
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
@@ -47,7 +46,7 @@ class Broker:
         """The end of every partition of the pipeline's event topics; 0 where nothing was ever written."""
         with _Reading(self.pipeline) as consumer:
             topics = consumer.list_topics(timeout=SECONDS).topics
-            events = event_topics(self.pipeline, list(topics))
+            events = names.event_topics(self.pipeline, topics)
             at = [TopicPartition(name, number) for name in events for number in topics[name].partitions]
             return {(p.topic, p.partition): consumer.get_watermark_offsets(p, SECONDS)[1] for p in at}
 
@@ -120,15 +119,6 @@ class _Silent:
         return None
 
     debug = info = warning = error = critical = log
-
-
-def event_topics(pipeline: Pipeline, topics: list[str]) -> list[str]:
-    """Those of the broker's topics that the pipeline's template makes, sorted."""
-    own = {f"{pipeline.name}.{kind}" for kind in ("commit-log", "schemas", "ddl", "transactions", "dead-letter")}
-    mark = "\x00"
-    template = pipeline.kafka.topic.format(pipeline=pipeline.name, db=mark, table=mark)
-    pattern = re.compile("[A-Za-z0-9_-]+".join(map(re.escape, template.split(mark))))
-    return sorted(topic for topic in topics if topic not in own and pattern.fullmatch(topic))
 
 
 def spark_options(pipeline: Pipeline) -> dict[str, str]:

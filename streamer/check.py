@@ -32,8 +32,9 @@ def check(pipeline: Pipeline) -> list[Result]:
     server = _caught("server", lambda: _server(pipeline))
     answers = not any(result.level == "error" and result.subject == "server" for result in server)
     chosen: list[tuple[str, str]] = source.tables(pipeline) if answers else []
-    results = [*server, *(_tables(pipeline, chosen) if answers else [])]
-    broker_results = _caught("broker", lambda: _broker(pipeline, chosen))
+    wanted = topics.service_topics(pipeline)
+    results = [*server, *(_caught("topic", lambda: _tables(pipeline, chosen, wanted)) if answers else [])]
+    broker_results = _caught("broker", lambda: _broker(pipeline, wanted))
     results += broker_results
     if answers and broker_results[-1].level != "error":
         results += _caught("checkpoint", lambda: _checkpoint(pipeline))
@@ -59,18 +60,19 @@ def _server(pipeline: Pipeline) -> Iterable[Result]:
         yield Result(finding.level, f"server: {finding.name}", finding.what, finding.statement or "")
 
 
-def _tables(pipeline: Pipeline, chosen: list[tuple[str, str]]) -> Iterable[Result]:
+def _tables(pipeline: Pipeline, chosen: list[tuple[str, str]], wanted: list[topics.Wanted]) -> Iterable[Result]:
+    """Adds the tables' topics to `wanted`."""
     if chosen:
         yield Result("ok", "tables", ", ".join(f"{db}.{table}" for db, table in chosen))
     else:
         globs = ", ".join(pipeline.tables.include)
         yield Result("warning", "tables", f"no table matches {globs} now", "Mend tables.include, or make the tables.")
+    wanted += topics.event_topics(pipeline, chosen)
 
 
-def _broker(pipeline: Pipeline, chosen: list[tuple[str, str]]) -> Iterable[Result]:
+def _broker(pipeline: Pipeline, wanted: list[topics.Wanted]) -> Iterable[Result]:
     broker.answers(pipeline.kafka, BROKER_SECONDS)
     yield Result("ok", "broker", f"Kafka answers at {pipeline.kafka.bootstrap}")
-    wanted = [*topics.service_topics(pipeline), *topics.event_topics(pipeline, chosen)]
     for report in topics.compare(pipeline, wanted):
         level: Literal["ok", "warning"] = "warning" if report.differences else "ok"
         yield Result(level, "topic", f"{report.topic} {report.state}", report.advice())

@@ -17,6 +17,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, Resourc
 
 from contract import names
 from contract.pipeline import Pipeline
+from contract.pipeline_file import place_of
 from streamer import broker, source
 from streamer.delivery_errors import TopicError
 
@@ -88,7 +89,13 @@ def service_topics(pipeline: Pipeline) -> list[Wanted]:
 
 
 def event_topics(pipeline: Pipeline, tables: Iterable[tuple[str, str]]) -> list[Wanted]:
-    """One for each `(db, table)`, or fewer where the file's template names one topic for several."""
+    """One for each `(db, table)`, or fewer where the file's template names one topic for several. Raises TopicError
+    for a table that cannot have its topic."""
+    tables = list(tables)
+    if found := names.meeting_tables(pipeline, tables):
+        place = place_of(pipeline.path, "kafka", "topic")
+        hint = f"Write {{pipeline}}.{{db}}.{{table}} at {place}; or take the table out, by tables.exclude."
+        raise TopicError("naming the topics of", f"pipeline {pipeline.name}", "; ".join(found), hint)
     kafka = pipeline.kafka
     config = {
         "cleanup.policy": "delete",
