@@ -54,6 +54,7 @@ class StatusCollector(Collector):
                 counter.add_metric([name], float(value))
                 yield counter
         yield _events(name, _at(status, ("events", "tables")) or {})
+        yield _ddl(name, _at(status, ("ddl", "counts")) or {})
 
 
 def render(report: Report) -> bytes:
@@ -77,6 +78,14 @@ def _events(pipeline: str, tables: dict[str, dict[str, int]]) -> Metric:
     for table, counts in tables.items():
         for operation, count in counts.items():
             family.add_metric([pipeline, table, OPERATIONS[operation]], float(count))
+    return family
+
+
+def _ddl(pipeline: str, counts: dict[str, int]) -> Metric:
+    text = "DDL since this start that changed rows without row events"
+    family = CounterMetricFamily("headrace_ddl", text, labels=["pipeline", "kind"])
+    for kind, count in counts.items():
+        family.add_metric([pipeline, kind], float(count))
     return family
 
 

@@ -75,6 +75,7 @@ class Report:
                 **durable.model_dump(include={"file", "pos", "gtid_set", "ts_ms", "events", "written_at"}),
                 "age_seconds": round(time.time() - durable.written_at / 1000, 3),
             },
+            "ddl": {"counts": dict(stream.ddl.counts), "last": list(stream.ddl.last)},
             "schemas": stream.router.schemas.latest(),
         }
 

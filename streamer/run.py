@@ -15,6 +15,7 @@ from contract.pipeline import Pipeline
 from streamer import broker, compacted, own_topics, preflight, schemas, source, start, topics
 from streamer.checkpoints.kafka import KafkaCheckpoints
 from streamer.connection import BinlogConnection
+from streamer.ddl_notes import DdlNotes
 from streamer.errors import HeadraceError, PreflightError
 from streamer.ledger import Ledger
 from streamer.patience import Patience, Stopping
@@ -84,6 +85,7 @@ class Runner:
             watcher=watcher,
             status=self.status,
             patience=self._patience,
+            ddl=DdlNotes(pipeline),
             epoch=begin.epoch,
             source=f"MySQL at {pipeline.source.host}:{pipeline.source.port}",
         )

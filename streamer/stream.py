@@ -19,11 +19,12 @@ from contract.gtid import GtidSet
 from contract.schema import TableSchema
 from streamer import schemas
 from streamer.checkpoints.port import Checkpoints
+from streamer.ddl_notes import DdlNotes
 from streamer.delivery_errors import WrongServerError
 from streamer.errors import HeadraceError
 from streamer.ledger import Ledger
 from streamer.patience import Patience
-from streamer.protocol.model import Commit, Item, RowsBatch
+from streamer.protocol.model import Commit, Ddl, Item, RowsBatch
 from streamer.protocol.packets import ServerAnswerError
 from streamer.routes import Router
 from streamer.sinks.port import Sink
@@ -67,6 +68,7 @@ class Stream:
         watcher: Watcher,
         status: Status,
         patience: Patience,
+        ddl: DdlNotes,
         epoch: int,
         source: str,
     ) -> None:
@@ -78,6 +80,7 @@ class Stream:
         self._watcher = watcher
         self._status = status
         self._patience = patience
+        self.ddl = ddl
         self._epoch = epoch
         self._source = source
         self.router: Router
@@ -145,6 +148,8 @@ class Stream:
                     rows(item)
                 elif type(item) is Commit:
                     end(item)
+                elif type(item) is Ddl:
+                    self.ddl.see(item)
         except ServerAnswerError as error:
             raise connection.answered(error) from None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import threading
 import time
@@ -247,6 +248,41 @@ def test_a_table_without_a_primary_key_stays_in_order(make: Make, mysql: MySQL, 
     assert [r.value["op"] for r in found] == ["c"] * 40 + ["u"] * 40 + ["d"] * 10
 
 
+def test_ddl_that_changes_rows_is_warned_of_and_counted(make: Make, mysql: MySQL, kafka: Kafka) -> None:
+    streamer = make("emptied").started()
+    execute(
+        mysql,
+        "INSERT INTO emptied.t VALUES (1, 1, 'a')",
+        "CREATE TABLE emptied.hidden1 (id INT PRIMARY KEY)",
+        "TRUNCATE TABLE emptied.hidden1",
+        "TRUNCATE TABLE emptied.t",
+        "ALTER TABLE emptied.t ADD INDEX (v)",
+        "ALTER TABLE emptied.t ADD COLUMN word VARCHAR(9) NOT NULL DEFAULT 's3cret'",
+        "CREATE USER IF NOT EXISTS emptied IDENTIFIED BY 's3cret'",
+        "INSERT INTO emptied.t VALUES (2, 2, 'b', 'c')",
+        "DROP TABLE emptied.t",
+    )
+    status = streamer.wait_until_released()
+    truncate, alter, drop = status["ddl"]["last"]
+    assert truncate["statement"] == "TRUNCATE TABLE emptied.t"
+    assert truncate["tables"] == alter["tables"] == drop["tables"] == ["emptied.t"]
+    assert truncate["pos"] < alter["pos"] < drop["pos"]
+    assert {kind: count for kind, count in status["ddl"]["counts"].items() if count} == {
+        "truncate": 1,
+        "alter": 1,
+        "drop": 1,
+    }
+    warnings = [json.loads(line) for line in streamer.log().splitlines() if "DDL changed rows" in line]
+    assert [warning["kind"] for warning in warnings] == ["truncate", "alter", "drop"]
+    assert "the lake still has them" in warnings[0]["meaning"]
+    assert warnings[0]["next_step"] == "Run the DAG emptied.snapshot for emptied.t."
+    assert warnings[0]["gtid"] == truncate["gtid"]
+    assert "s3cret" not in streamer.log()
+    assert [r.key["id"] for r in sorted(records(kafka, "emptied.emptied.t"), key=lambda r: r.seq)] == [1, 2]
+    shown = streamer.command("status").stdout
+    assert "truncate" in shown
+
+
 def test_status_metrics_and_page(make: Make, mysql: MySQL, kafka: Kafka) -> None:
     import urllib.request
 
@@ -258,6 +294,7 @@ def test_status_metrics_and_page(make: Make, mysql: MySQL, kafka: Kafka) -> None
     assert 'headrace_events_total{operation="create",pipeline="shown",table="shown.t"} 1.0' in metrics
     assert 'headrace_state{pipeline="shown",state="streaming"} 1.0' in metrics
     assert "headrace_lag_seconds" in metrics
+    assert 'headrace_ddl_total{kind="truncate",pipeline="shown"} 0.0' in metrics
     assert "<title>Headrace</title>" in urllib.request.urlopen(base).read().decode()
     shown = streamer.command("status")
     assert shown.returncode == 0, shown.stderr

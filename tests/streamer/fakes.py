@@ -16,6 +16,7 @@ from contract.gtid import GtidSet
 from contract.pipeline import Pipeline
 from contract.schema import Column, TableSchema
 from streamer.checkpoints.kafka import KafkaCheckpoints
+from streamer.ddl_notes import DdlNotes
 from streamer.errors import HeadraceError
 from streamer.ledger import Ledger
 from streamer.patience import Patience
@@ -191,7 +192,10 @@ def rig(binlog: Binlog, sink: ListSink | None = None, schemas: Schemas | None = 
     checkpoints = KafkaCheckpoints(settings, sink)
     watcher = Watcher(ledger, checkpoints, sink, status, start, settings.streamer.stuck_after_seconds)
     patience = Patience(status, stop)
-    stream = Stream(binlog.connect, lambda: binlog, ledger, sink, checkpoints, watcher, status, patience, 0, "MySQL")
+    notes = DdlNotes(settings)
+    stream = Stream(
+        binlog.connect, lambda: binlog, ledger, sink, checkpoints, watcher, status, patience, notes, 0, "MySQL"
+    )
     publish = partial(stream.publish, topic="sales.schemas")
     stream.router = Router(settings, schemas or Schemas(), lambda wanted: [], publish)
     return Rig(stream, ledger, sink, status, stop, watcher)

@@ -1,0 +1,209 @@
+"""What a DDL statement does to rows that no row event tells of: its kind, and the tables it names.
+
+In: the statement's text, as the binlog has it, and the session's database. Out: a `Change`, or None for what leaves
+the stored rows as they are. It never raises: what is not understood is a change of the kind `unknown`. The row events'
+own metadata is the truth about columns; this is advice.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Literal, NamedTuple
+
+Kind = Literal["truncate", "drop", "rename", "partition", "alter", "unknown"]
+KINDS: tuple[Kind, ...] = ("truncate", "drop", "rename", "partition", "alter", "unknown")
+ANY = "*"  # every table of a database
+Table = tuple[str, str]
+# Of a versioned comment, /*!80000 ... */, the inside is the statement.
+TOKEN = re.compile(
+    r"""\s+ | /\*!\d* | \*/ | /\*.*?\*/ | --(?=\s|$)[^\n]* | \#[^\n]*
+    | `(?P<quoted>(?:[^`]|``)*)`
+    | (?P<string>'(?:[^'\\]|''|\\.)*' | "(?:[^"\\]|""|\\.)*")
+    | (?P<word>[\w$@]+) | (?P<mark>.)""",
+    re.DOTALL | re.VERBOSE,
+)
+SECRET = re.compile(r"""'(?:[^'\\]|''|\\.)*'?|"(?:[^"\\]|""|\\.)*"?|\b0x[0-9a-fA-F]+\b""", re.DOTALL)
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# What stands behind CREATE, DROP and ALTER and holds no rows.
+NO_ROWS = _words(
+    "DATABASE SCHEMA VIEW INDEX UNIQUE FULLTEXT SPATIAL TRIGGER PROCEDURE FUNCTION AGGREGATE EVENT USER ROLE SERVER "
+    "TABLESPACE UNDO LOGFILE RESOURCE VECTOR INSTANCE DEFINER SQL ALGORITHM TEMPORARY PREPARE LIBRARY SEQUENCE"
+)
+HARMLESS = _words("GRANT REVOKE SET ANALYZE OPTIMIZE REPAIR CHECK FLUSH INSTALL UNINSTALL")
+# Actions of ALTER TABLE that leave the rows' values as they are, by their first word.
+ACTIONS = _words(
+    "ALGORITHM ALTER ANALYZE AUTOEXTEND_SIZE AUTO_INCREMENT AVG_ROW_LENGTH CHARACTER CHARSET CHECK CHECKSUM COALESCE "
+    "COLLATE COMMENT COMPRESSION CONNECTION DEFAULT DELAY_KEY_WRITE DISABLE ENABLE ENCRYPTION ENGINE "
+    "ENGINE_ATTRIBUTE FORCE INSERT_METHOD KEY_BLOCK_SIZE LOCK MAX_ROWS MIN_ROWS OPTIMIZE ORDER PACK_KEYS PARTITION "
+    "REBUILD REMOVE REORGANIZE REPAIR ROW_FORMAT SECONDARY_ENGINE_ATTRIBUTE SECONDARY_LOAD SECONDARY_UNLOAD "
+    "STATS_AUTO_RECALC STATS_PERSISTENT STATS_SAMPLE_PAGES TABLESPACE VALIDATION WITH WITHOUT"
+)
+CHANGING = _words("MODIFY CHANGE CONVERT IMPORT DISCARD")
+INDEXES = _words("INDEX KEY FULLTEXT SPATIAL VECTOR UNIQUE FOREIGN CHECK")
+# A new column with one of these words is not simply NULL in the rows that are there.
+FILLED = _words("NOT GENERATED AS AUTO_INCREMENT PRIMARY KEY SERIAL")
+
+
+class Change(NamedTuple):
+    """`tables`: those that the statement names, `ANY` for all of a database; none where they cannot be told."""
+
+    kind: Kind
+    tables: tuple[Table, ...]
+
+
+class Token(NamedTuple):
+    """`word`: in capitals, or a mark; empty for a quoted name and a text. `name`: as an identifier."""
+
+    word: str
+    name: str
+
+
+END = Token("", "")
+
+
+def change(statement: str, db: str) -> Change | None:
+    """`db`: the session's database, which unqualified names are of."""
+    tokens = _Tokens(_scan(statement), db)
+    first = tokens.take().word
+    if first == "TRUNCATE":
+        tokens.skip("TABLE")
+        return _found("truncate", [tokens.table()])
+    if first == "RENAME":
+        return None if tokens.skip("USER") else _rename(tokens)
+    if first not in ("DROP", "ALTER", "CREATE"):
+        return None if first in HARMLESS else Change("unknown", ())
+    tokens.skip("ONLINE", "IGNORE", "OR")
+    replaces = tokens.skip("REPLACE")
+    if tokens.skip("TABLE", "TABLES"):
+        return _drop(tokens) if first == "DROP" or replaces else _alter(tokens) if first == "ALTER" else None
+    if first == "DROP" and tokens.skip("DATABASE", "SCHEMA"):
+        tokens.skip("IF", "EXISTS")
+        return _found("drop", [(tokens.take().name, ANY)])
+    return None if tokens.take().word in NO_ROWS else Change("unknown", ())
+
+
+def shown(statement: str, length: int = 200) -> str:
+    """For a log: every text in quotes left out, since it may be a password or a row's value; then shortened."""
+    text = " ".join(SECRET.sub("'...'", statement).split())
+    return text if len(text) <= length else text[: length - 3] + "..."
+
+
+class _Tokens:
+    """What is read from the first token to the last; behind the end come empty ones."""
+
+    def __init__(self, tokens: Iterable[Token], db: str) -> None:
+        self._rest = iter(tokens)
+        self._next = next(self._rest, END)
+        self._db = db
+
+    def take(self) -> Token:
+        token, self._next = self._next, next(self._rest, END)
+        return token
+
+    def skip(self, *words: str) -> bool:
+        """Passes these words by; whether there was one."""
+        found = False
+        while self._next.word in words:
+            found = True
+            self.take()
+        return found
+
+    def table(self) -> Table:
+        """A name, with or without its database."""
+        name = self.take().name
+        return (name, self.take().name) if self.skip(".") else (self._db, name)
+
+    def parts(self) -> Iterator[list[Token]]:
+        """What stands between commas outside parentheses."""
+        part: list[Token] = []
+        depth = 0
+        while (token := self.take()) is not END:
+            depth += (token.word == "(") - (token.word == ")")
+            if token.word == "," and depth == 0:
+                yield part
+                part = []
+            else:
+                part.append(token)
+        yield part
+
+
+def _scan(statement: str) -> Iterator[Token]:
+    for match in TOKEN.finditer(statement):
+        quoted, string, word, mark = match.groups()
+        if quoted is not None:
+            yield Token("", quoted.replace("``", "`"))
+        elif string is not None:  # a name, where the server's sql_mode has ANSI_QUOTES
+            yield Token("", string[1:-1].replace('""', '"'))
+        elif word or mark:
+            yield Token(word.upper(), word) if word else Token(mark, "")
+
+
+def _found(kind: Kind, tables: list[Table]) -> Change:
+    return Change(kind, tuple(tables)) if all(db and table for db, table in tables) else Change("unknown", ())
+
+
+def _drop(tokens: _Tokens) -> Change:
+    tokens.skip("IF", "EXISTS", "NOT")
+    tables = [tokens.table()]
+    while tokens.skip(","):
+        tables.append(tokens.table())
+    return _found("drop", tables)
+
+
+def _rename(tokens: _Tokens) -> Change:
+    if not tokens.skip("TABLE", "TABLES"):
+        return Change("unknown", ())
+    tokens.skip("IF", "EXISTS")
+    tables = [tokens.table()]
+    while tokens.skip("TO", ","):
+        tables.append(tokens.table())
+    return _found("rename", tables)
+
+
+def _alter(tokens: _Tokens) -> Change | None:
+    tokens.skip("IF", "EXISTS")
+    tables = [tokens.table()]
+    kinds: set[Kind] = set()
+    for part in tokens.parts():
+        words = [token.word for token in part]
+        if (kind := _action(words)) is None:
+            continue
+        kinds.add(kind)
+        if kind == "rename":  # to [db.]name
+            rest = _Tokens(part[1:], tables[0][0])
+            rest.skip("TO", "AS", "=")
+            tables.append(rest.table())
+        elif words[0] == "EXCHANGE" and "TABLE" in words:  # partition p with table [db.]name
+            tables.append(_Tokens(part[words.index("TABLE") + 1 :], tables[0][0]).table())
+    return _found(min(kinds, key=KINDS.index), tables) if kinds else None
+
+
+def _action(words: list[str]) -> Kind | None:
+    """The kind of one action of ALTER TABLE."""
+    first, second, *_ = (*words, "", "")
+    if "PARTITION" in words[:2] and first in ("DROP", "TRUNCATE", "EXCHANGE"):
+        return "partition"
+    if first == "RENAME":
+        return "alter" if second == "COLUMN" else None if second in ("INDEX", "KEY") else "rename"
+    if first in CHANGING:
+        return "alter"
+    if first == "DROP":
+        return None if second in INDEXES or second == "CONSTRAINT" else "alter"
+    if first == "ADD":
+        return _added(second, words)
+    return None if first in ACTIONS or not words else "unknown"
+
+
+def _added(second: str, words: list[str]) -> Kind | None:
+    if second == "CONSTRAINT":
+        return "alter" if "PRIMARY" in words else None
+    if second in INDEXES or second == "PARTITION":
+        return None
+    defaults = any(word == "DEFAULT" and after != "NULL" for word, after in zip(words, [*words[1:], ""], strict=True))
+    return "alter" if defaults or FILLED & set(words) else None
