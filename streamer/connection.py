@@ -14,7 +14,6 @@ from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
 import pymysql
-from pymysql.constants import ER
 
 from contract.gtid import GtidSet
 from contract.pipeline import Source
@@ -37,7 +36,17 @@ TICK_SECONDS = 0.1
 COM_REGISTER_SLAVE, COM_BINLOG_DUMP_GTID = 0x15, 0x1E
 HEARTBEAT_V2 = 2  # flag: heartbeats tell 64-bit positions
 FIRST_POSITION = 4
-DENIED = {ER.ACCESS_DENIED_ERROR, ER.DBACCESS_DENIED_ERROR, ER.SPECIFIC_ACCESS_DENIED_ERROR, 1698, 1862, 3118}
+DENIED = {
+    1044,
+    1045,
+    1142,
+    1227,
+    1698,
+    1862,
+    3118,
+}  # login, database, table, privilege; password expired, account locked
+# What passes: no answer, 1040 no connection is free, 1053 the server is stopping.
+AWAY = {0, 2002, 2003, 2005, 2006, 2013, 1040, 1053}
 FATAL_READING = 1236  # ER_SOURCE_FATAL_ERROR_READING_BINLOG: the text alone tells which
 GONE = {2006, 2013}
 
@@ -63,9 +72,12 @@ def refused(source: Source, error: Exception) -> HeadraceError:
     code, message = _facts(error)
     where = f"MySQL at {source.host}:{source.port}"
     if code in DENIED:
-        hint = f"Check user and password in the pipeline file; the user {source.user} must be known to the server"
+        hint = (
+            f"Check user and password in the pipeline file; the server must know {source.user}, with SELECT, "
+            "REPLICATION SLAVE and REPLICATION CLIENT"
+        )
         return AccessDeniedError("log in to", where, message, hint)
-    if isinstance(error, pymysql.OperationalError | OSError) and code in (0, 2002, 2003, 2005, 2006, 2013, 1040, 1053):
+    if isinstance(error, pymysql.OperationalError | OSError) and code in AWAY:
         hint = "Start the server, or correct host and port in the pipeline file"
         return UnreachableError("connect to", where, message, hint)
     return SourceRefusedError(
@@ -193,7 +205,7 @@ def dump_error(source: Source, code: int, message: str) -> HeadraceError:
         return error("read", where, cause, hint)
     if code in (1040, 1053, 1927, 3169, 3024):  # full, shutting down, killed
         return ConnectionLostError("read", where, message, "The streamer connects again by itself")
-    if code in DENIED or code == ER.SPECIFIC_ACCESS_DENIED_ERROR:
+    if code in DENIED:
         hint = f"GRANT REPLICATION SLAVE, REPLICATION CLIENT, SELECT ON *.* TO '{source.user}'@'%'"
         return AccessDeniedError("read", where, message, hint)
     return SourceRefusedError("read", where, f"error {code}: {message}", "Mend what the server names, and start again")

@@ -279,21 +279,40 @@ def test_a_dump_that_the_server_drops_while_kafka_is_away(
 
 def test_a_dump_killed_by_the_server_is_opened_again(make: Make, mysql: MySQL, kafka: Kafka) -> None:
     streamer = make("cut").started()
-    for n in range(20):
-        insert(mysql, "cut", n * 100, 100)
-        if n % 4 == 3:
-            kill_dumps(mysql)
+    with mysql.connect() as root, root.cursor() as cursor:
+        for n in range(20):
+            insert(mysql, "cut", n * 100, 100)
+            if n % 4 == 3:
+                kill_dumps(cursor)
     streamer.wait_until_released()
     found = records(kafka, "cut.cut.t")
     assert sorted(r.key["id"] for r in found) == list(range(2000)), "each once"
     assert replayed(sorted(found, key=lambda r: r.seq)) == rows(mysql, "cut.t")
 
 
-def kill_dumps(mysql: MySQL) -> None:
-    with mysql.connect() as connection, connection.cursor() as cursor:
-        cursor.execute("SELECT id FROM information_schema.processlist WHERE command LIKE 'Binlog Dump%'")
-        for (number,) in cursor.fetchall():
-            cursor.execute(f"KILL {number}")
+def test_a_server_without_a_free_connection_is_waited_for(
+    make: Make, kafka: Kafka, mysql_server: Callable[..., MySQL]
+) -> None:
+    own = mysql_server()
+    streamer = make("crowded", mysql=own).started()
+    insert(own, "crowded", 0, 3)
+    streamer.wait_until_released()
+    with own.connect() as root, root.cursor() as cursor:
+        cursor.execute("SET GLOBAL max_connections = 1")  # root's own is the one
+        kill_dumps(cursor)
+        status = streamer.wait_for(lambda status: "Too many connections" in str(status["last_error"]))
+        assert (status["state"], status["last_error"]["kind"]) == ("waiting", "unreachable")
+        cursor.execute("INSERT INTO crowded.t VALUES (3, 3, 'while it was full')")
+        cursor.execute("SET GLOBAL max_connections = 50")
+    streamer.wait_until_released()
+    assert arrived(kafka, "crowded") == [0, 1, 2, 3]
+    assert "Traceback" not in streamer.log()
+
+
+def kill_dumps(cursor: Any) -> None:
+    cursor.execute("SELECT id FROM information_schema.processlist WHERE command LIKE 'Binlog Dump%'")
+    for (number,) in cursor.fetchall():
+        cursor.execute(f"KILL {number}")
 
 
 def test_another_server_behind_the_address(

@@ -1,0 +1,75 @@
+"""What a server's refusal means: which ones are waited for. The server here answers each login with an error."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from struct import pack
+
+import pytest
+
+from contract.gtid import GtidSet
+from contract.pipeline import Source
+from streamer import source
+from streamer.connection import BinlogConnection, connect, dump_error
+from streamer.errors import AccessDeniedError, ConnectionLostError, HeadraceError, SourceRefusedError, UnreachableError
+from streamer.preflight import run_checks
+from tests.streamer.fakes import pipeline
+
+
+@contextmanager
+def refusing(code: int, message: str) -> Iterator[Source]:
+    """A server that ends every connection with this error, as MySQL does before the login."""
+    body = b"\xff" + pack("<H", code) + message.encode()
+    packet = pack("<I", len(body))[:3] + b"\0" + body
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            while True:
+                try:
+                    client, _ = listener.accept()
+                except OSError:
+                    return
+                with client:
+                    client.sendall(packet)
+
+        threading.Thread(target=serve, daemon=True).start()
+        port = listener.getsockname()[1]
+        yield Source(host="127.0.0.1", port=port, user="u", password="s3cret", server_id=7)  # type: ignore[arg-type]
+        listener.shutdown(socket.SHUT_RDWR)
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "kind"),
+    [
+        (1040, "Too many connections", UnreachableError),
+        (1053, "Server shutdown in progress", UnreachableError),
+        (1045, "Access denied for user 'u'", AccessDeniedError),
+        (1129, "Host is blocked", SourceRefusedError),
+    ],
+)
+def test_every_way_to_the_server_says_the_same(code: int, message: str, kind: type[HeadraceError]) -> None:
+    with refusing(code, message) as server:
+        chosen = pipeline().model_copy(update={"source": server})
+        ways = [
+            lambda: connect(server),
+            lambda: source.facts(server),
+            lambda: source.tables(chosen),
+            lambda: run_checks(chosen),
+            lambda: list(BinlogConnection(server, GtidSet()).chunks()),
+        ]
+        for way in ways:
+            with pytest.raises(kind, match=message) as caught:
+                way()
+            assert caught.value.retryable is (kind is UnreachableError)
+            assert "s3cret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("code", [1040, 1053])
+def test_a_dump_that_ends_with_it_is_opened_again(code: int) -> None:
+    server = pipeline().source
+    error = dump_error(server, code, "some words")
+    assert type(error) is ConnectionLostError
+    assert error.retryable
