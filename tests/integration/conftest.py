@@ -18,6 +18,8 @@ from stack.kafka import Kafka
 from stack.maven import spark_jars as fetch_spark_jars
 from stack.mysql import MySQL
 from stack.ports import free_port
+from tests.integration.decoding import streams  # noqa: F401  a fixture
+from tests.integration.streaming import make  # noqa: F401  a fixture
 
 # Tests know their servers' passwords from the servers themselves.
 os.environ.pop("HEADRACE_MYSQL_PASSWORD", None)

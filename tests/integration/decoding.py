@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+
+import pytest
 
 from contract.gtid import GtidSet
 from contract.pipeline import Source
 from stack.mysql import USER, MySQL
 from streamer.connection import BinlogConnection
-from streamer.protocol.model import Commit, Item
+from streamer.protocol.model import Commit, Item, RowsBatch
 from streamer.protocol.packets import ServerAnswerError
 from streamer.transaction import BinlogDecoder
 
@@ -75,3 +78,18 @@ def recorded(server: MySQL) -> Iterator[list[Item]]:
     found: list[Item] = []
     yield found
     found += items(server, begin, executed(server))
+
+
+@pytest.fixture
+def streams(mysql: MySQL) -> None:
+    """An empty database `streams` with the table `t (id, v, doc)`."""
+    run(mysql, "DROP DATABASE IF EXISTS streams", "CREATE DATABASE streams")
+    run(mysql, "CREATE TABLE t (id int primary key, v varchar(100), doc json)", database="streams")
+
+
+def rows(found: list[Item]) -> list[tuple[str, object]]:
+    return [(item.op, json.loads(row)) for item in found if isinstance(item, RowsBatch) for row in item.rows]
+
+
+def shape(found: list[Item]) -> list[str]:
+    return [item.op if isinstance(item, RowsBatch) else type(item).__name__ for item in found]

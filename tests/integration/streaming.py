@@ -1,4 +1,4 @@
-"""A streamer as a process of its own over a pipeline file, and its topics read back."""
+"""A streamer as a process of its own over a pipeline file; the fixture `make`, and what its tests do to the servers."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from confluent_kafka import Consumer, KafkaError, TopicPartition
+import pytest
 
 from stack.kafka import Kafka
 from stack.mysql import MySQL
 from stack.ports import free_port
+from tests.integration.topic_records import once, records
 
 ROOT = Path(__file__).parents[2]
 PIPELINE = """\
@@ -40,6 +41,8 @@ streamer:
   ledger: {{max_events: {max_events}}}
 lake: {{path: {folder}/lake}}
 """
+
+
 # A pipeline's name is also its database here: names without hyphens keep that simple.
 
 
@@ -143,10 +146,50 @@ class Streamer:
         return {**os.environ, "TEST_PASSWORD": self.password, "PYTHONPATH": path}
 
 
+Make = Callable[..., Streamer]
+
+
+@pytest.fixture
+def make(tmp_path: Path, mysql: MySQL, kafka: Kafka) -> Iterator[Make]:
+    """A streamer over the session's servers, or over those given; its database, named as the pipeline, holds the
+    table `t (id, v, name)`."""
+    made: list[Streamer] = []
+
+    def one(name: str, mysql: MySQL = mysql, kafka: Kafka = kafka, **more: Any) -> Streamer:
+        execute(
+            mysql,
+            f"CREATE DATABASE IF NOT EXISTS {name}",
+            f"CREATE TABLE IF NOT EXISTS {name}.t (id BIGINT PRIMARY KEY, v INT, name VARCHAR(40))",
+        )
+        made.append(Streamer(tmp_path, mysql, kafka, name, **more))
+        return made[-1]
+
+    yield one
+    for streamer in made:
+        streamer.close()
+
+
+def fails(streamer: Streamer, *words: str, status: int = 1) -> str:
+    """The run ends by itself with one message that holds the words, and no traceback."""
+    streamer.start()
+    assert streamer.end() == status, streamer.log()
+    log = streamer.log()
+    assert "Traceback" not in log
+    for word in words:
+        assert word in log, log
+    assert streamer.password not in log
+    return log
+
+
 def execute(mysql: MySQL, *statements: str) -> None:
     with mysql.connect() as connection, connection.cursor() as cursor:
         for statement in statements:
             cursor.execute(statement)
+
+
+def insert(mysql: MySQL, db: str, first: int, count: int) -> None:
+    values = ",".join(f"({n}, {n}, 'x')" for n in range(first, first + count))
+    execute(mysql, f"INSERT INTO {db}.t VALUES {values}")
 
 
 def rows(mysql: MySQL, table: str) -> dict[int, tuple[Any, ...]]:
@@ -155,95 +198,13 @@ def rows(mysql: MySQL, table: str) -> dict[int, tuple[Any, ...]]:
         return {row[0]: row for row in cursor.fetchall()}
 
 
-def replayed(found: list[Record]) -> dict[int, tuple[Any, ...]]:
-    """The table that the events make."""
-    table: dict[int, tuple[Any, ...]] = {}
-    for record in found:
-        after = record.value["after"]
-        if after is None:
-            del table[record.key["id"]]
-        else:
-            table[record.key["id"]] = tuple(after.values())
-    return table
+def arrived(kafka: Kafka, db: str) -> list[int]:
+    return sorted(record.key["id"] for record in once(records(kafka, f"{db}.{db}.t")))
 
 
-class Record(NamedTuple):
-    partition: int
-    key: Any
-    value: Any
-
-    @property
-    def seq(self) -> tuple[int, ...]:
-        return tuple(self.value["source"]["seq"])
-
-    @property
-    def identity(self) -> tuple[str, int, int]:
-        return (self.value["source"]["gtid"], self.seq[3], self.seq[4])
-
-
-def records(kafka: Kafka, topic: str) -> list[Record]:
-    """All of a topic's records, partition by partition in offset order."""
-    return list(_records(kafka, topic))
-
-
-def _records(kafka: Kafka, topic: str) -> Iterator[Record]:
-    consumer = Consumer(
-        {
-            "bootstrap.servers": kafka.address,
-            "group.id": "test",
-            "enable.partition.eof": True,
-            "enable.auto.commit": False,
-        }
-    )
-    try:
-        partitions = consumer.list_topics(topic, timeout=10).topics[topic].partitions
-        for partition in sorted(partitions):
-            consumer.assign([TopicPartition(topic, partition, 0)])
-            while True:
-                message = consumer.poll(20)
-                assert message is not None, "the broker is silent"
-                if (error := message.error()) is not None:
-                    assert error.code() == KafkaError._PARTITION_EOF, error
-                    break
-                key, value = message.key(), message.value()
-                # The commit log's key is the pipeline's bare name.
-                yield Record(
-                    partition, json.loads(key) if key and key[:1] == b"{" else key, value and json.loads(value)
-                )
-    finally:
-        consumer.close()
-
-
-def once(found: list[Record]) -> list[Record]:
-    """Without a replay's duplicates, as the lake cuts them: in each partition only what is above its mark. Checks
-    that a replay repeats the same records in the same order."""
-    kept: list[Record] = []
-    by_partition: dict[int, list[Record]] = {}
-    for record in found:
-        by_partition.setdefault(record.partition, []).append(record)
-    for sequence in by_partition.values():
-        kept += _once(sequence)
-    return kept
-
-
-def _once(sequence: list[Record]) -> list[Record]:
-    kept: list[Record] = []
-    places: dict[tuple[int, ...], int] = {}
-    expected: int | None = None  # place in `kept` of the record that a replay must send next
-    for record in sequence:
-        if not kept or record.seq > kept[-1].seq:
-            assert expected is None or expected == len(kept), "a replay left records out"
-            expected = None
-            places[record.seq] = len(kept)
-            kept.append(record)
-            continue
-        place = places[record.seq]
-        assert _same(kept[place], record), "a replay changed a record"
-        # Either the replay goes on, or another one begins (the streamer was killed again).
-        assert place == expected or expected is None or place < expected, "a replay left records out"
-        expected = place + 1
-    return kept
-
-
-def _same(one: Record, other: Record) -> bool:
-    return one.key == other.key and {**one.value, "ts_ms": 0} == {**other.value, "ts_ms": 0}
+def kill_dumps(cursor: Any, user: str) -> None:
+    """Ends the user's binlog connections, as root."""
+    query = "SELECT id FROM information_schema.processlist WHERE command LIKE 'Binlog Dump%%' AND user = %s"
+    cursor.execute(query, (user,))
+    for (number,) in cursor.fetchall():
+        cursor.execute(f"KILL {number}")

@@ -1,0 +1,69 @@
+"""What could lose a change stops the decoder, with a reason and the next step, after what came before it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from contract.gtid import GtidSet
+from stack.mysql import MySQL
+from streamer.errors import HeadraceError, MissingMetadataError, UnsupportedTransactionError
+from streamer.protocol.model import Item
+from tests.integration.decoding import executed, items, rows, run, shape
+
+pytestmark = pytest.mark.usefixtures("streams")
+MySQLServer = Callable[..., MySQL]
+
+
+STOPS: dict[str, tuple[type[HeadraceError], list[str], str]] = {
+    "statement": (
+        UnsupportedTransactionError,
+        ["SET binlog_format = STATEMENT", "INSERT INTO t (id) VALUES (50)"],
+        "binlog_format = 'ROW'",
+    ),
+    "image": (
+        MissingMetadataError,
+        ["SET binlog_row_image = MINIMAL", "UPDATE t SET v = 'changed'"],
+        "binlog_row_image = 'FULL'",
+    ),
+    "partial JSON": (
+        UnsupportedTransactionError,
+        ["SET binlog_row_value_options = PARTIAL_JSON", "UPDATE t SET doc = json_set(doc, '$.a', 2)"],
+        "binlog_row_value_options = ''",
+    ),
+    "XA": (
+        UnsupportedTransactionError,
+        ["XA START 'x'", "INSERT INTO t (id) VALUES (51)", "XA END 'x'", "XA PREPARE 'x'", "XA COMMIT 'x'"],
+        "XA transactions are not read yet",
+    ),
+    "metadata": (
+        MissingMetadataError,
+        ["SET GLOBAL binlog_row_metadata = MINIMAL", "CREATE TABLE n (id int)", "INSERT INTO n VALUES (1)",
+         "SET GLOBAL binlog_row_metadata = FULL", "DROP TABLE n"],
+        "binlog_row_metadata = 'FULL'",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", STOPS)
+def test_what_could_lose_a_change_stops_after_what_came_before(mysql: MySQL, case: str) -> None:
+    error, statements, advice = STOPS[case]
+    begin = executed(mysql)
+    run(mysql, "INSERT INTO t VALUES (1, 'v', '{\"a\": 1, \"b\": 2}')", *statements, database="streams")
+    run(mysql, "INSERT INTO t (id) VALUES (99)", database="streams")
+    given: list[Item] = []
+    with pytest.raises(error) as caught:
+        given.extend(items(mysql, begin, executed(mysql)))
+    assert advice in str(caught.value)
+    assert "binlog.0" in str(caught.value)
+    assert shape(given)[:2] == ["c", "Commit"]
+    assert all(row["id"] != 99 for _, row in rows(given))  # type: ignore[index]
+
+
+def test_an_anonymous_transaction_is_refused_with_the_reason(mysql_server: MySQLServer) -> None:
+    server = mysql_server(options=["gtid_mode=ON_PERMISSIVE"])
+    run(server, "CREATE DATABASE a", "SET GLOBAL gtid_mode = OFF_PERMISSIVE", "CREATE DATABASE b")
+    run(server, "SET GLOBAL gtid_mode = ON_PERMISSIVE", "SET GLOBAL gtid_mode = ON", "CREATE DATABASE c")
+    with pytest.raises(UnsupportedTransactionError, match="gtid_mode"):
+        list(items(server, GtidSet(), executed(server)))

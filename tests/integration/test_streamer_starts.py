@@ -1,0 +1,162 @@
+"""What a start must not pass by: one message, an exit status, no traceback; after the mend all rows are there."""
+
+from __future__ import annotations
+
+import re
+import socket
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka.admin import AdminClient
+
+from stack.kafka import Kafka
+from stack.mysql import MySQL
+from stack.ports import free_port
+from tests.integration.streaming import Make, Streamer, execute, fails, insert, kill_dumps
+from tests.integration.topic_records import records
+
+
+def begun(make: Make, mysql: MySQL, name: str, **more: Any) -> Streamer:
+    """A streamer that has streamed the rows 0 to 4 and was stopped."""
+    streamer = make(name, mysql=mysql, **more).started()
+    insert(mysql, name, 0, 5)
+    streamer.wait_until_released()
+    assert streamer.stop() == 0
+    return streamer
+
+
+def goes_on(streamer: Streamer) -> None:
+    """After the mend: the rows 5 to 9, committed while it did not run, have come too, each once."""
+    streamer.started().wait_until_released()
+    found = [record.key["id"] for record in records(streamer.kafka, f"{streamer.name}.{streamer.name}.t")]
+    assert sorted(found) == list(range(10))
+
+
+def test_wrong_password(make: Make, mysql: MySQL) -> None:
+    streamer = begun(make, mysql, "denied")
+    right, streamer.password = streamer.password, "not-this-one"
+    fails(streamer, "access_denied", "headrace", "password")
+    insert(mysql, "denied", 5, 5)
+    streamer.password = right
+    goes_on(streamer)
+
+
+def test_a_password_changed_while_it_streams(make: Make, mysql: MySQL, tmp_path: Path) -> None:
+    user = "CREATE USER IF NOT EXISTS 'changing'@'%' IDENTIFIED BY 'one'"
+    execute(mysql, user, "GRANT SELECT, REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO 'changing'@'%'")
+    secret = tmp_path / "password"
+    secret.write_text("one\n")
+    streamer = make("changed")
+    text = streamer.file.read_text().replace("user: headrace", "user: changing")
+    streamer.file.write_text(text.replace("password: ${TEST_PASSWORD}", f"password_file: {secret}"))
+    streamer.started()
+    insert(mysql, "changed", 0, 5)
+    streamer.wait_until_released()
+    execute(mysql, "ALTER USER 'changing'@'%' IDENTIFIED BY 'other-one'")
+    with mysql.connect() as root, root.cursor() as cursor:
+        kill_dumps(cursor, "changing")
+    assert streamer.end() == 1
+    assert "access_denied" in streamer.log()
+    insert(mysql, "changed", 5, 5)
+    fails(streamer, "access_denied")
+    secret.write_text("other-one\n")
+    goes_on(streamer)
+
+
+def test_server_not_reachable(make: Make) -> None:
+    port = free_port()
+    fails(make("nobody", mysql_port=port), "unreachable", f"127.0.0.1:{port}", "Start the server")
+
+
+def test_port_in_use(make: Make, mysql: MySQL) -> None:
+    streamer = begun(make, mysql, "port")
+    with socket.create_server(("127.0.0.1", streamer.values["http"])):
+        fails(streamer, "port_in_use", str(streamer.values["http"]), "streamer.http")
+        insert(mysql, "port", 5, 5)
+    goes_on(streamer)
+
+
+def test_a_pipeline_file_with_three_mistakes(make: Make) -> None:
+    streamer = make("mistaken")
+    text = streamer.file.read_text()
+    text = text.replace("partitions: 2", "partitions: 0").replace("start: latest", "start: yesterday")
+    streamer.file.write_text(text.replace("server_id", "serverid"))
+    log = fails(streamer, "partitions", "start", "did you mean server_id?", status=2)
+    assert "mistakes" in log
+
+
+def test_a_server_with_the_wrong_settings(make: Make, mysql_server: Callable[..., MySQL]) -> None:
+    own = mysql_server()
+    streamer = begun(make, own, "settings")
+    with own.connect() as session, session.cursor() as cursor:  # it keeps the settings that it began with
+        execute(own, "SET GLOBAL binlog_row_metadata = MINIMAL", "SET GLOBAL binlog_row_image = MINIMAL")
+        log = fails(streamer, "preflight", "binlog_row_metadata", "binlog_row_image")
+        execute(own, *re.findall(r"SET PERSIST \w+ = '\w+'", log))
+        cursor.execute("INSERT INTO settings.t VALUES " + ",".join(f"({n}, {n}, 'x')" for n in range(5, 10)))
+    goes_on(streamer)
+
+
+def test_another_server_behind_the_address(
+    make: Make, mysql: MySQL, kafka: Kafka, mysql_server: Callable[..., MySQL]
+) -> None:
+    streamer = make("swapped").started()
+    insert(mysql, "swapped", 0, 3)
+    streamer.wait_until_released()
+    streamer.stop()
+    other = mysql_server()
+    streamer.file.write_text(streamer.file.read_text().replace(f"port: {mysql.port}", f"port: {other.port}"))
+    streamer.password = other.password
+    fails(streamer, "wrong_server", "Point source.host")
+
+
+def test_purged_binlogs(make: Make, kafka: Kafka, mysql_server: Callable[..., MySQL]) -> None:
+    own = mysql_server()
+    streamer = make("purged", mysql=own).started()
+    insert(own, "purged", 0, 3)
+    streamer.wait_until_released()
+    streamer.stop()
+    insert(own, "purged", 3, 3)
+    with own.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("FLUSH BINARY LOGS")
+        cursor.execute("SHOW BINARY LOGS")
+        last = cursor.fetchall()[-1][0]
+        cursor.execute(f"PURGE BINARY LOGS TO '{last}'")
+    fails(streamer, "snapshot")
+    assert streamer.command("check").returncode == 1
+
+
+def test_topics_with_records_but_no_checkpoint(make: Make, mysql: MySQL, kafka: Kafka) -> None:
+    streamer = make("again").started()
+    insert(mysql, "again", 1, 3)
+    streamer.wait_until_released()
+    streamer.stop()
+    client = AdminClient({"bootstrap.servers": kafka.address})
+    client.delete_topics(["again.commit-log"])["again.commit-log"].result()
+    time.sleep(1)
+    fails(streamer, "first_start", "again.again.t", "another name")
+
+
+def test_check_finds_everything_at_once(make: Make, mysql: MySQL, kafka: Kafka) -> None:
+    streamer = make("checked")
+    well = streamer.command("check")
+    assert well.returncode == 0, well.stdout + well.stderr
+    assert "checked.t" in well.stdout
+    assert "missing" in well.stdout, "it makes no topic"
+    streamer.password = "not-this-one"
+    streamer.file.write_text(streamer.file.read_text().replace(kafka.address, f"127.0.0.1:{free_port()}"))
+    ill = streamer.command("check")
+    assert ill.returncode == 1
+    assert "Access denied" in ill.stdout
+    assert "no broker answers" in " ".join(ill.stdout.split())
+    assert "Traceback" not in ill.stdout + ill.stderr
+
+
+def test_a_stop_while_the_first_start_waits_for_kafka(make: Make, kafka: Kafka) -> None:
+    streamer = make("waits")
+    streamer.file.write_text(streamer.file.read_text().replace(kafka.address, f"127.0.0.1:{free_port()}"))
+    streamer.start()
+    streamer.wait_for(lambda status: status["state"] == "waiting")
+    assert streamer.stop() == 0
+    assert "Traceback" not in streamer.log()
