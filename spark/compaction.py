@@ -21,7 +21,8 @@ from spark.job import JobFailedError
 from spark.kafka import Broker
 from spark.lake import Lake
 from spark.schema import Schemas
-from spark.tables import Merging, Name
+from spark.stopped import Name
+from spark.tables import Merging
 
 UNFINISHED = "_running.json"  # there while a run is under way: its counts are not in the status yet
 
@@ -40,8 +41,8 @@ def compact(spark: SparkSession, pipeline: Pipeline, tables: list[str]) -> dict[
     landing = Landing(spark, pipeline, lake)
     landing.run(ends)
     landed_at = time.time()
-    merging = Merging(spark, lake, Schemas(broker.schemas()))
     handoff = apply_ready(spark, lake)
+    merging = Merging(spark, lake, Schemas(broker.schemas()), handoff.snapshots.floors())
     last = parse(text) if (text := lake.text(lake.status)) else None
     if not (clean and last and last.changes_version == lake.version(lake.changes)):
         merging.run()
@@ -90,7 +91,7 @@ class Standing:
 
     def status(self, checkpoint: Checkpoint | None, began: float) -> LakeStatus:
         known = {(t.db, t.table) for t in self.last.tables.values()} if self.last else set()
-        touched = {*self.merging.merged, *self.handoff.applied, *self._stopped(), *self.counts}
+        touched = {*self.merging.merged, *self.handoff.snapshots.tables, *self._stopped(), *self.counts}
         tables = {f"{db}.{table}": self._table(db, table, checkpoint) for db, table in sorted(known | touched)}
         return LakeStatus(
             pipeline=self.lake.pipeline.name,
@@ -105,10 +106,10 @@ class Standing:
     def _table(self, db: str, table: str, checkpoint: Checkpoint | None) -> TableStatus:
         name, path = (db, table), self.lake.table(db, table)
         last = self.last.tables.get(f"{db}.{table}") if self.last else None
-        merged, stop, applied = self.merging.merged.get(name, 0), self._stopped().get(name), self.handoff.applied
+        merged, stop = self.merging.merged.get(name, 0), self._stopped().get(name)
         fresh = last.freshness_ms if stop and last else checkpoint.ts_ms if checkpoint and not stop else None
         at = self.lake.version(path)
-        if last and self.clean and name not in applied:
+        if last and self.clean and name not in self.handoff.applied:
             rows = last.rows + self.merging.rows.get(name, 0)
         else:
             rows = self.spark.read.format("delta").load(path).count() if at is not None else 0
@@ -120,7 +121,7 @@ class Standing:
             changes_last_run=merged,
             freshness_ms=fresh,
             version=at,
-            snapshot=applied.get(name) or (last.snapshot if last else None),
+            snapshot=self.handoff.snapshots.tables.get(name),
             stopped=stop,
         )
 

@@ -10,59 +10,78 @@ one commit, with the same result when it is done again. It is consistent once me
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from delta.tables import DeltaTable
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
 from contract.schema import TableSchema
-from contract.sequence import FIELDS
-from contract.status import AppliedSnapshot
+from spark.applied import Applied, AppliedSnapshots
 from spark.errors import TableStoppedError
 from spark.lake import Lake
 from spark.rows import parsed, quoted, typed
 from spark.schema import columns_of, fields, fitted, prepare
-from spark.snapshot import APPLIED, Manifest, manifests
-from spark.tables import Name
+from spark.snapshot import Manifest, manifests
+from spark.stopped import Name
+from spark.tables import sequence
+
+Crash = Callable[[str], None]  # called behind each step with its name (a test may raise there)
 
 
 @dataclass
 class HandOff:
-    """What a run did with the staged snapshots. `refused`: why a table could not take its part, which the next
-    run tries again."""
+    """What a run did with the staged snapshots. `applied`: the tables made anew. `refused`: why a table could not
+    take its part, which the next run tries again. `snapshots`: each table's newest, of this run or an earlier."""
 
-    applied: dict[Name, AppliedSnapshot] = field(default_factory=dict)
+    snapshots: AppliedSnapshots
+    applied: set[Name] = field(default_factory=set)
     refused: dict[Name, str] = field(default_factory=dict)
 
 
-def apply_ready(spark: SparkSession, lake: Lake) -> HandOff:
-    """Applies every snapshot that is staged whole and not applied yet, the oldest first."""
-    result = HandOff()
+def apply_ready(spark: SparkSession, lake: Lake, crash: Crash = lambda step: None) -> HandOff:
+    """Applies every snapshot that is staged whole and not applied yet, the oldest first. A staging of which nothing
+    is needed any more is removed."""
+    result = HandOff(AppliedSnapshots(lake))
     for manifest in manifests(lake):
-        path = f"{manifest.folder(lake)}/{APPLIED}"
-        done: dict[str, int] = lake.read(path) or {}
         for schema in manifest.tables:
-            table, name = (schema.db, schema.table), f"{schema.db}.{schema.table}"
-            if name in done:
-                continue
-            try:
-                rows = _apply(spark, lake, manifest, schema)
-            except TableStoppedError as error:
-                result.refused[table] = str(error)
-                continue
-            done[name] = int(time.time() * 1000)
-            result.refused.pop(table, None)
-            result.applied[table] = AppliedSnapshot(
-                id=manifest.id, p0=manifest.p0.gtid_set, p1=manifest.p1, rows=rows, applied_at=done[name]
-            )
-            lake.write(path, done)
-            lake.delete(manifest.rows(lake, schema))
+            _hand_off(spark, lake, manifest, schema, result, crash)
+        if all(result.snapshots.has((schema.db, schema.table), manifest.id) for schema in manifest.tables):
+            lake.delete(manifest.folder(lake))
     return result
 
 
-def _apply(spark: SparkSession, lake: Lake, manifest: Manifest, schema: TableSchema) -> int:
+def _hand_off(
+    spark: SparkSession, lake: Lake, manifest: Manifest, schema: TableSchema, result: HandOff, crash: Crash
+) -> None:
+    table = (schema.db, schema.table)
+    if not result.snapshots.has(table, manifest.id):
+        try:
+            _apply(spark, lake, manifest, schema)
+        except TableStoppedError as error:
+            result.refused[table] = str(error)
+            return
+        crash("written")
+        result.snapshots.note(table, _facts(manifest, f"{schema.db}.{schema.table}"))
+        result.applied.add(table)
+        crash("noted")
+    result.refused.pop(table, None)
+    lake.delete(manifest.rows(lake, schema))
+
+
+def _facts(manifest: Manifest, name: str) -> Applied:
+    return Applied(
+        id=manifest.id,
+        p0=manifest.p0.gtid_set,
+        p1=manifest.p1,
+        rows=manifest.counts[name],
+        applied_at=int(time.time() * 1000),
+        floor=manifest.sequence(),
+    )
+
+
+def _apply(spark: SparkSession, lake: Lake, manifest: Manifest, schema: TableSchema) -> None:
     path = lake.table(schema.db, schema.table)
     wanted = fields(schema)
     if not DeltaTable.isDeltaTable(spark, path):
@@ -76,15 +95,10 @@ def _apply(spark: SparkSession, lake: Lake, manifest: Manifest, schema: TableSch
     current = fitted(spark.read.format("delta").load(path), ordered)
     table = replaced(current, staged, superseded, schema, manifest, ordered)
     table.write.format("delta").mode("overwrite").option("overwriteSchema", "true").save(path)
-    return manifest.counts[f"{schema.db}.{schema.table}"]
 
 
 def _has(columns: dict[str, str], name: str) -> bool:
     return name.lower() in {column.lower() for column in columns}
-
-
-def sequence(numbers: list[int]) -> Column:
-    return fn.struct(*[fn.lit(n).cast("bigint").alias(name) for n, name in zip(numbers, FIELDS, strict=True)])
 
 
 def replaced(

@@ -29,7 +29,6 @@ from spark.lake import Lake
 from spark.source import SESSION, Source
 
 MANIFEST = "manifest.json"
-APPLIED = "applied.json"
 ATTEMPTS = 3  # of a table whose shape changes while it is read
 GROUP = 4  # chunks a reader takes one after the other in one Spark job; progress is told between jobs
 

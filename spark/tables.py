@@ -2,7 +2,9 @@
 
 In: the new commits of `_changes`, batch by batch. Out: `<lake>/<db>/<table>`, live rows only, each with the
 `_seq` and `_ts` of the change that made it. Per table and batch one change a key, the greatest `_seq`, is
-merged, and only where it is newer than the row; so a repeated batch changes nothing.
+merged, and only where it is newer than the row; so a repeated batch changes nothing. Changes at or below the
+floor of the table's snapshot are in its rows already and left out: merged, they would bring back rows that the
+source has removed without row events since (TRUNCATE, say).
 
 A table that cannot be merged is stopped: the others go on, its changes stay in `_changes`, and each later
 run tries again from the first change that was not merged.
@@ -10,8 +12,7 @@ run tries again from the first change that was not merged.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import reduce
@@ -24,17 +25,23 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as fn
 
 from contract.schema import TableSchema
+from contract.sequence import FIELDS
 from spark.batches import run_batches
 from spark.errors import TableStoppedError, chain, reason
 from spark.lake import Lake
 from spark.rows import parsed, quoted, typed
 from spark.schema import Schemas, prepare
+from spark.stopped import Name, Stopped, StoppedTables
 
-Name = tuple[str, str]  # db, table
 THREADS = 4
 USED = ("db", "tbl", "key", "op", "after", "schema", "_seq", "ts")
 # What Spark says of a value that does not fit its column's type.
 UNFIT = ("MALFORMED_RECORD_IN_PARSING", "CAST_INVALID_INPUT", "NUMERIC_VALUE_OUT_OF_RANGE", "CAST_OVERFLOW")
+
+
+def sequence(numbers: Iterable[int]) -> Column:
+    """A `_seq` from its numbers."""
+    return fn.struct(*[fn.lit(n).cast("bigint").alias(name) for n, name in zip(numbers, FIELDS, strict=True)])
 
 
 def latest(changes: DataFrame) -> DataFrame:
@@ -74,55 +81,26 @@ def merge(spark: SparkSession, path: str, changes: DataFrame, key: Iterable[str]
 
 
 @dataclass
-class Stopped:
-    """`since`: the least `_seq` of the table's changes that are not merged."""
-
-    since: list[int]
-    reason: str
-
-
-class StoppedTables:
-    """The tables that wait, in a file of the lake, so that no change of theirs is passed by for good."""
-
-    def __init__(self, lake: Lake) -> None:
-        self.lake, self.path, self.lock = lake, lake.at("_stopped.json"), threading.Lock()
-        known: Any = lake.read(self.path) or []
-        self.tables: dict[Name, Stopped] = {(t["db"], t["table"]): Stopped(t["since"], t["reason"]) for t in known}
-
-    def stop(self, name: Name, since: list[int], reason: str) -> None:
-        with self.lock:
-            before = self.tables.get(name)
-            self.tables[name] = Stopped(min(before.since, since) if before else since, reason)
-            self._write()
-
-    def release(self, name: Name) -> None:
-        with self.lock:
-            del self.tables[name]
-            self._write()
-
-    def _write(self) -> None:
-        tables = [{"db": db, "table": table, **vars(stop)} for (db, table), stop in sorted(self.tables.items())]
-        self.lake.write(self.path, tables)
-
-
-@dataclass
 class Batch:
-    """One table's part of a batch of changes."""
+    """One table's part of a batch of changes. `versions`: the schema versions, each with its greatest `_seq`;
+    `since`: the least `_seq` of all."""
 
     name: Name
-    versions: list[int]
+    versions: dict[int, list[int]]
     changes: int
     since: list[int]
 
 
 @dataclass
 class Merging:
-    """One run of step 2. `merged` counts the changes per table, `rows` what they added to its rows. `crash` is
-    called after a batch's merges and before the engine notes it (a test may raise there)."""
+    """One run of step 2. `floors`: the `_seq` up to which each table's changes are in its snapshot. `merged` counts
+    the changes per table, `rows` what they added to its rows. `crash` is called after a batch's merges and before
+    the engine notes it (a test may raise there)."""
 
     spark: SparkSession
     lake: Lake
     schemas: Schemas
+    floors: Mapping[Name, list[int]] = field(default_factory=dict)
     crash: Callable[[], None] | None = None
     merged: dict[Name, int] = field(default_factory=dict)
     rows: dict[Name, int] = field(default_factory=dict)
@@ -164,9 +142,9 @@ class Merging:
 
     def _again(self, name: Name, stop: Stopped) -> bool:
         db, table = name
-        since = fn.struct(*[fn.lit(n).cast("bigint") for n in stop.since])
         changes = self.spark.read.format("delta").load(self.lake.changes).select(*USED)
-        mine = changes.where((fn.col("tbl") == f"{db}.{table}") & (fn.col("db") == db) & (fn.col("_seq") >= since))
+        mine = changes.where((fn.col("tbl") == f"{db}.{table}") & (fn.col("db") == db))
+        mine = mine.where(fn.col("_seq") >= sequence(stop.since))
         return all(self._merge(mine, part) for part in parts_of(mine))
 
     def _merge(self, changes: DataFrame, part: Batch) -> bool:
@@ -193,7 +171,12 @@ class Merging:
 
     def _merge_versions(self, changes: DataFrame, part: Batch) -> None:
         db, table = part.name
-        schemas = [self.schemas.of(db, table, version) for version in sorted(part.versions)]
+        floor = self.floors.get(part.name, [])
+        versions = sorted(version for version, last in part.versions.items() if last > floor)
+        if not versions:
+            return
+        changes = changes.where(fn.col("_seq") > sequence(floor)) if floor else changes
+        schemas = [self.schemas.of(db, table, version) for version in versions]
         path, newest = self.lake.table(db, table), self.schemas.newest(db, table)
         # Where the primary key changed, the keys' texts are no longer of one kind: one merge a kind, in order.
         for _, alike in groupby(schemas, key=lambda schema: schema.key):
@@ -216,10 +199,12 @@ def _together(changes: DataFrame, schemas: list[TableSchema], columns: dict[str,
 
 def parts_of(changes: DataFrame) -> list[Batch]:
     """The tables that have changes here."""
-    found = changes.groupBy("db", "tbl").agg(
-        fn.collect_set("schema").alias("versions"), fn.count("*").alias("n"), fn.min("_seq").alias("since")
-    )
-    return [
-        Batch((row["db"], row["tbl"][len(row["db"]) + 1 :]), row["versions"], row["n"], list(row["since"]))
-        for row in found.collect()
-    ]
+    last, since, n = fn.max("_seq").alias("last"), fn.min("_seq").alias("since"), fn.count("*").alias("n")
+    parts: dict[Name, Batch] = {}
+    for row in changes.groupBy("db", "tbl", "schema").agg(last, since, n).collect():
+        name = (row["db"], row["tbl"][len(row["db"]) + 1 :])
+        part = parts.setdefault(name, Batch(name, {}, 0, list(row["since"])))
+        part.versions[row["schema"]] = list(row["last"])
+        part.changes += row["n"]
+        part.since = min(part.since, list(row["since"]))
+    return list(parts.values())

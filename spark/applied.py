@@ -1,0 +1,38 @@
+"""Which snapshot each table was last made from: one file of the lake, the only place that says so.
+
+It is written behind the table itself. A run that dies in between applies the snapshot again, with the same
+result, before anything else is merged.
+"""
+
+from __future__ import annotations
+
+from contract.status import AppliedSnapshot
+from spark.lake import Lake
+from spark.stopped import Name
+
+
+class Applied(AppliedSnapshot):
+    """`floor`: P0 as a `_seq`. The table's changes up to it are in the snapshot's rows."""
+
+    floor: list[int]
+
+
+class AppliedSnapshots:
+    """Each table's newest. Ids of snapshots grow with time."""
+
+    def __init__(self, lake: Lake) -> None:
+        self.lake, self.path = lake, lake.at("_snapshots.json")
+        known = lake.read(self.path) or []
+        self.tables: dict[Name, Applied] = {(db, table): Applied.model_validate(facts) for db, table, facts in known}
+
+    def has(self, name: Name, id: str) -> bool:
+        """Whether the table was made from this snapshot, or from a newer one."""
+        return name in self.tables and self.tables[name].id >= id
+
+    def floors(self) -> dict[Name, list[int]]:
+        return {name: applied.floor for name, applied in self.tables.items()}
+
+    def note(self, name: Name, applied: Applied) -> None:
+        self.tables[name] = applied
+        facts = [[*name, applied.model_dump(mode="json")] for name, applied in sorted(self.tables.items())]
+        self.lake.write(self.path, facts)

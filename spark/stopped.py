@@ -1,0 +1,43 @@
+"""The tables that wait, in a file of the lake, so that no change of theirs is passed by for good."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+from spark.lake import Lake
+
+Name = tuple[str, str]  # db, table
+
+
+@dataclass
+class Stopped:
+    """`since`: the least `_seq` of the table's changes that are not merged."""
+
+    since: list[int]
+    reason: str
+
+
+class StoppedTables:
+    """May be used by several threads."""
+
+    def __init__(self, lake: Lake) -> None:
+        self.lake, self.path, self.lock = lake, lake.at("_stopped.json"), threading.Lock()
+        known: Any = lake.read(self.path) or []
+        self.tables: dict[Name, Stopped] = {(t["db"], t["table"]): Stopped(t["since"], t["reason"]) for t in known}
+
+    def stop(self, name: Name, since: list[int], reason: str) -> None:
+        with self.lock:
+            before = self.tables.get(name)
+            self.tables[name] = Stopped(min(before.since, since) if before else since, reason)
+            self._write()
+
+    def release(self, name: Name) -> None:
+        with self.lock:
+            del self.tables[name]
+            self._write()
+
+    def _write(self) -> None:
+        tables = [{"db": db, "table": table, **vars(stop)} for (db, table), stop in sorted(self.tables.items())]
+        self.lake.write(self.path, tables)

@@ -1,0 +1,178 @@
+"""The hand-off: the table is the snapshot's rows and the changes after P0, whatever comes late, twice or half."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from contract import status
+from contract.checkpoint import Checkpoint
+from contract.pipeline import Pipeline
+from contract.schema import TableSchema
+from spark import compaction
+from spark.handoff import apply_ready
+from spark.lake import Lake
+from spark.schema import Schemas
+from spark.snapshot import MANIFEST, Manifest
+from spark.tables import Merging
+from tests.spark.changes_by_hand import ITEMS, change, changes, compact_json, key_of
+
+NAME = ("shop", "items")
+AT = 100  # P0's position
+
+
+def seq(pos: int) -> tuple[int, int, int, int, int]:
+    return 0, 1, pos, 0, 0
+
+
+def item(n: int, name: str = "a") -> dict[str, Any]:
+    return {"id": n, "name": name, "price": None}
+
+
+def checkpoint(pos: int) -> Checkpoint:
+    return Checkpoint(
+        pipeline="shop", connector_id="c", server_id=1, server_uuid="u", epoch=0, file="b.000001", pos=pos,
+        gtid_set=f"u:1-{pos}", ts_ms=1_700_000_000_000, events=0, written_at=0,
+    )  # fmt: skip
+
+
+def stage(spark: SparkSession, lake: Lake, id: str, pos: int, *rows: dict[str, Any]) -> Manifest:
+    """A snapshot of `items` that ended before anything more was written."""
+    manifest = Manifest(
+        id=id, pipeline="shop", p0=checkpoint(pos), p1=f"u:1-{pos}", tables=[ITEMS], counts={"shop.items": len(rows)}
+    )
+    texts = [(key_of(ITEMS, row), compact_json(row)) for row in rows]
+    frame = spark.createDataFrame(texts, "key string, after string")
+    frame.write.parquet(f"{manifest.rows(lake, ITEMS)}/00000000")
+    lake.write(f"{manifest.folder(lake)}/{MANIFEST}", manifest.model_dump(mode="json"))
+    return manifest
+
+
+def land(spark: SparkSession, lake: Lake, *rows: tuple[Any, ...]) -> None:
+    changes(spark, *rows).write.format("delta").mode("append").save(lake.changes)
+
+
+def ids(spark: SparkSession, lake: Lake) -> list[tuple[int, str]]:
+    frame = spark.read.format("delta").load(lake.table(*NAME)).select("id", "name")
+    return sorted((row["id"], row["name"]) for row in frame.collect())
+
+
+@pytest.fixture
+def compact(spark: SparkSession, pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch) -> Callable[[], dict[str, Any]]:
+    """A whole run over what is in `_changes`; the broker has nothing new."""
+
+    class Broker:
+        def __init__(self, pipeline: Pipeline) -> None:
+            self.checkpoint = lambda: checkpoint(1000)
+            self.ends: Callable[[], dict[Any, Any]] = dict
+            self.schemas = lambda: [ITEMS]
+
+    monkeypatch.setattr(compaction, "Broker", Broker)
+    return lambda: compaction.compact(spark, pipeline, [])
+
+
+def test_what_the_source_removed_without_an_event_stays_away(
+    spark: SparkSession, lake: Lake, compact: Callable[[], dict[str, Any]]
+) -> None:
+    """Rows inserted, the table truncated, the snapshot: all of it in one run."""
+    land(spark, lake, change(seq(5), "c", item(1)), change(seq(AT - 1), "c", item(2)))
+    land(spark, lake, change(seq(AT), "c", item(3)))
+    stage(spark, lake, "1", AT, item(4))
+    report = compact()
+    assert ids(spark, lake) == [(3, "a"), (4, "a")]
+    assert report["tables"] == {"shop.items": {"rows": 2, "changes": 3, "snapshot": True, "stopped": None}}
+
+
+def test_a_change_older_than_the_snapshot_that_comes_in_a_later_run_is_passed_by(
+    spark: SparkSession, lake: Lake, compact: Callable[[], dict[str, Any]]
+) -> None:
+    stage(spark, lake, "1", AT, item(4))
+    compact()
+    land(spark, lake, change(seq(7), "c", item(1)), change(seq(8), "d", item(4)))
+    land(spark, lake, change(seq(9), "u", item(4, "old")), change(seq(AT + 7), "c", item(5)))
+    compact()
+    assert ids(spark, lake) == [(4, "a"), (5, "a")]
+
+
+def test_a_stopped_table_goes_on_behind_its_snapshot(spark: SparkSession, lake: Lake) -> None:
+    unknown: TableSchema = ITEMS.model_copy(update={"version": 9})
+    first = [change(seq(5), "c", item(1)), change(seq(6), "c", item(2), unknown)]
+    land(spark, lake, *first, change(seq(AT + 5), "u", item(4, "new")))
+    before = Merging(spark, lake, Schemas([ITEMS]))
+    before._batch(changes(spark, *first), 0, "q")
+    assert "schema version 9" in before.stopped.tables[NAME].reason
+    stage(spark, lake, "1", AT, item(4))
+    floors = apply_ready(spark, lake).snapshots.floors()
+    after = Merging(spark, lake, Schemas([ITEMS]), floors)
+    after.retry()
+    assert after.stopped.tables == {}
+    assert ids(spark, lake) == [(4, "new")]
+
+
+class CrashError(Exception):
+    pass
+
+
+@pytest.mark.parametrize("step", ["written", "noted"])
+def test_a_run_that_dies_in_the_hand_off_is_made_good_by_the_next(
+    spark: SparkSession,
+    pipeline: Pipeline,
+    lake: Lake,
+    compact: Callable[[], dict[str, Any]],
+    monkeypatch: pytest.MonkeyPatch,
+    step: str,
+) -> None:
+    land(spark, lake, change(seq(5), "c", item(1)))
+    compact()
+    land(spark, lake, change(seq(6), "c", item(2)), change(seq(AT + 5), "u", item(4, "new")))
+    manifest = stage(spark, lake, "1", AT, item(4), item(5))
+
+    def crash(at: str) -> None:
+        if at == step:
+            raise CrashError
+
+    with monkeypatch.context() as dying:
+        dying.setattr(compaction, "apply_ready", partial(apply_ready, crash=crash))
+        with pytest.raises(CrashError):
+            compact()
+    assert lake.exists(manifest.rows(lake, ITEMS))
+    compact()
+    assert ids(spark, lake) == [(4, "new"), (5, "a")]
+    standing = status.read(pipeline)
+    assert standing is not None
+    table = standing.tables["shop.items"]
+    assert (table.rows, table.changes) == (2, 3)
+    assert table.snapshot is not None
+    assert (table.snapshot.id, table.snapshot.rows, table.snapshot.p1) == ("1", 2, "u:1-100")
+    assert not lake.exists(manifest.folder(lake))
+    compact()
+    assert status.read(pipeline).tables["shop.items"].snapshot == table.snapshot  # type: ignore[union-attr]
+
+
+def test_the_newer_of_two_snapshots_wins(spark: SparkSession, lake: Lake) -> None:
+    stage(spark, lake, "1", AT, item(1), item(2))
+    stage(spark, lake, "2", AT + 50, item(2, "newer"), item(3))
+    done = apply_ready(spark, lake)
+    assert ids(spark, lake) == [(2, "newer"), (3, "a")]
+    assert done.snapshots.floors() == {NAME: [0, 1, AT + 50, -1, -1]}
+    again = apply_ready(spark, lake)
+    assert (again.applied, again.snapshots.tables) == (set(), done.snapshots.tables)
+
+
+def test_a_table_that_cannot_take_its_snapshot_says_why_until_one_fits(spark: SparkSession, lake: Lake) -> None:
+    keyless = ITEMS.model_copy(update={"key": ()})
+    manifest = stage(spark, lake, "1", AT, item(1))
+    lake.write(
+        f"{manifest.folder(lake)}/{MANIFEST}", manifest.model_copy(update={"tables": [keyless]}).model_dump(mode="json")
+    )
+    for _ in range(2):
+        assert "no primary key" in apply_ready(spark, lake).refused[NAME]
+    stage(spark, lake, "2", AT, item(1))
+    done = apply_ready(spark, lake)
+    assert (done.refused, done.applied) == ({}, {NAME})
+    apply_ready(spark, lake)
+    assert lake.list(lake.at("_staging")) == []
