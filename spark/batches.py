@@ -13,18 +13,20 @@ from pyspark.sql import DataFrame
 from spark.errors import LakeError
 
 Handle = Callable[[DataFrame, int, str], None]
+NAMED_WITHIN = 60.0  # seconds
 
 
-def run_batches(frame: DataFrame, checkpoint: str, handle: Handle) -> None:
+def run_batches(frame: DataFrame, checkpoint: str, handle: Handle, wait: float = NAMED_WITHIN) -> None:
     """Calls `handle(batch, number, query)` for each batch; `query` is the id that lives as long as the
-    checkpoint does, `number` counts up under it, and a batch that did not end comes again."""
+    checkpoint does, `number` counts up under it, and a batch that did not end comes again. `wait`: seconds
+    that a batch gives Spark to name the query. Raises LakeError where it does not, and what `handle` raises."""
     started, identity = threading.Event(), [""]
     failures: list[Exception] = []
 
     def batch(rows: DataFrame, number: int) -> None:
         try:
-            if not started.wait(60):  # without the query's id, Delta would take this batch for another's
-                raise LakeError("Spark did not name the query within 60 s; run the job again")
+            if not started.wait(wait):  # without the query's id, Delta would take this batch for another's
+                raise LakeError(f"Spark did not name the query within {wait:g} s; run the job again")
             handle(rows, number, identity[0])
         except Exception as error:
             failures.append(error)
