@@ -35,9 +35,10 @@ class Failure(NamedTuple):
 
 
 class Entry:
-    """Rows of one batch on their way. `pending` counts the records not yet acknowledged."""
+    """Rows of one batch on their way. `pending` counts the records not yet acknowledged. `cut`: one of them could
+    not be sent, so that it is never released."""
 
-    __slots__ = ("commit", "entered", "events", "ledger", "pending", "size")
+    __slots__ = ("commit", "cut", "entered", "events", "ledger", "pending", "size")
 
     def __init__(self, ledger: Ledger, events: int, size: int, entered: float) -> None:
         self.ledger = ledger
@@ -45,6 +46,7 @@ class Entry:
         self.size = size
         self.entered = entered
         self.commit: TransactionEnd | None = None
+        self.cut = False
 
     def acknowledge(self, error: Any, message: Any) -> None:
         """The sink's delivery callback, once a record. An error is kept and the record stays pending."""
@@ -136,6 +138,11 @@ class Ledger:
             if entry.commit is not None:
                 gtids.add(entry.commit.gtid)
         return gtids
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether nothing is left that could still be released."""
+        return not self._entries or self._entries[0].cut
 
     def head(self) -> Entry | None:
         """The oldest entry that is not released."""

@@ -109,7 +109,7 @@ class Runner:
             if stream.drain(self._pipeline.streamer.shutdown_seconds):
                 log.info("flushed", seconds=round(time.monotonic() - began, 2))
             else:
-                log.warning("not all was acknowledged in time; it is sent again at the next start", left=stream.depth)
+                log.warning("not all was acknowledged; it is sent again at the next start", left=stream.depth)
             raise
 
     def _connect(self, watcher: Watcher, gtids: GtidSet) -> BinlogConnection:

@@ -169,7 +169,11 @@ class Stream:
         count = len(values)
         size = len(values[0]) if count == 1 else sum(map(len, values))
         entry = ledger.enter(count, size, self._now)
-        self._sink.send(route.topic, keys, values, entry.acknowledge)
+        try:
+            self._sink.send(route.topic, keys, values, entry.acknowledge)
+        except HeadraceError:
+            entry.cut = True
+            raise
         self.bytes_sent += size
         route.counts[batch.op] += count
         self._half = batch
@@ -241,11 +245,12 @@ class Stream:
             self._patience.check()
 
     def drain(self, seconds: float) -> bool:
-        """Waits until what was accepted is acknowledged and its checkpoint durable. Returns whether it is."""
+        """Waits until all that can be acknowledged is, and its checkpoint durable. Returns whether it is; at once where
+        that cannot be any more."""
         until = time.monotonic() + seconds
-        while time.monotonic() < until and self._ledger.failure is None:
+        while time.monotonic() < until and self._ledger.failure is None and self._checkpoints.failure is None:
             self._watcher.release()
-            if self._ledger.head() is None and self._checkpoints.settled():
+            if self._ledger.exhausted and self._checkpoints.settled():
                 return True
             self._sink.flush(DRAIN_POLL_SECONDS)
         return False

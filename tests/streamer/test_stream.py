@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from streamer import stream as stream_module
-from streamer.delivery_errors import StuckError, WrongServerError
+from streamer.delivery_errors import RecordTooLargeError, StuckError, WrongServerError
 from streamer.errors import ConnectionLostError, UnknownEventError
 from streamer.patience import Stopping
 from tests.streamer.fakes import SOURCE, Binlog, ListSink, Rig, rig, shape, transaction
@@ -158,3 +159,32 @@ def test_a_stop_flushes_what_was_taken_in() -> None:
     assert what.stream.drain(10)
     last = what.sink.checkpoints()[-1]
     assert last.events == len(what.sink.events())
+
+
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_a_record_that_cannot_be_sent_ends_the_drain_when_what_was_before_it_is_acknowledged(at: int) -> None:
+    class Choosy(ListSink):
+        def send(self, topic: str, keys: Sequence[bytes | None], values: Sequence[bytes], callback: Any) -> None:
+            bad = b'"id":%d,' % (9_000_000 + at)
+            sent = next((n for n, value in enumerate(values) if bad in value), len(values))
+            super().send(topic, keys[:sent], values[:sent], callback)
+            if sent < len(values):
+                raise RecordTooLargeError("sending", "a record", "it is too large", "Raise the limit.")
+
+    what = rig(Binlog([transaction(n, [3]) for n in range(1, 20)]), Choosy())
+    with pytest.raises(RecordTooLargeError):
+        what.stream.run()
+    began = time.monotonic()
+    assert what.stream.drain(60)
+    assert time.monotonic() - began < 10
+    assert what.sink.checkpoints()[-1].gtid_set == f"{SOURCE}:1-8"
+
+
+def test_a_commit_log_that_refuses_ends_the_drain_at_once() -> None:
+    what = rig(Binlog([transaction(1, [1])]))
+    run_until_released(what, 1)
+    what.stream._checkpoints.offer(what.watcher.checkpoint)
+    what.stream._checkpoints._acknowledge("refused", None)  # type: ignore[attr-defined]
+    began = time.monotonic()
+    assert not what.stream.drain(60)
+    assert time.monotonic() - began < 5
