@@ -10,7 +10,7 @@ from pathlib import Path
 
 import httpx
 
-from stack import maven
+from stack import maven, spark
 from stack.paths import CHECKOUT, program
 from stack.ports import HOST
 from stack.process import Server
@@ -93,8 +93,7 @@ def programs() -> dict[str, str]:
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "HEADRACE_SPARK_JARS": str(maven.spark_jars_folder()),
-        # Jobs of half a minute on few cores: the optimizing compiler costs them more than it gives.
-        "HEADRACE_SPARK_JAVA": os.environ.get("HEADRACE_SPARK_JAVA", "-XX:TieredStopAtLevel=1"),
+        "HEADRACE_SPARK_JAVA": os.environ.get("HEADRACE_SPARK_JAVA", spark.JAVA),
         "GX_ANALYTICS_ENABLED": "False",
         "TZ": "UTC",
     }

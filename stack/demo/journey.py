@@ -52,7 +52,8 @@ class Journey:
         self._servers_and_data()
         self._topics()
         self._streamer()
-        self._replay_while(self._snapshot_and_crash, self._merge_and_check)
+        with self._replaying():
+            self._merge_and_check(self._snapshot_and_crash())
         return self.facts
 
     def _dag(self, purpose: str) -> str:
@@ -136,15 +137,15 @@ class Journey:
             return {}
         return told if isinstance(told, dict) else {}
 
-    def _replay_while(self, *stages: Callable[[], None]) -> None:
+    @contextmanager
+    def _replaying(self) -> Iterator[None]:
         with self._stage(f"Replay of flights at {self.replay.rate:.0f} changes/s") as stage:
             ended = threading.Event()
             told = threading.Thread(target=self._tell, args=(stage, ended), daemon=True)
             self.replay.start()
             told.start()
             try:
-                for each in stages:
-                    each()
+                yield
             finally:
                 self.replay.stop()
                 ended.set()
@@ -156,17 +157,20 @@ class Journey:
             stage.say(f"{self.replay.total:,} changes{day}")
         stage.say(f"{self.replay.total:,} changes in {self.replay.transactions:,} transactions")
 
-    def _snapshot_and_crash(self) -> None:
+    def _snapshot_and_crash(self) -> Run:
+        """Gives the run of the quality DAG that it started."""
         with self._stage("Snapshot by Spark, while changes go on") as stage:
             self.airflow.pause(self._dag("snapshot"), False)
             run = self.airflow.trigger(self._dag("snapshot"))
             self._crash()
             self._staged(run, stage)
             self.airflow.pause(self._dag("compaction"), False)
+            check = self._start_check()
             run = self._follow(run, stage)
             self.facts.snapshot = self.airflow.result(run, "stage") or {}
             rows = sum(table["rows"] for table in self.facts.snapshot.get("tables", {}).values())
             stage.say(f"{rows:,} rows, applied to the lake")
+        return check
 
     def _staged(self, run: Run, stage: Stage) -> None:
         """Returns when the rows are read. Compaction begins then: side by side, two Spark drivers of a small
@@ -191,10 +195,15 @@ class Journey:
             missed = self.replay.total - killed_at
             stage.say(f"resumed from {position(self.facts.resumed)}, {missed:,} changes behind")
 
-    def _merge_and_check(self) -> None:
-        """The check begins while compaction goes on: it waits by itself for the merge that it needs."""
+    def _start_check(self) -> Run:
+        """The check begins beside the first compaction: it reads MySQL, then waits by itself for the merge that
+        it needs."""
+        self.airflow.pause(self._dag("quality"), False)
+        return self.airflow.trigger(self._dag("quality"))
+
+    def _merge_and_check(self, check: Run) -> None:
         with self._stage("Compaction every minute") as merging:
-            self._quality(merging)
+            self._quality(check, merging)
             deadline = time.monotonic() + DAG_SECONDS
             while len(self.facts.merges) < COMPACTIONS_WANTED:
                 if time.monotonic() > deadline:
@@ -219,11 +228,9 @@ class Journey:
                 found.append(sum(table["changes"] for table in result.get("tables", {}).values()))
         return [changes for changes in found if changes]
 
-    def _quality(self, merging: Stage) -> None:
+    def _quality(self, check: Run, merging: Stage) -> None:
         with self._stage("Quality, while changes go on") as stage:
-            self.airflow.pause(self._dag("quality"), False)
-            run = self.airflow.trigger(self._dag("quality"))
-            run = self._follow(run, stage, lambda: self._count_merges(merging))
+            run = self._follow(check, stage, lambda: self._count_merges(merging))
             self.facts.checks = self.airflow.result(run, "verify") or {}
             equal = sum(table["equal"] for table in self.facts.checks.get("tables", {}).values())
             stage.say(f"{equal} tables equal")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from contract import jobs
+from stack import spark
 from stack.maven import spark_jars
 
 ROOT = Path(__file__).parents[2]
@@ -18,7 +19,7 @@ def submit(job: str, pipeline: Path, environment: dict[str, str], *arguments: st
     """The job's report (contract/jobs.py). Fails the test where it ended without one."""
     command = [
         str(Path(sys.executable).parent / "spark-submit"), "--master", "local[2]", "--driver-memory", "1g",
-        "--conf", "spark.driver.extraJavaOptions=-Duser.timezone=UTC -XX:TieredStopAtLevel=1",
+        "--conf", f"spark.driver.extraJavaOptions=-Duser.timezone=UTC {spark.JAVA}",
         "--jars", ",".join(map(str, spark_jars())),
         str(ROOT / "spark" / "jobs" / f"{job}.py"), "--pipeline", str(pipeline), *arguments,
     ]  # fmt: skip

@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 from contract.pipeline import Pipeline, load
 from spark.session import session
 from stack.maven import spark_jars
+from stack.spark import JAVA
 
 PIPELINE = """\
 format: 1
@@ -26,7 +27,7 @@ def local_session() -> SparkSession:
         "spark.jars": ",".join(map(str, spark_jars())),
         "spark.driver.memory": "1g",
         # A zone that is none of the product's: nothing may depend on the machine's.
-        "spark.driver.extraJavaOptions": "-Duser.timezone=America/St_Johns -XX:TieredStopAtLevel=1",
+        "spark.driver.extraJavaOptions": f"-Duser.timezone=America/St_Johns {JAVA}",
         "spark.sql.shuffle.partitions": "1",
         # A few rows each: compiling a query costs far more than running it.
         "spark.sql.codegen.wholeStage": "false",
