@@ -1,13 +1,17 @@
 """Where everything of a pipeline's lake is, and its few small files (marks, manifests, status).
 
 The files go through Hadoop's file systems, as Spark's own do, so a lake may be a folder or any URI that Spark
-knows. A write is a new file renamed over the old one: a reader sees the old text or the new, never half.
+knows. A write is a new file renamed over the old one: a reader sees the old text or the new, never half. Where a
+rename does not replace, the old file goes first; a run that dies just then leaves the new one beside its name,
+and readers take that.
 """
 
 from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -16,6 +20,8 @@ from contract import names
 from contract.pipeline import Pipeline
 from contract.status import FILE as STATUS
 from spark.errors import LakeError, reason
+
+NEW = ".new-"  # between a file's name and the process that writes it
 
 
 class Lake:
@@ -65,6 +71,9 @@ class Lake:
             ) from error
 
     def exists(self, path: str) -> bool:
+        return self._there(path) or self._beside(path) is not None
+
+    def _there(self, path: str) -> bool:
         return bool(self._files.exists(self._path(path)))
 
     def is_table(self, path: str) -> bool:
@@ -82,8 +91,9 @@ class Lake:
         return None if text is None else json.loads(text)
 
     def text(self, path: str) -> str | None:
-        if not self.exists(path):
-            return None
+        return self._text(path) if self._there(path) else self._beside(path)
+
+    def _text(self, path: str) -> str:
         stream = self._files.open(self._path(path))
         try:
             jvm: Any = self.spark._jvm
@@ -91,8 +101,24 @@ class Lake:
         finally:
             stream.close()
 
+    def _beside(self, path: str) -> str | None:
+        """The text of the last write that got no further than a whole new file; None where there is none."""
+        for new in self._new(path):
+            text = self._text(new)
+            with suppress(ValueError):
+                json.loads(text)
+                return text
+        return None
+
+    def _new(self, path: str) -> Sequence[str]:
+        """The new files beside a path, the newest first."""
+        folder, _, name = path.rpartition("/")
+        found = [entry for entry in self._entries(folder) if entry.getPath().getName().startswith(f"{name}{NEW}")]
+        found.sort(key=lambda entry: entry.getModificationTime(), reverse=True)
+        return [f"{folder}/{entry.getPath().getName()}" for entry in found]
+
     def write(self, path: str, value: Any) -> None:
-        target, beside = self._path(path), self._path(f"{path}.new-{os.getpid()}")
+        target, beside = self._path(path), self._path(f"{path}{NEW}{os.getpid()}")
         stream = self._files.create(beside, True)
         try:
             stream.write(bytearray(json.dumps(value, separators=(",", ":")).encode()))
@@ -105,9 +131,11 @@ class Lake:
 
     def list(self, folder: str) -> list[str]:
         """The names in a folder, sorted; empty where there is none."""
-        if not self.exists(folder):
-            return []
-        return sorted(entry.getPath().getName() for entry in self._files.listStatus(self._path(folder)))
+        return sorted(entry.getPath().getName() for entry in self._entries(folder))
+
+    def _entries(self, folder: str) -> Sequence[Any]:
+        return [*self._files.listStatus(self._path(folder))] if self._there(folder) else []
 
     def delete(self, path: str) -> None:
-        self._files.delete(self._path(path), True)
+        for wanted in (path, *self._new(path)):
+            self._files.delete(self._path(wanted), True)

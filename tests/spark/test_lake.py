@@ -1,0 +1,79 @@
+"""The lake's small files: a reader sees the old text or the new, on file systems whose rename does not replace too."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spark.errors import LakeError
+from spark.lake import Lake
+
+
+class NoReplace:
+    """The file system, but a rename onto a file fails; and the renames after `lost_after` are lost."""
+
+    def __init__(self, files: Any, lost_after: int) -> None:
+        self.files, self.left = files, lost_after
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.files, name)
+
+    def rename(self, one: Any, other: Any) -> bool:
+        self.left -= 1
+        return self.left >= 0 and not self.files.exists(other) and bool(self.files.rename(one, other))
+
+
+def test_a_rename_that_does_not_replace(lake: Lake) -> None:
+    lake._files = NoReplace(lake._files, lost_after=9)
+    path = lake.at("note.json")
+    for value in ({"n": 1}, {"n": 2}):
+        lake.write(path, value)
+        assert lake.read(path) == value
+    assert lake.list(lake.root) == ["note.json"]
+
+
+def test_a_write_whose_last_rename_is_lost_is_read_all_the_same(lake: Lake) -> None:
+    path = lake.at("note.json")
+    lake.write(path, {"n": 1})
+    files = lake._files
+    lake._files = NoReplace(files, lost_after=1)
+    with pytest.raises(LakeError, match=r"note\.json\.new-.* could not be renamed"):
+        lake.write(path, {"n": 2})
+    lake._files = files
+    assert not Path(path).exists()
+    assert lake.exists(path)
+    assert lake.read(path) == {"n": 2}
+    lake.write(path, {"n": 3})  # the next write mends it
+    assert lake.read(path) == {"n": 3}
+
+
+def test_what_is_beside_a_file_does_not_count(lake: Lake) -> None:
+    path = lake.at("note.json")
+    lake.write(path, {"n": 1})
+    Path(f"{path}.new-7").write_text('{"n": 0}')
+    assert lake.read(path) == {"n": 1}
+    lake.delete(path)  # a deleted file does not come back
+    assert not lake.exists(path)
+    assert lake.read(path) is None
+
+
+@pytest.mark.parametrize("half", ["", '{"n": '])
+def test_a_file_that_was_not_written_whole_does_not_count(lake: Lake, half: str) -> None:
+    path = lake.at("note.json")
+    Path(lake.root).mkdir(parents=True)
+    Path(f"{path}.new-7").write_text(half)
+    Path(f"{lake.at('note.json.more')}").write_text('{"n": 5}')
+    assert not lake.exists(path)
+    assert lake.text(path) is None
+
+
+def test_the_last_of_several_counts(lake: Lake) -> None:
+    path = lake.at("note.json")
+    Path(lake.root).mkdir(parents=True)
+    for process, at in (("7", 1000), ("8", 3000), ("9", 2000)):
+        Path(f"{path}.new-{process}").write_text(f'{{"n": {process}}}')
+        os.utime(f"{path}.new-{process}", (at, at))
+    assert lake.read(path) == {"n": 8}
