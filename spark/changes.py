@@ -87,13 +87,15 @@ def once(changes: DataFrame, marks: DataFrame) -> DataFrame:
     """Without the duplicates: of each partition, in offset order, the rows above its mark (`marks`: topic,
     partition, mark) and above every row before them."""
     before = Window.partitionBy("topic", "partition").orderBy("offset").rowsBetween(Window.unboundedPreceding, -1)
-    marked = changes.withColumn("_top", fn.max("_seq").over(before)).join(
-        fn.broadcast(marks), ["topic", "partition"], "left"
-    )
-    fresh = (fn.col("_top").isNull() | (fn.col("_seq") > fn.col("_top"))) & (
-        fn.col("mark").isNull() | (fn.col("_seq") > fn.col("mark"))
-    )
-    return marked.where(fresh).select(*changes.columns)
+    topped = changes.withColumn("_top", fn.max("_seq").over(before))
+    fresh = fn.col("_top").isNull() | (fn.col("_seq") > fn.col("_top"))
+    return above(topped, marks).where(fresh).select(*changes.columns)
+
+
+def above(changes: DataFrame, marks: DataFrame) -> DataFrame:
+    """The rows above their partition's mark; all of a partition without one."""
+    marked = changes.join(fn.broadcast(marks), ["topic", "partition"], "left")
+    return marked.where(fn.col("mark").isNull() | (fn.col("_seq") > fn.col("mark"))).select(*changes.columns)
 
 
 class Marks:
@@ -189,10 +191,10 @@ class Landing:
         marks.write(number, self._marks_after(known, number))
 
     def _marks_after(self, known: list[Mark], number: int) -> list[Mark]:
-        written = self.spark.read.format("delta").load(self.lake.changes).where(fn.col("batch") == number)
-        tops = (
-            written.groupBy("topic", "partition").agg(fn.max("_seq").alias("mark"), fn.count("*").alias("n")).collect()
-        )
+        numbered = self.spark.read.format("delta").load(self.lake.changes).where(fn.col("batch") == number)
+        written = above(numbered, self._frame(known))  # an older query had a batch of this number, below its marks
+        mark, n = fn.max("_seq").alias("mark"), fn.count("*").alias("n")
+        tops = written.groupBy("topic", "partition").agg(mark, n).collect()
         merged = {(topic, partition): mark for topic, partition, mark in known}
         for row in tops:
             at = (row["topic"], row["partition"])

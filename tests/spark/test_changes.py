@@ -110,8 +110,10 @@ def test_a_new_checkpoint_reads_everything_again_and_lands_only_what_is_new(
     landing._batch(records(spark, record(0, seq(1), "c", row(1))), 0, "q")
     landing._batch(records(spark, record(1, seq(2), "c", row(2))), 1, "q")
     everything = [record(n, seq(n + 1), "c", row(n + 1)) for n in range(3)]
-    landing._batch(records(spark, *everything), 0, "another")
+    anew = Landing(spark, pipeline, lake)
+    anew._batch(records(spark, *everything), 0, "another")
     assert landed(spark, lake) == [(1, 0), (2, 0), (3, 0)]
+    assert anew.landed == 1  # the old query's batch 0 is not counted again
 
 
 @pytest.mark.parametrize(
