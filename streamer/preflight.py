@@ -30,6 +30,10 @@ FROM information_schema.referential_constraints
 WHERE update_rule IN ('CASCADE', 'SET NULL') OR delete_rule IN ('CASCADE', 'SET NULL')
 ORDER BY 1, 2, 3
 """
+FLOAT_KEYS = """
+SELECT table_schema, table_name, column_name, data_type FROM information_schema.columns
+WHERE column_key = 'PRI' AND data_type IN ('float', 'double') ORDER BY 1, 2, ordinal_position
+"""
 CASCADES_LOGGED = (9, 6)  # from here on the server writes rows changed by foreign keys into the binlog
 Level = Literal["error", "warning"]
 
@@ -207,4 +211,12 @@ def _cascades(server: Server) -> Iterator[Finding]:
             yield Finding("warning", "foreign_key", what, step)
 
 
-CHECKS = (_flavor, _binlog, _settings, _grants, _server_id, _purged, _cascades)
+def _float_keys(server: Server) -> Iterator[Finding]:
+    for db, table, column, kind in server.ask(FLOAT_KEYS) or []:
+        if server.pipeline.tables.match(db, table):
+            what = f"the primary key of {db}.{table} has the column {column} of type {kind}: no text of it is exact"
+            step = f"Exclude {db}.{table} in the pipeline file, or give it a primary key of exact types."
+            yield Finding("error", "key", what, step)
+
+
+CHECKS = (_flavor, _binlog, _settings, _grants, _server_id, _purged, _cascades, _float_keys)

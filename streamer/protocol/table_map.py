@@ -24,6 +24,9 @@ HINT = (
     "Run SET PERSIST binlog_row_metadata = 'FULL', then take a new snapshot of the table and start from a position "
     "behind this one"
 )
+# Keys are compared by their texts: those of a float, from the snapshot and the stream, are only the same number.
+INEXACT = ("float", "double")
+KEY_HINT = "Exclude the table in the pipeline file, or give it a primary key of exact types"
 Fact = TypeVar("Fact")
 PRIMARY_KEY, PRIMARY_KEY_PREFIX, MEMBERS_DEFAULT_CHARSET, MEMBERS_CHARSET = 8, 9, 10, 11
 
@@ -51,7 +54,12 @@ def table_map(d: bytes) -> TableMap:
         error.object += f" of {db}.{table}"
         raise
     columns = tuple(field.column for field in fields)
-    schema = TableSchema(db=db, table=table, columns=columns, key=tuple(columns[n].name for n in _key(optional)))
+    key = [columns[n] for n in _key(optional)]
+    for column in key:
+        if column.type in INEXACT:
+            cause = f"its type, {column.type}, is a part of the primary key, and has no one text that tells rows apart"
+            raise UnsupportedTypeError("read", f"column {column.name} of {db}.{table}", cause, KEY_HINT)
+    schema = TableSchema(db=db, table=table, columns=columns, key=tuple(column.name for column in key))
     decode, source = compile_rows(schema, fields)
     return TableMap(schema, decode, source)
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 
 from contract.gtid import GtidSet
-from contract.pipeline import Source
+from contract.pipeline import Pipeline, Source
 from stack.mysql import USER, MySQL
 from streamer.connection import BinlogConnection
 from streamer.protocol.model import Commit, Item, RowsBatch
@@ -24,6 +25,20 @@ def source(server: MySQL, server_id: int = 4711, heartbeat_seconds: float = 1.0)
         host=HOST, port=server.port, user=USER, password=server.password, server_id=server_id,
         heartbeat_seconds=heartbeat_seconds,
     )  # type: ignore[arg-type]  # fmt: skip
+
+
+def pipeline(server: MySQL, include: str = "checked.*", **changes: Any) -> Pipeline:
+    facts = {"host": HOST, "port": server.port, "user": USER, "password": server.password, "server_id": 4730}
+    return Pipeline.model_validate(
+        {
+            "format": 1,
+            "name": "checked",
+            "source": facts | changes,
+            "tables": {"include": [include]},
+            "kafka": {"bootstrap": "localhost:9092"},
+            "lake": {"path": "lake"},
+        }
+    )
 
 
 def executed(server: MySQL) -> GtidSet:

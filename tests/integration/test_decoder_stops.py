@@ -8,9 +8,10 @@ import pytest
 
 from contract.gtid import GtidSet
 from stack.mysql import MySQL
-from streamer.errors import HeadraceError, MissingMetadataError, UnsupportedTransactionError
+from streamer.errors import HeadraceError, MissingMetadataError, UnsupportedTransactionError, UnsupportedTypeError
+from streamer.preflight import run_checks
 from streamer.protocol.model import Item
-from tests.integration.decoding import executed, items, rows, run, shape
+from tests.integration.decoding import executed, items, pipeline, rows, run, shape
 
 pytestmark = pytest.mark.usefixtures("streams")
 MySQLServer = Callable[..., MySQL]
@@ -59,6 +60,22 @@ def test_what_could_lose_a_change_stops_after_what_came_before(mysql: MySQL, cas
     assert "binlog.0" in str(caught.value)
     assert shape(given)[:2] == ["c", "Commit"]
     assert all(row["id"] != 99 for _, row in rows(given))  # type: ignore[index]
+
+
+@pytest.mark.parametrize("kind", ["FLOAT", "DOUBLE", "REAL"])
+def test_a_float_in_the_primary_key_is_refused(mysql: MySQL, kind: str) -> None:
+    run(mysql, f"CREATE TABLE f (a int, b {kind}, v {kind}, primary key (a, b))", database="streams")
+    [finding] = [found for found in run_checks(pipeline(mysql, include="streams.*")) if found.name == "key"]
+    assert finding.level == "error"
+    assert "streams.f has the column b" in finding.what
+    begin = executed(mysql)
+    run(mysql, "INSERT INTO t (id) VALUES (1)", "INSERT INTO f VALUES (1, 0.1, 0.1)", database="streams")
+    given: list[Item] = []
+    with pytest.raises(UnsupportedTypeError, match=r"column b of streams\.f.*primary key.*Exclude the table"):
+        given.extend(items(mysql, begin, executed(mysql)))
+    assert shape(given) == ["c", "Commit"]
+    run(mysql, "DROP TABLE f", database="streams")
+    assert [found.name for found in run_checks(pipeline(mysql, include="streams.*"))] == []
 
 
 def test_an_anonymous_transaction_is_refused_with_the_reason(mysql_server: MySQLServer) -> None:

@@ -5,34 +5,18 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 from pydantic import SecretStr
 
 from contract.gtid import GtidSet
-from contract.pipeline import Pipeline
-from stack.mysql import USER, MySQL
+from stack.mysql import MySQL
 from streamer.connection import BinlogConnection
 from streamer.errors import AccessDeniedError, UnreachableError
 from streamer.preflight import Finding, run_checks
-from tests.integration.decoding import HOST, executed, run, source
+from tests.integration.decoding import executed, pipeline, run, source
 
 MySQLServer = Callable[..., MySQL]
-
-
-def pipeline(server: MySQL, **changes: Any) -> Pipeline:
-    facts = {"host": HOST, "port": server.port, "user": USER, "password": server.password, "server_id": 4730}
-    return Pipeline.model_validate(
-        {
-            "format": 1,
-            "name": "checked",
-            "source": facts | changes,
-            "tables": {"include": ["checked.*"]},
-            "kafka": {"bootstrap": "localhost:9092"},
-            "lake": {"path": "lake"},
-        }
-    )
 
 
 def names(findings: list[Finding]) -> list[tuple[str, str]]:

@@ -181,8 +181,8 @@ def test_a_record_that_cannot_be_sent_ends_the_drain_when_what_was_before_it_is_
 
 
 def test_a_commit_log_that_refuses_ends_the_drain_at_once() -> None:
-    what = rig(Binlog([transaction(1, [1])]))
-    run_until_released(what, 1)
+    what = rig(Binlog([transaction(n, [1]) for n in (1, 2)]))
+    run_until_released(what, 2)
     what.stream._checkpoints.offer(what.watcher.checkpoint)
     what.stream._checkpoints._acknowledge("refused", None)  # type: ignore[attr-defined]
     began = time.monotonic()
