@@ -149,7 +149,7 @@ class Pipeline(Section):
     def _topics_apart(self) -> Pipeline:
         template = self.kafka.topic
         for message, fix in topic_template.meetings(template, self.name, self.tables.include):
-            error = PydanticCustomError("topic", "{message}; {fix}", {"message": message, "fix": fix})
+            error = PydanticCustomError("topic", "{message}", {"message": message, "fix": fix})
             details = InitErrorDetails(type=error, loc=("kafka", "topic"), input=template)
             raise ValidationError.from_exception_data("Pipeline", [details], hide_input=True)
         return self

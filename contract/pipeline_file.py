@@ -141,7 +141,8 @@ def _problem(model: type[BaseModel], item: dict[str, Any], lines: Lines) -> Prob
         return Problem(line, dotted(keys), "is missing", _allowed(field, name), f"add {name}: ... here")
     allowed = _allowed(field, name)
     message = item["msg"].removeprefix("Value error, ")
-    fix = f"change it; {_description(field, name)}" if _description(field, name) else "change it"
+    known = item.get("ctx", {}).get("fix")
+    fix = known or (f"change it; {_description(field, name)}" if _description(field, name) else "change it")
     return Problem(line, dotted(keys) or "file", message, allowed, fix)
 
 

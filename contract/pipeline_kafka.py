@@ -4,9 +4,58 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from contract import topic_template
+
+# librdkafka settings that `properties` may not hold, with the reason.
+LOSES = "set otherwise, changes could be lost or change places"
+READS = "the positions of a pipeline are its own, kept in its commit log"
+REFUSED = {
+    **dict.fromkeys(
+        (
+            "acks",
+            "request.required.acks",
+            "enable.idempotence",
+            "enable.gapless.guarantee",
+            "max.in.flight",
+            "max.in.flight.requests.per.connection",
+            "message.send.max.retries",
+            "retries",
+            "message.timeout.ms",
+            "delivery.timeout.ms",
+            "transactional.id",
+            "queuing.strategy",
+            "partitioner",
+            "isolation.level",
+        ),
+        LOSES,
+    ),
+    **dict.fromkeys(
+        (
+            "group.id",
+            "group.instance.id",
+            "auto.offset.reset",
+            "enable.auto.commit",
+            "enable.auto.offset.store",
+            "enable.partition.eof",
+        ),
+        READS,
+    ),
+    "allow.auto.create.topics": "a topic that the broker makes by itself has not the pipeline's settings",
+    "bootstrap.servers": "kafka.bootstrap says it",
+    "metadata.broker.list": "kafka.bootstrap says it",
+    "compression.type": "kafka.compression says it",
+    "compression.codec": "kafka.compression says it",
+    "linger.ms": "kafka.linger_ms says it",
+    "queue.buffering.max.ms": "kafka.linger_ms says it",
+    "message.max.bytes": "kafka.max_message_bytes says it",
+    "queue.buffering.max.messages": "streamer.ledger says it",
+    "queue.buffering.max.kbytes": "streamer.ledger says it",
+    "batch.size": "the streamer sets it",
+    "logger": "the streamer sets it",
+}
 
 
 class Section(BaseModel):
@@ -33,3 +82,21 @@ class Kafka(Section):
     def _fields(cls, template: str) -> str:
         topic_template.check(template)
         return template
+
+    @field_validator("properties")
+    @classmethod
+    def _allowed(cls, properties: dict[str, str]) -> dict[str, str]:
+        mistakes: list[InitErrorDetails] = [
+            InitErrorDetails(
+                type=PydanticCustomError(
+                    "refused", "is refused: {reason}", {"reason": REFUSED[key], "fix": "remove it"}
+                ),
+                loc=(key,),
+                input=None,
+            )
+            for key, why in REFUSED.items()
+            if key in properties
+        ]
+        if mistakes:
+            raise ValidationError.from_exception_data("Kafka", mistakes, hide_input=True)
+        return properties

@@ -117,6 +117,36 @@ def test_what_is_not_allowed_is_said(tmp_path: Path, old: str, new: str, words: 
     assert words in str(caught.value)
 
 
+def test_kafka_properties_that_break_a_promise_are_refused(tmp_path: Path) -> None:
+    given = """  properties:
+    security.protocol: SASL_SSL
+    acks: "1"
+    enable.idempotence: "false"
+    sasl.password: hunter2
+    bootstrap.servers: elsewhere:9092
+"""
+    path = edited(tmp_path, a=("kafka:\n", "kafka:\n" + given), b=("partitions: 2", "partitions: 0"))
+    with pytest.raises(PipelineFileError) as caught:
+        load(path)
+    text = str(caught.value)
+    assert "4 mistakes" in text
+    for key, reason in (
+        ("acks", "changes could be lost"),
+        ("enable.idempotence", "changes could be lost"),
+        ("bootstrap.servers", "kafka.bootstrap says it"),
+    ):
+        assert f"{path}:{line_of(path, key)}: kafka.properties.{key}: is refused: " in text
+        assert reason in text
+    assert "fix: remove it" in text
+    assert "hunter2" not in text
+
+
+@pytest.mark.parametrize("key", ["security.protocol", "sasl.username", "socket.keepalive.enable", "client.id", "debug"])
+def test_other_kafka_properties_are_taken(tmp_path: Path, key: str) -> None:
+    path = edited(tmp_path, a=("kafka:\n", f"kafka:\n  properties: {{{key}: x}}\n"))
+    assert load(path).kafka.properties == {key: "x"}
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [("a: [", "yaml"), ("- a", "is not a mapping"), ("a: 1\na: 2", "given twice"), ("", "mapping")],
