@@ -77,3 +77,11 @@ def answers(kafka: Kafka, seconds: float) -> None:
         admin(kafka).list_topics(timeout=seconds)
     except KafkaException as error:
         raise typed(error, "asking", kafka) from None
+
+
+def has_topic(kafka: Kafka, topic: str, seconds: float) -> bool:
+    """Raises as `answers`."""
+    try:
+        return topic in admin(kafka).list_topics(timeout=seconds).topics
+    except KafkaException as error:
+        raise typed(error, f"looking for topic {topic} of", kafka) from None

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from contract import names
 from contract.gtid import GtidSet
 from contract.pipeline import Pipeline
-from streamer import broker, preflight, source, start, topics
+from streamer import broker, preflight, schemas, source, start, topics
 from streamer.api import take_port
 from streamer.checkpoints.kafka import read_checkpoint
 from streamer.delivery_errors import PortInUseError
@@ -85,6 +86,9 @@ def _checkpoint(pipeline: Pipeline) -> Iterable[Result]:
         return
     facts = source.facts(pipeline.source)
     start.resume(checkpoint, facts)
+    topic = names.schemas_topic(pipeline)
+    known = schemas.read(pipeline) if broker.has_topic(pipeline.kafka, topic, BROKER_SECONDS) else []
+    start.refuse_lost_schemas(checkpoint, topic, len(known))
     lost = facts.purged.subtract(GtidSet.parse(checkpoint.gtid_set))
     if lost:
         hint = "Start a pipeline of a new name with a new snapshot, and keep binlogs longer."

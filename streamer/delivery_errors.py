@@ -46,6 +46,12 @@ class CheckpointError(HeadraceError):
     kind = "checkpoint"
 
 
+class SchemasLostError(HeadraceError):
+    """Records were sent, but the topic of their schemas holds none."""
+
+    kind = "schemas_lost"
+
+
 class WrongServerError(HeadraceError):
     """The checkpoint is of another server than the one that answers."""
 

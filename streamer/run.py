@@ -12,7 +12,8 @@ from contract import names
 from contract.checkpoint import Checkpoint
 from contract.gtid import GtidSet
 from contract.pipeline import Pipeline
-from streamer import broker, compacted, own_topics, preflight, schemas, source, start, topics
+from contract.schema import TableSchema
+from streamer import broker, own_topics, preflight, schemas, source, start, topics
 from streamer.checkpoints.kafka import KafkaCheckpoints
 from streamer.connection import BinlogConnection
 from streamer.ddl_notes import DdlNotes
@@ -69,8 +70,10 @@ class Runner:
         checkpoints = KafkaCheckpoints(pipeline, sink)
         checkpoint = self._patience.until_answered(partial(checkpoints.load, self._stop.is_set), KAFKA)
         self._patience.check()
-        begin = self._resume(checkpoint, facts) if checkpoint else self._first(facts)
         known = self._known_schemas()
+        if checkpoint:
+            start.refuse_lost_schemas(checkpoint, names.schemas_topic(pipeline), len(known))
+        begin = self._resume(checkpoint, facts) if checkpoint else self._first(facts)
         bounds = pipeline.streamer.ledger
         ledger = Ledger(bounds.max_events, bounds.max_bytes, GtidSet.parse(begin.gtid_set), begin.events)
         watcher = Watcher(ledger, checkpoints, sink, self.status, begin, pipeline.streamer.stuck_after_seconds)
@@ -90,7 +93,7 @@ class Runner:
             source=f"MySQL at {pipeline.source.host}:{pipeline.source.port}",
         )
         publish = partial(stream.publish, topic=names.schemas_topic(pipeline))
-        stream.router = Router(pipeline, known, self._ensure, publish)
+        stream.router = Router(pipeline, schemas.Schemas(known), self._ensure, publish)
         self.report.attach(facts, stream, ledger, watcher, checkpoints, sink)
         self._until_stopped(stream)
 
@@ -149,12 +152,10 @@ class Runner:
             elif report.differences:
                 log.warning("topic differs", topic=report.topic, difference=report.advice())
 
-    def _known_schemas(self) -> schemas.Schemas:
-        topic = names.schemas_topic(self._pipeline)
-        step = partial(compacted.read, self._pipeline.kafka, topic, None, self._stop.is_set)
-        records = self._patience.until_answered(step, KAFKA)
+    def _known_schemas(self) -> list[TableSchema]:
+        known = self._patience.until_answered(partial(schemas.read, self._pipeline, self._stop.is_set), KAFKA)
         self._patience.check()
-        return schemas.Schemas(schemas.parse(records, topic))
+        return known
 
     def _ensure(self, wanted: list[topics.Wanted]) -> list[topics.Report]:
         return self._patience.until_answered(partial(topics.ensure, self._pipeline, wanted), KAFKA)

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
+from contract import names
+from contract.pipeline import Pipeline
 from contract.schema import TableSchema
 from contract.sequence import Sequence
+from streamer import compacted
 from streamer.compacted import Record
 from streamer.delivery_errors import CheckpointError
 
@@ -65,6 +68,12 @@ def key(schema: TableSchema) -> bytes:
 
 def value(schema: TableSchema) -> bytes:
     return schema.model_dump_json().encode()
+
+
+def read(pipeline: Pipeline, stopping: Callable[[], bool] | None = None) -> list[TableSchema]:
+    """Every version in the pipeline's schema topic. Raises CheckpointError and as `compacted.read`."""
+    topic = names.schemas_topic(pipeline)
+    return parse(compacted.read(pipeline.kafka, topic, None, stopping), topic)
 
 
 def parse(records: Iterable[Record], topic: str) -> list[TableSchema]:

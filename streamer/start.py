@@ -11,7 +11,7 @@ import time
 from contract.checkpoint import Checkpoint
 from contract.gtid import GtidSet
 from contract.pipeline import Pipeline
-from streamer.delivery_errors import FirstStartError, WrongServerError
+from streamer.delivery_errors import FirstStartError, SchemasLostError, WrongServerError
 from streamer.source import Facts
 
 BINLOG_START = 4  # the first event's position in every binlog file
@@ -35,6 +35,20 @@ def resume(checkpoint: Checkpoint, facts: Facts) -> None:
             f"pipeline {checkpoint.pipeline}",
             f"the server no longer has transactions that were streamed: {seen.subtract(facts.executed)}",
             "It was reset or restored from a backup. Start a pipeline of a new name, with a new snapshot.",
+        )
+
+
+def refuse_lost_schemas(checkpoint: Checkpoint, topic: str, known: int) -> None:
+    """`known`: schemas in the topic. Raises SchemasLostError where the records behind the checkpoint had some: numbered
+    from 1 again, versions that the lake already has would mean other columns."""
+    if checkpoint.events and not known:
+        raise SchemasLostError(
+            "resuming",
+            f"pipeline {checkpoint.pipeline}",
+            f"by its checkpoint {checkpoint.events:,} records were sent, but the topic {topic} with their schemas is "
+            "empty, or was deleted and made anew",
+            "Bring its records back, from a backup or a mirror of the broker; or start a pipeline of a new name, with "
+            "a new snapshot.",
         )
 
 

@@ -6,8 +6,6 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from confluent_kafka import KafkaException
-
 from contract import names
 from contract.checkpoint import Checkpoint, CheckpointFormatError
 from contract.pipeline import Pipeline
@@ -94,16 +92,9 @@ def read_checkpoint(pipeline: Pipeline, timeout_seconds: float = 10.0) -> Checkp
     until = time.monotonic() + timeout_seconds
     while True:
         try:
-            return last(pipeline) if _exists(pipeline, timeout_seconds) else None
+            exists = broker.has_topic(pipeline.kafka, names.commit_log_topic(pipeline), timeout_seconds)
+            return last(pipeline) if exists else None
         except BrokerUnreachableError:
             if time.monotonic() + RETRY_SECONDS >= until:
                 raise
             time.sleep(RETRY_SECONDS)
-
-
-def _exists(pipeline: Pipeline, timeout_seconds: float) -> bool:
-    client = broker.admin(pipeline.kafka)
-    try:
-        return names.commit_log_topic(pipeline) in client.list_topics(timeout=timeout_seconds).topics
-    except KafkaException as error:
-        raise broker.typed(error, "reading the commit log of", pipeline.kafka) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import socket
 import time
@@ -9,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
 from stack.kafka import Kafka
@@ -136,6 +138,26 @@ def test_topics_with_records_but_no_checkpoint(make: Make, mysql: MySQL, kafka: 
     client.delete_topics(["again.commit-log"])["again.commit-log"].result()
     time.sleep(1)
     fails(streamer, "first_start", "again.again.t", "another name")
+
+
+def test_schemas_lost_and_brought_back(make: Make, mysql: MySQL, kafka: Kafka) -> None:
+    streamer = begun(make, mysql, "forgot")
+    topic = "forgot.schemas"
+    [kept] = records(kafka, topic)
+    client = AdminClient({"bootstrap.servers": kafka.address})
+    client.delete_topics([topic])[topic].result()
+    time.sleep(1)
+    checked = streamer.command("check")
+    assert checked.returncode == 1
+    assert "empty, or was deleted" in " ".join(checked.stdout.split())
+    for _ in range(2):  # the first start makes the topic anew, and the second one finds it empty
+        fails(streamer, "schemas_lost", topic, "backup")
+    insert(mysql, "forgot", 5, 5)
+    producer = Producer({"bootstrap.servers": kafka.address})
+    producer.produce(topic, json.dumps(kept.value), json.dumps(kept.key, separators=(",", ":")))
+    assert producer.flush(30) == 0
+    goes_on(streamer)
+    assert streamer.status()["schemas"] == {"forgot.t": 1}
 
 
 def test_check_finds_everything_at_once(make: Make, mysql: MySQL, kafka: Kafka) -> None:
