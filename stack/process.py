@@ -6,6 +6,7 @@ later command knows its own process from another one that was given the same num
 
 from __future__ import annotations
 
+import abc
 import contextlib
 import json
 import logging
@@ -44,7 +45,7 @@ class Running(NamedTuple):
     port: int
 
 
-class Server:
+class Server(abc.ABC):
     """Base of the servers: a subclass gives `command()`, `healthy()` and, where needed, `prepare()`.
 
     `start()` returns when the server answers; it does nothing where this very server runs already.
@@ -65,8 +66,8 @@ class Server:
         self._child: subprocess.Popen[bytes] | None = None
 
     # What a subclass says
-    def command(self) -> Sequence[str]:
-        raise NotImplementedError
+    @abc.abstractmethod
+    def command(self) -> Sequence[str]: ...
 
     def environment(self) -> Mapping[str, str]:
         return dict(os.environ)
@@ -78,11 +79,11 @@ class Server:
         """Each port that the server will open, under the option that changes it."""
         return {self.port_option: self.port}
 
-    def prepare(self) -> None:
+    def prepare(self) -> None:  # noqa: B027  most have nothing to prepare
         """Downloads and makes what `command` needs; run when the ports are known to be free."""
 
-    def healthy(self) -> bool:
-        raise NotImplementedError
+    @abc.abstractmethod
+    def healthy(self) -> bool: ...
 
     @property
     def log_path(self) -> Path:

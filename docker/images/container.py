@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import signal
 import subprocess
 from collections.abc import Sequence
@@ -10,7 +11,7 @@ from pathlib import Path
 from stack.errors import StackError
 
 
-class Container:
+class Container(abc.ABC):
     """On the machine's own network, output to `log`. A subclass starts it; `close()` ends it in any case."""
 
     def __init__(self, name: str, command: Sequence[str], log: Path) -> None:
@@ -48,14 +49,14 @@ class Container:
         self.remove()
 
     # What a subclass says
-    def inside(self, words: Sequence[str]) -> list[str]:
-        raise NotImplementedError
+    @abc.abstractmethod
+    def inside(self, words: Sequence[str]) -> list[str]: ...
 
-    def send(self, number: signal.Signals) -> None:
-        raise NotImplementedError
+    @abc.abstractmethod
+    def send(self, number: signal.Signals) -> None: ...
 
-    def remove(self) -> None:
-        raise NotImplementedError
+    @abc.abstractmethod
+    def remove(self) -> None: ...
 
 
 def volumes(mounts: Sequence[tuple[Path, str]]) -> list[str]:
