@@ -79,7 +79,7 @@ class Server(abc.ABC):
         """Each port that the server will open, under the option that changes it."""
         return {self.port_option: self.port}
 
-    def prepare(self) -> None:  # noqa: B027  most have nothing to prepare
+    def prepare(self) -> None:  # noqa: B027  a choice, not a duty
         """Downloads and makes what `command` needs; run when the ports are known to be free."""
 
     @abc.abstractmethod
