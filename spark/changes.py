@@ -21,7 +21,8 @@ from contract.pipeline import Pipeline
 from contract.sequence import FIELDS, SPARK_TYPE
 from spark.batches import run_batches
 from spark.errors import LakeError, chain
-from spark.kafka import Ends, spark_options
+from spark.kafka import Ends
+from spark.kafka_settings import spark_options
 from spark.lake import Lake
 
 ENVELOPE = (

@@ -5,7 +5,6 @@ The events go through Spark. These topics are a few records, for which a consume
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
@@ -14,14 +13,11 @@ from contract import names
 from contract.checkpoint import Checkpoint
 from contract.pipeline import Pipeline
 from contract.schema import TableSchema
+from contract.sequence import file_number
 from spark.errors import LakeError
 
 SECONDS = 15.0
 Ends = dict[tuple[str, int], int]  # (topic, partition) -> the offset behind the last record
-
-# librdkafka's spelling -> the Java client's, where they differ.
-JAVA = {"sasl.mechanisms": "sasl.mechanism", "ssl.ca.location": "ssl.truststore.location"}
-SHARED = ("security.protocol", "sasl.mechanism", "sasl.mechanisms", "ssl.ca.location", "client.id")
 
 
 class Broker:
@@ -31,12 +27,15 @@ class Broker:
         self.pipeline = pipeline
 
     def checkpoint(self) -> Checkpoint | None:
-        """The last record of the commit log; None where the streamer has not released anything yet."""
-        last = None
+        """The greatest of the commit log; None where the streamer has not released anything yet. It need not be the
+        last: a streamer that lost its place to another may still append one."""
+        greatest: Checkpoint | None = None
         for key, value in self._records(names.commit_log_topic(self.pipeline)):
             if value is not None and key.decode() == self.pipeline.name:
-                last = value
-        return Checkpoint.read(last) if last is not None else None
+                checkpoint = Checkpoint.read(value)
+                if greatest is None or _place(checkpoint) >= _place(greatest):
+                    greatest = checkpoint
+        return greatest
 
     def schemas(self) -> list[TableSchema]:
         records = self._records(names.schemas_topic(self.pipeline))
@@ -59,6 +58,10 @@ class Broker:
                 raise KafkaException(about.error)
             for number in about.partitions:
                 yield from _partition(consumer, topic, number)
+
+
+def _place(checkpoint: Checkpoint) -> tuple[int, int, int]:
+    return checkpoint.epoch, file_number(checkpoint.file), checkpoint.pos
 
 
 def _partition(consumer: Consumer, topic: str, number: int) -> Iterator[tuple[bytes, bytes | None]]:
@@ -119,18 +122,3 @@ class _Silent:
         return None
 
     debug = info = warning = error = critical = log
-
-
-def spark_options(pipeline: Pipeline) -> dict[str, str]:
-    """The options of Spark's Kafka source: the pipeline file's librdkafka properties in the Java client's words."""
-    given = pipeline.kafka.properties
-    options = {JAVA.get(key, key): value for key, value in given.items() if key in SHARED}
-    if "ssl.truststore.location" in options:
-        options["ssl.truststore.type"] = "PEM"
-    if "sasl.username" in given:
-        user, word = json.dumps(given["sasl.username"]), json.dumps(given.get("sasl.password", ""))
-        module = "scram.Scram" if "SCRAM" in options.get("sasl.mechanism", "") else "plain.Plain"
-        options["sasl.jaas.config"] = (
-            f"org.apache.kafka.common.security.{module}LoginModule required username={user} password={word};"
-        )
-    return {f"kafka.{key}": value for key, value in options.items()}
