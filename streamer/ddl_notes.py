@@ -24,6 +24,8 @@ MEANING: dict[ddl.Kind, str] = {
     "alter": "values of rows that are there may have changed; the lake has those from before",
     "unknown": "it was not understood, and may have changed rows; the lake would not know of it",
 }
+# What the next step waits for: a snapshot is of a table that is there.
+LATER: dict[ddl.Kind, str] = {"drop": ", if it is made again", "rename": ", those of them that are there now"}
 
 
 class DdlNotes:
@@ -54,7 +56,8 @@ class DdlNotes:
         }
         self.counts[change.kind] += 1
         self.last = (*self.last, note)[-KEPT:]
-        step = f"Run the DAG {self._pipeline.name}.snapshot for {', '.join(tables) or 'the tables that it changed'}."
+        step = f"Run the DAG {self._pipeline.name}.snapshot for {', '.join(tables) or 'the tables that it changed'}"
+        step += LATER.get(change.kind, "") + "."
         log.warning("DDL changed rows", **note, meaning=MEANING[change.kind], next_step=step)
 
     def _ours(self, db: str, table: str) -> bool:

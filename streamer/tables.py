@@ -66,12 +66,14 @@ def _facts(status: dict[str, Any]) -> Table:
         "Kafka": status["sink"]["bootstrap"] + ("" if status["sink"]["healthy"] else " [yellow](away)[/]"),
         "GTID set": status["gtid_set"] or "empty",
     }
-    for note in status["ddl"]["last"]:
-        at = datetime.fromtimestamp(note["ts_ms"] / 1000, UTC)
-        rows[f"DDL {at:%m-%d %H:%M:%S}"] = f"[yellow]{note['kind']}[/] {escape(', '.join(note['tables']) or '?')}"
-    for name, value in rows.items():
+    for name, value in [*rows.items(), *(_ddl(note) for note in status["ddl"]["last"])]:
         table.add_row(f"[dim]{name}[/]", value)
     return table
+
+
+def _ddl(note: dict[str, Any]) -> tuple[str, str]:
+    at = datetime.fromtimestamp(note["ts_ms"] / 1000, UTC)
+    return f"DDL {at:%m-%d %H:%M:%S}", f"[yellow]{note['kind']}[/] {escape(', '.join(note['tables']) or '?')}"
 
 
 def _events(status: dict[str, Any]) -> Table:

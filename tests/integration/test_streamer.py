@@ -150,6 +150,7 @@ def test_ddl_that_changes_rows_is_warned_of_and_counted(make: Make, mysql: MySQL
     assert [warning["kind"] for warning in warnings] == ["truncate", "alter", "drop"]
     assert "the lake still has them" in warnings[0]["meaning"]
     assert warnings[0]["next_step"] == "Run the DAG emptied.snapshot for emptied.t."
+    assert warnings[2]["next_step"].endswith("if it is made again.")
     assert warnings[0]["gtid"] == truncate["gtid"]
     assert "s3cret" not in streamer.log()
     assert [r.key["id"] for r in sorted(records(kafka, "emptied.emptied.t"), key=lambda r: r.seq)] == [1, 2]

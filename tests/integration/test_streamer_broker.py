@@ -98,6 +98,25 @@ def test_a_record_that_the_topic_refuses(make: Make, mysql: MySQL, kafka: Kafka)
     assert arrived(kafka, "refuses") == [1, 2, 3, 4, 5]
 
 
+def test_a_table_whose_topic_is_the_pipelines_own(make: Make, mysql: MySQL, kafka: Kafka) -> None:
+    streamer = make("meets", kafka_more=', topic: "{db}.{table}"').started()
+    insert(mysql, "meets", 0, 5)
+    streamer.wait_until_released()
+    execute(mysql, "CREATE TABLE meets.schemas (id INT PRIMARY KEY)", "INSERT INTO meets.schemas VALUES (1)")
+    assert streamer.end() == 1
+    where = f"{streamer.file}:11: kafka.topic"
+    for told in (streamer.log(), streamer.command("topics").stderr, streamer.command("check").stdout):
+        text = "".join(told.split())
+        assert "thetopicoftablemeets.schemaswouldbemeets.schemas" in text
+        assert "".join(where.split()) in text
+        assert "Traceback" not in text
+    insert(mysql, "meets", 5, 5)
+    streamer.file.write_text(streamer.file.read_text().replace('"*.hidden*"', '"*.hidden*", "meets.schemas"'))
+    streamer.started().wait_until_released()
+    assert sorted(record.key["id"] for record in records(kafka, "meets.t")) == list(range(10))
+    assert [record.key for record in records(kafka, "meets.schemas")] == [{"db": "meets", "table": "t", "version": 1}]
+
+
 def test_a_commit_log_that_forgets_is_refused(make: Make, mysql: MySQL, kafka: Kafka) -> None:
     streamer = make("forgets").started()
     insert(mysql, "forgets", 0, 5)
