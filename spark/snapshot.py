@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from urllib.parse import quote
 
@@ -142,13 +143,21 @@ class Staging:
     between: Callable[[TableSchema, int], None] | None = None
 
     def run(self, p0: Checkpoint, tables: list[tuple[str, str]]) -> Manifest:
-        """Stages the tables. Raises LakeError; nothing is applied then."""
+        """Stages the tables. Raises LakeError; nothing is left of them then."""
         self.source.wait_for(p0.gtid_set, 60)
         planned = [self._plan(db, table) for db, table in tables]
         # Names sort by time; two snapshots at one millisecond would be of one job.
         name = time.strftime("%Y%m%dT%H%M%S", time.gmtime()) + f"{int(time.time() * 1000) % 1000:03d}Z"
         folder = self.lake.at(names.STAGING, name)
         self._sweep()
+        try:
+            return self._stage(name, folder, p0, planned)
+        except Exception:  # on a full disk, compaction needs the space
+            with suppress(Exception):
+                self.lake.delete(folder)
+            raise
+
+    def _stage(self, name: str, folder: str, p0: Checkpoint, planned: list[TableSchema]) -> Manifest:
         counts: dict[str, int] = {}
         shapes_read = [self._table(folder, schema, counts) for schema in planned]
         manifest = Manifest(
