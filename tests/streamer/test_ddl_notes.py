@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from io import StringIO
+
 import pytest
 import structlog
+from rich.console import Console
 
+from contract.gtid import GtidSet
 from streamer.ddl_notes import DdlNotes
 from streamer.protocol.model import Ddl
-from tests.streamer.fakes import FILE, SOURCE, pipeline
+from streamer.report import Report
+from streamer.source import Facts
+from streamer.tables import show_status
+from tests.streamer.fakes import FILE, SOURCE, Binlog, pipeline, rig
+
+FACTS = Facts(1, SOURCE, "9.7.4", GtidSet(), GtidSet(), FILE, 4, FILE)
 
 
 def item(statement: str, db: str = "shop") -> Ddl:
@@ -45,3 +54,19 @@ def test_the_last_five_are_kept() -> None:
         notes.see(item(f"TRUNCATE t{n}"))
     assert [note["tables"] for note in notes.last] == [[f"shop.t{n}"] for n in range(2, 7)]
     assert notes.counts["truncate"] == 7
+
+
+def test_the_status_shows_each_of_them() -> None:
+    what = rig(Binlog([]))
+    for statement in ("TRUNCATE t", "DROP TABLE t", "FROBNICATE"):
+        what.stream.ddl.see(item(statement))
+    report = Report(pipeline(), what.status)
+    report.attach(FACTS, what.stream, what.ledger, what.watcher, what.stream._checkpoints, what.sink)  # type: ignore[arg-type]
+    out = Console(file=StringIO(), width=120, highlight=False)
+    show_status(out, report.as_dict())
+    shown = out.file.getvalue()  # type: ignore[attr-defined]
+    assert [line.split()[3:] for line in shown.splitlines() if line.startswith("DDL")] == [
+        ["truncate", "shop.t"],
+        ["drop", "shop.t"],
+        ["unknown", "?"],
+    ]
