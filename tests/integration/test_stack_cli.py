@@ -25,7 +25,7 @@ class Machine:
 
     def __init__(self, data: Path) -> None:
         self.data = data
-        names = ("mysql", "kafka", "airflow", "streamer")
+        names = ("mysql", "kafka", "airflow", "streamer", "mysql80", "mariadb")
         self.ports = [f"--{name}-port={free_port()}" for name in names]
 
     def popen(self, *words: str) -> subprocess.Popen[str]:
@@ -85,6 +85,21 @@ def test_up_status_logs_down(machine: Machine) -> None:
         ("kafka", "stopped"),
         ("mysql", "stopped"),
     }
+    assert machine.processes() == []
+
+
+def test_the_other_databases_are_started_when_named_and_stopped_with_the_rest(machine: Machine) -> None:
+    code, said = machine.run("up", "mariadb", "mysql80")
+    assert code == 0, said
+    assert "mysql80: 8.0.15" in said
+    assert "mariadb: 11.4" in said
+    code, said = machine.run("status", "mariadb", "mysql80")
+    assert code == 0
+    assert [line.split()[:2] for line in said.splitlines()] == [["mysql80", "up"], ["mariadb", "up"]]
+    code, said = machine.run("down")
+    assert "mariadb   stopped" in said
+    assert "mysql80   stopped" in said
+    assert "mariadb" not in machine.run("down")[1]
     assert machine.processes() == []
 
 
