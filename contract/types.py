@@ -88,7 +88,8 @@ def _decimal(column: Column) -> Type:
 def _floating(column: Column) -> Type:
     # Through DOUBLE: MySQL's text of a FLOAT has 6 digits, of a DOUBLE the shortest round trip.
     spark = "float" if column.type == "float" else "double"
-    wide = "cast({} as double)".format if column.type == "float" else _same
+    # Times one, for MySQL before 8.0.17 has no cast to it, and minus zero plus zero would lose its sign.
+    wide = "({} * 1e0)".format if column.type == "float" else _same
     return Type("double", spark, lambda x: f"cast({x} as {spark})", lambda x: _char(wide(x)), None, None)
 
 
@@ -97,7 +98,7 @@ def _text(column: Column) -> Type:
 
 
 def _binary(column: Column) -> Type:
-    base64 = "replace(to_base64({}),char(10),'')".format
+    base64 = "replace(to_base64({}),char(10 using utf8mb4),'')".format
     return Type(
         "string",
         "binary",

@@ -19,6 +19,7 @@ SESSION = {"time_zone": "'+00:00'", "sql_mode": "''", "max_execution_time": "0"}
 SYSTEM = ("mysql", "sys", "information_schema", "performance_schema")
 MEMBER = re.compile(r"'((?:[^']|'')*)'")
 ESCAPE = re.compile(r"''|\\.", re.DOTALL)  # as COLUMN_TYPE spells a member's characters
+CHARSETS = {"utf8": "utf8mb3"}  # as MySQL before 8.0.28 calls it
 ESCAPES = {"\\0": "\0", "\\n": "\n", "\\r": "\r"}
 
 COLUMNS = """
@@ -120,7 +121,7 @@ def _column(row: Sequence[Any]) -> Column:
         precision=int(precision) if kind == "decimal" else None,
         scale=int(scale) if kind == "decimal" else None,
         fsp=int(fsp or 0) if kind in ("time", "datetime", "timestamp") else 0,
-        charset=charset,
+        charset=CHARSETS.get(charset, charset),
         nullable=bool(nullable),
         members=_members(spelled) if kind in ("enum", "set") else (),
     )

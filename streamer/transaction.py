@@ -25,6 +25,7 @@ from streamer.protocol.packets import HINT, Event, Header, Packets
 from streamer.protocol.payload import payload
 from streamer.protocol.position import Position
 from streamer.protocol.query import HEARTBEAT, Meaning, meaning, query
+from streamer.protocol.server import NEWEST, writer
 from streamer.protocol.table_map import names, table_map
 
 Handler = Callable[[bytes, int, int, Header], Iterable[Item]]
@@ -85,6 +86,7 @@ class BinlogDecoder:
         self._tables: dict[bytes, TableMap | None] = {}  # by the id that rows events use
         self._shapes: dict[bytes, TableMap | None] = {}  # by their TABLE_MAP's bytes
         self._begins: set[bytes] = set()
+        self._server = NEWEST
         self._gtid, self._micros, self._thread, self._tx_pos = "", 0, 0, 0
         self._ordinal, self._given = 0, 0  # rows events of this transaction: all, and given
         self._handlers = self._table()
@@ -221,7 +223,7 @@ class BinlogDecoder:
         db, name, _ = names(shape, 0)
         if len(self._shapes) >= SHAPES:
             self._shapes.clear()
-        table = self._shapes[shape] = table_map(shape) if self._wanted(db, name) else None
+        table = self._shapes[shape] = table_map(shape, self._server) if self._wanted(db, name) else None
         return table
 
     def _rows(self, op: Op, newer: bool, d: bytes, o: int, end: int, header: Header) -> Iterable[Item]:
@@ -269,11 +271,15 @@ class BinlogDecoder:
         self._position.rotated(d, o, end)
         return ()
 
-    def _format(self, _d: bytes, _o: int, _end: int, _header: Header) -> Iterable[Item]:
+    def _format(self, d: bytes, o: int, _end: int, _header: Header) -> Iterable[Item]:
         """A file begins; a transaction that the file before left open was never committed."""
         if self._state != BETWEEN:
             raise refusals.out_of_order("new binlog file", self._state)
         self._tables.clear()
+        written_by = writer(d, o)
+        if written_by != self._server:
+            self._server = written_by
+            self._shapes.clear()
         return ()
 
     def _heartbeat(self, d: bytes, o: int, end: int, header: Header) -> Iterable[Item]:

@@ -14,10 +14,11 @@ from typing import TypeVar
 
 from contract.schema import TableSchema
 from streamer.errors import MissingMetadataError, UnsupportedTypeError
-from streamer.protocol.columns import ENUM, NUMERIC, SET, TEXTUAL, WIDTHS, Raw, field, real_type
+from streamer.protocol.columns import ENUM, NUMERIC, SET, TEXTUAL, WIDTHS, YEAR, Raw, field, real_type
 from streamer.protocol.compiler import compile_rows
 from streamer.protocol.lengths import lenenc, lenencs
 from streamer.protocol.model import TableMap
+from streamer.protocol.server import NEWEST, Server
 
 SIGNEDNESS, DEFAULT_CHARSET, COLUMN_CHARSET, COLUMN_NAME, SET_MEMBERS, ENUM_MEMBERS = 1, 2, 3, 4, 5, 6
 HINT = (
@@ -27,6 +28,7 @@ HINT = (
 # Keys are compared by their texts: those of a float, from the snapshot and the stream, are only the same number.
 INEXACT = ("float", "double")
 KEY_HINT = "Exclude the table in the pipeline file, or give it a primary key of exact types"
+YEAR_HINT = "Upgrade the server to MySQL 8.0.29 or later, or exclude the table in the pipeline file"
 Fact = TypeVar("Fact")
 PRIMARY_KEY, PRIMARY_KEY_PREFIX, MEMBERS_DEFAULT_CHARSET, MEMBERS_CHARSET = 8, 9, 10, 11
 
@@ -38,8 +40,8 @@ def names(d: bytes, o: int) -> tuple[str, str, int]:
     return d[o + 1 : db_end].decode(), d[db_end + 2 : table_end].decode(), table_end + 1
 
 
-def table_map(d: bytes) -> TableMap:
-    """`d`: the event's body from the database's name on, without the checksum."""
+def table_map(d: bytes, server: Server = NEWEST) -> TableMap:
+    """`d`: the event's body from the database's name on, without the checksum. `server`: who wrote the file."""
     db, table, o = names(d, 0)
     width, o = lenenc(d, o)
     codes, o = d[o : o + width], o + width
@@ -47,7 +49,7 @@ def table_map(d: bytes) -> TableMap:
     metas, o = _metas(codes, d[o : o + size]), o + size
     nulls, o = d[o : o + (width + 7) // 8], o + (width + 7) // 8
     optional = dict(_optional(d, o))
-    raws = list(_columns(codes, metas, nulls, optional, f"{db}.{table}"))
+    raws = list(_columns(codes, metas, nulls, optional, f"{db}.{table}", server))
     try:
         fields = [field(raw) for raw in raws]
     except UnsupportedTypeError as error:
@@ -85,15 +87,16 @@ def _optional(d: bytes, o: int) -> Iterator[tuple[int, bytes]]:
 
 
 def _columns(
-    codes: bytes, metas: Sequence[bytes], nulls: bytes, optional: dict[int, bytes], table: str
-) -> Iterator[Raw]:
+    codes: bytes, metas: Sequence[bytes], nulls: bytes, optional: dict[int, bytes], table: str,
+    server: Server,
+) -> Iterator[Raw]:  # fmt: skip
     kinds = [real_type(code, meta) for code, meta in zip(codes, metas, strict=True)]
     column_names = [name.decode() for name in lenencs(optional.get(COLUMN_NAME, b""))]
     if len(column_names) != len(codes):
         raise MissingMetadataError(
             "read", f"rows of {table}", "the binlog does not name their columns (binlog_row_metadata is not FULL)", HINT
         )
-    unsigned = _by_place(kinds, NUMERIC, _bits(optional.get(SIGNEDNESS, b"")))
+    unsigned = _unsigned(kinds, optional.get(SIGNEDNESS, b""), server, table)
     collation = _by_place(kinds, TEXTUAL, _collations(optional, DEFAULT_CHARSET, COLUMN_CHARSET))
     collation |= _by_place(kinds, (ENUM, SET), _collations(optional, MEMBERS_DEFAULT_CHARSET, MEMBERS_CHARSET))
     members = _by_place(kinds, (ENUM,), _members(optional.get(ENUM_MEMBERS, b"")))
@@ -101,6 +104,18 @@ def _columns(
     for n, name in enumerate(column_names):
         nullable = bool(nulls[n // 8] >> n % 8 & 1)
         yield Raw(name, codes[n], metas[n], unsigned.get(n, False), nullable, collation.get(n), members.get(n, ()))
+
+
+def _unsigned(kinds: Sequence[int], raw: bytes, server: Server, table: str) -> dict[int, bool]:
+    """MySQL 8.0 began at some release to write a bit for YEAR, too; a wrong one would shift those behind it."""
+    with_year = _by_place(kinds, NUMERIC, _bits(raw))
+    without = _by_place(kinds, NUMERIC - {YEAR}, _bits(raw))
+    if not server.year_has_sign:
+        return without
+    if server.year_has_sign is None and any(with_year[n] != bit for n, bit in without.items()):
+        cause = f"of a server {server.version} it is not known which columns behind a YEAR it marks as UNSIGNED"
+        raise MissingMetadataError("read", f"rows of {table}", cause, YEAR_HINT)
+    return with_year
 
 
 def _by_place(kinds: Sequence[int], chosen: Container[int], facts: Iterator[Fact]) -> dict[int, Fact]:

@@ -1,7 +1,7 @@
 """Real servers for the tests: on free ports, with data in a temporary folder, stopped at the end.
 
 `mysql`, `mysql80`, `mariadb` and `kafka` are shared by the session, and started when the first test asks for them: a
-test makes a database or topics of its own in them. A test that asks for `server` runs on each of the three databases;
+test makes a database or topics of its own in them. A test that asks for `server` runs on each of SERVERS;
 `lacks("mysql80", reason)` marks one on which it does not.
 A test that kills a server, or needs one set otherwise, makes its own by `mysql_server(...)` or
 `kafka_server(...)`; these stop with the test.
@@ -31,7 +31,8 @@ os.environ.pop("HEADRACE_MYSQL_PASSWORD", None)
 
 MySQLServer = Callable[..., MySQL]
 KafkaServer = Callable[..., Kafka]
-SERVERS = ("mysql", "mysql80", "mariadb")
+Another = Callable[..., Database]
+SERVERS = ("mysql", "mysql80")
 
 
 def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
@@ -65,7 +66,7 @@ def mysql80(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MySQL80]:
     server = MySQL80(tmp_path_factory.mktemp("mysql80"), free_port())
     server.start()
     yield server
-    server.stop()
+    server.kill()  # its data is nobody's any more, and its stop takes long
 
 
 @pytest.fixture(scope="session")
@@ -73,7 +74,7 @@ def mariadb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MariaDB]:
     server = MariaDB(tmp_path_factory.mktemp("mariadb"), free_port())
     server.start()
     yield server
-    server.stop()
+    server.kill()  # its data is nobody's any more, and its stop takes long
 
 
 @pytest.fixture(params=SERVERS)
@@ -81,6 +82,20 @@ def server(request: pytest.FixtureRequest) -> Database:
     """Each database in turn."""
     found: Database = request.getfixturevalue(request.param)
     return found
+
+
+@pytest.fixture
+def another(server: Database, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Another]:
+    """Starts a database of the test's own, of the kind of `server`."""
+    with ExitStack() as running:
+
+        def start(options: Sequence[str] = (), server_id: int = 1) -> Database:
+            own = type(server)(tmp_path_factory.mktemp("another"), free_port(), server_id, options)
+            own.start()
+            running.callback(own.kill)
+            return own
+
+        yield start
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ import pytest
 
 from contract.gtid import GtidSet
 from contract.pipeline import Pipeline, Source
-from stack.mysql import USER, MySQL
+from stack.database import USER, Database
 from streamer.connection import BinlogConnection
 from streamer.protocol.model import Commit, Item, RowsBatch
 from streamer.protocol.packets import ServerAnswerError
@@ -20,14 +20,14 @@ from streamer.transaction import BinlogDecoder
 HOST = "127.0.0.1"
 
 
-def source(server: MySQL, server_id: int = 4711, heartbeat_seconds: float = 1.0) -> Source:
+def source(server: Database, server_id: int = 4711, heartbeat_seconds: float = 1.0) -> Source:
     return Source(
         host=HOST, port=server.port, user=USER, password=server.password, server_id=server_id,
         heartbeat_seconds=heartbeat_seconds,
     )  # type: ignore[arg-type]  # fmt: skip
 
 
-def pipeline(server: MySQL, include: str = "checked.*", **changes: Any) -> Pipeline:
+def pipeline(server: Database, include: str = "checked.*", **changes: Any) -> Pipeline:
     facts = {"host": HOST, "port": server.port, "user": USER, "password": server.password, "server_id": 4730}
     return Pipeline.model_validate(
         {
@@ -41,20 +41,20 @@ def pipeline(server: MySQL, include: str = "checked.*", **changes: Any) -> Pipel
     )
 
 
-def executed(server: MySQL) -> GtidSet:
+def executed(server: Database) -> GtidSet:
     with server.connect() as connection, connection.cursor() as cursor:
         cursor.execute("SELECT @@GLOBAL.gtid_executed")
         return GtidSet.parse(cursor.fetchone()[0])
 
 
-def run(server: MySQL, *statements: str, database: str | None = None, autocommit: bool = True) -> None:
+def run(server: Database, *statements: str, database: str | None = None, autocommit: bool = True) -> None:
     """Statements as root in one session."""
     with server.connect(database=database, autocommit=autocommit) as connection, connection.cursor() as cursor:
         for statement in statements:
             cursor.execute(statement)
 
 
-def chunks(server: MySQL, begin: GtidSet, end: GtidSet, server_id: int = 4711) -> list[bytes]:
+def chunks(server: Database, begin: GtidSet, end: GtidSet, server_id: int = 4711) -> list[bytes]:
     """The dump's bytes as received, from behind `begin` up to and with `end`."""
     received: list[bytes] = []
     for _ in items(server, begin, end, server_id=server_id, received=received):
@@ -63,7 +63,7 @@ def chunks(server: MySQL, begin: GtidSet, end: GtidSet, server_id: int = 4711) -
 
 
 def items(
-    server: MySQL, begin: GtidSet, end: GtidSet, wanted: Callable[[str, str], bool] = lambda db, table: True,
+    server: Database, begin: GtidSet, end: GtidSet, wanted: Callable[[str, str], bool] = lambda db, table: True,
     server_id: int = 4711, received: list[bytes] | None = None,
 ) -> Iterator[Item]:  # fmt: skip
     """Everything behind `begin` up to and with `end`."""
@@ -87,7 +87,7 @@ def items(
 
 
 @contextmanager
-def recorded(server: MySQL) -> Iterator[list[Item]]:
+def recorded(server: Database) -> Iterator[list[Item]]:
     """The list is filled, when the block ends, with what was written inside it."""
     begin = executed(server)
     found: list[Item] = []
@@ -96,10 +96,10 @@ def recorded(server: MySQL) -> Iterator[list[Item]]:
 
 
 @pytest.fixture
-def streams(mysql: MySQL) -> None:
+def streams(server: Database) -> None:
     """An empty database `streams` with the table `t (id, v, doc)`."""
-    run(mysql, "DROP DATABASE IF EXISTS streams", "CREATE DATABASE streams")
-    run(mysql, "CREATE TABLE t (id int primary key, v varchar(100), doc json)", database="streams")
+    run(server, "DROP DATABASE IF EXISTS streams", "CREATE DATABASE streams")
+    run(server, "CREATE TABLE t (id int primary key, v varchar(100), doc json)", database="streams")
 
 
 def rows(found: list[Item]) -> list[tuple[str, object]]:

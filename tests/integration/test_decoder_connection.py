@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from contract.gtid import GtidSet
-from stack.mysql import MySQL
+from stack.database import Database
 from streamer.connection import BinlogConnection
 from streamer.errors import (
     AccessDeniedError,
@@ -23,19 +23,19 @@ from streamer.transaction import BinlogDecoder
 from tests.integration.decoding import executed, items, run, source
 
 pytestmark = pytest.mark.usefixtures("streams")
-MySQLServer = Callable[..., MySQL]
+Another = Callable[..., Database]
 
 
-def test_a_purged_start_says_what_to_do(mysql_server: MySQLServer) -> None:
-    server = mysql_server()
+def test_a_purged_start_says_what_to_do(another: Another) -> None:
+    server = another()
     run(server, "CREATE DATABASE a", "FLUSH BINARY LOGS", "CREATE DATABASE b", "FLUSH BINARY LOGS")
     run(server, "PURGE BINARY LOGS TO 'binlog.000003'")
     with pytest.raises(PurgedError, match="snapshot"):
         list(items(server, GtidSet(), executed(server)))
 
 
-def test_the_second_of_two_streamers_with_one_id_ends_the_first(mysql: MySQL) -> None:
-    first = items(mysql, executed(mysql), GtidSet.parse(f"{'0' * 8}-0000-0000-0000-{'0' * 12}:1"), server_id=4720)
+def test_the_second_of_two_streamers_with_one_id_ends_the_first(server: Database) -> None:
+    first = items(server, executed(server), GtidSet.parse(f"{'0' * 8}-0000-0000-0000-{'0' * 12}:1"), server_id=4720)
     ended: list[BaseException] = []
 
     def wait() -> None:
@@ -46,14 +46,14 @@ def test_the_second_of_two_streamers_with_one_id_ends_the_first(mysql: MySQL) ->
 
     waiting = threading.Thread(target=wait)
     waiting.start()
-    second = _dumping(mysql, 4720)
+    second = _dumping(server, 4720)
     waiting.join(10)
     second.close()
     assert [type(error) for error in ended] == [ServerIdInUseError]
     assert "4720" in str(ended[0])
 
 
-def _dumping(server: MySQL, server_id: int) -> BinlogConnection:
+def _dumping(server: Database, server_id: int) -> BinlogConnection:
     """A second dump that has begun."""
     time.sleep(1)
     connection = BinlogConnection(source(server, server_id), executed(server))
@@ -62,8 +62,8 @@ def _dumping(server: MySQL, server_id: int) -> BinlogConnection:
     return connection
 
 
-def test_close_ends_the_chunks_without_an_error(mysql: MySQL) -> None:
-    connection = BinlogConnection(source(mysql, 4721), executed(mysql))
+def test_close_ends_the_chunks_without_an_error(server: Database) -> None:
+    connection = BinlogConnection(source(server, 4721), executed(server))
     received: list[bytes] = []
     reading = threading.Thread(target=lambda: received.extend(connection.chunks()))
     reading.start()
@@ -74,11 +74,11 @@ def test_close_ends_the_chunks_without_an_error(mysql: MySQL) -> None:
     assert received, "the start of the file at least"
 
 
-def test_what_comes_before_a_close_is_whole_however_much_waits_behind(mysql: MySQL) -> None:
-    begin = executed(mysql)
-    run(mysql, "CREATE TABLE streams.much (id int primary key, v longtext)")
-    run(mysql, *(f"INSERT INTO much VALUES ({n}, repeat('x', 500000))" for n in range(40)), database="streams")
-    connection = BinlogConnection(source(mysql, 4722), begin)
+def test_what_comes_before_a_close_is_whole_however_much_waits_behind(server: Database) -> None:
+    begin = executed(server)
+    run(server, "CREATE TABLE streams.much (id int primary key, v longtext)")
+    run(server, *(f"INSERT INTO much VALUES ({n}, repeat('x', 500000))" for n in range(40)), database="streams")
+    connection = BinlogConnection(source(server, 4722), begin)
     decoder = BinlogDecoder(lambda db, table: True)
     for number, chunk in enumerate(connection.chunks()):
         assert all(item.gtid for item in decoder.feed(chunk))
@@ -87,8 +87,8 @@ def test_what_comes_before_a_close_is_whole_however_much_waits_behind(mysql: MyS
     assert number == 5, "nothing comes behind it: the kernel's rest may lack bytes"
 
 
-def test_a_server_that_goes_away_is_a_lost_connection(mysql_server: MySQLServer) -> None:
-    server = mysql_server()
+def test_a_server_that_goes_away_is_a_lost_connection(another: Another) -> None:
+    server = another()
     threading.Timer(2, server.kill).start()
     with pytest.raises(ConnectionLostError):
         list(items(server, executed(server), GtidSet.parse(f"{'0' * 8}-0000-0000-0000-{'0' * 12}:1")))
@@ -96,8 +96,8 @@ def test_a_server_that_goes_away_is_a_lost_connection(mysql_server: MySQLServer)
         list(BinlogConnection(source(server), GtidSet()).chunks())
 
 
-def test_a_wrong_password_is_access_denied(mysql: MySQL) -> None:
-    wrong = source(mysql).model_copy(update={"password": type(source(mysql).password)("no")})
+def test_a_wrong_password_is_access_denied(server: Database) -> None:
+    wrong = source(server).model_copy(update={"password": type(source(server).password)("no")})
     with pytest.raises(AccessDeniedError) as error:
         list(BinlogConnection(wrong, GtidSet()).chunks())
-    assert mysql.password not in str(error.value)
+    assert server.password not in str(error.value)

@@ -7,14 +7,14 @@ from collections.abc import Callable
 import pytest
 
 from contract.gtid import GtidSet
-from stack.mysql import MySQL
+from stack.database import Database
 from streamer.errors import HeadraceError, MissingMetadataError, UnsupportedTransactionError, UnsupportedTypeError
 from streamer.preflight import run_checks
 from streamer.protocol.model import Item
 from tests.integration.decoding import executed, items, pipeline, rows, run, shape
 
 pytestmark = pytest.mark.usefixtures("streams")
-MySQLServer = Callable[..., MySQL]
+Another = Callable[..., Database]
 
 
 STOPS: dict[str, tuple[type[HeadraceError], list[str], str]] = {
@@ -48,14 +48,14 @@ STOPS: dict[str, tuple[type[HeadraceError], list[str], str]] = {
 
 
 @pytest.mark.parametrize("case", STOPS)
-def test_what_could_lose_a_change_stops_after_what_came_before(mysql: MySQL, case: str) -> None:
+def test_what_could_lose_a_change_stops_after_what_came_before(server: Database, case: str) -> None:
     error, statements, advice = STOPS[case]
-    begin = executed(mysql)
-    run(mysql, "INSERT INTO t VALUES (1, 'v', '{\"a\": 1, \"b\": 2}')", *statements, database="streams")
-    run(mysql, "INSERT INTO t (id) VALUES (99)", database="streams")
+    begin = executed(server)
+    run(server, "INSERT INTO t VALUES (1, 'v', '{\"a\": 1, \"b\": 2}')", *statements, database="streams")
+    run(server, "INSERT INTO t (id) VALUES (99)", database="streams")
     given: list[Item] = []
     with pytest.raises(error) as caught:
-        given.extend(items(mysql, begin, executed(mysql)))
+        given.extend(items(server, begin, executed(server)))
     assert advice in str(caught.value)
     assert "binlog.0" in str(caught.value)
     assert shape(given)[:2] == ["c", "Commit"]
@@ -63,23 +63,23 @@ def test_what_could_lose_a_change_stops_after_what_came_before(mysql: MySQL, cas
 
 
 @pytest.mark.parametrize("kind", ["FLOAT", "DOUBLE", "REAL"])
-def test_a_float_in_the_primary_key_is_refused(mysql: MySQL, kind: str) -> None:
-    run(mysql, f"CREATE TABLE f (a int, b {kind}, v {kind}, primary key (a, b))", database="streams")
-    [finding] = [found for found in run_checks(pipeline(mysql, include="streams.*")) if found.name == "key"]
+def test_a_float_in_the_primary_key_is_refused(server: Database, kind: str) -> None:
+    run(server, f"CREATE TABLE f (a int, b {kind}, v {kind}, primary key (a, b))", database="streams")
+    [finding] = [found for found in run_checks(pipeline(server, include="streams.*")) if found.name == "key"]
     assert finding.level == "error"
     assert "streams.f has the column b" in finding.what
-    begin = executed(mysql)
-    run(mysql, "INSERT INTO t (id) VALUES (1)", "INSERT INTO f VALUES (1, 0.1, 0.1)", database="streams")
+    begin = executed(server)
+    run(server, "INSERT INTO t (id) VALUES (1)", "INSERT INTO f VALUES (1, 0.1, 0.1)", database="streams")
     given: list[Item] = []
     with pytest.raises(UnsupportedTypeError, match=r"column b of streams\.f.*primary key.*Exclude the table"):
-        given.extend(items(mysql, begin, executed(mysql)))
+        given.extend(items(server, begin, executed(server)))
     assert shape(given) == ["c", "Commit"]
-    run(mysql, "DROP TABLE f", database="streams")
-    assert [found.name for found in run_checks(pipeline(mysql, include="streams.*"))] == []
+    run(server, "DROP TABLE f", database="streams")
+    assert [found.name for found in run_checks(pipeline(server, include="streams.*"))] == []
 
 
-def test_an_anonymous_transaction_is_refused_with_the_reason(mysql_server: MySQLServer) -> None:
-    server = mysql_server(options=["gtid_mode=ON_PERMISSIVE"])
+def test_an_anonymous_transaction_is_refused_with_the_reason(another: Another) -> None:
+    server = another(options=["gtid_mode=ON_PERMISSIVE"])
     run(server, "CREATE DATABASE a", "SET GLOBAL gtid_mode = OFF_PERMISSIVE", "CREATE DATABASE b")
     run(server, "SET GLOBAL gtid_mode = ON_PERMISSIVE", "SET GLOBAL gtid_mode = ON", "CREATE DATABASE c")
     with pytest.raises(UnsupportedTransactionError, match="gtid_mode"):

@@ -1,0 +1,39 @@
+"""Which server wrote a binlog file, as far as it decides how the file is read.
+
+Source: MySQL's source documentation, `mysql::binlog::event::Format_description_event`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+VERSION_AT, VERSION_SIZE = 2, 50  # behind the binlog's own version
+# Seen to write no sign bit for YEAR: 8.0.15. Known to write one: 8.0.29 and later, and MariaDB.
+LAST_WITHOUT, FIRST_WITH = (8, 0, 15), (8, 0, 29)
+
+
+@dataclass(frozen=True)
+class Server:
+    """`year_has_sign`: whether a YEAR has a bit among the signs of a TABLE_MAP; None where it is not known."""
+
+    version: str
+    mariadb: bool
+    year_has_sign: bool | None
+
+
+def server(version: str) -> Server:
+    numbers = tuple(map(int, re.findall(r"\d+", version)[:3]))
+    mariadb = "mariadb" in version.lower()
+    if mariadb or numbers >= FIRST_WITH:
+        return Server(version, mariadb, True)
+    return Server(version, mariadb, None if numbers > LAST_WITHOUT else False)
+
+
+def writer(d: bytes, o: int) -> Server:
+    """Of a format description event's body."""
+    text = d[o + VERSION_AT : o + VERSION_AT + VERSION_SIZE]
+    return server(text.partition(b"\x00")[0].decode(errors="replace"))
+
+
+NEWEST = server("9.0.0")
