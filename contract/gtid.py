@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 TAG = re.compile(r"[a-z_][a-z0-9_]{0,31}")
@@ -62,6 +62,20 @@ class GtidSet:
             first, last = min(first, spans[end][0]), max(last, spans[end][1])
             end += 1
         spans[at:end] = [(first, last)]
+
+    def add_all(self, gtids: Iterable[str]) -> None:
+        """Adds transactions that mostly follow one another: as ranges."""
+        known, first, last = "", 0, -1
+        for gtid in gtids:
+            source, _, text = gtid.rpartition(":")
+            number = int(text)
+            if number != last + 1 or source != known:
+                if known:
+                    self.add_range(known, first, last)
+                known, first = source, number
+            last = number
+        if known:
+            self.add_range(known, first, last)
 
     def contains(self, gtid: str) -> bool:
         source, _, number = gtid.rpartition(":")

@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from contract import topic_template
+from contract import gtids, topic_template
 from contract.gtid import GtidSet
 from contract.pipeline_file import PipelineFileError, Problem, problems_of, read_yaml
 from contract.pipeline_kafka import Kafka, Section
@@ -29,7 +29,7 @@ Port = Annotated[int, Field(ge=1, le=65535)]
 class Source(Section):
     """The server whose binlog is read, and from which snapshots are taken."""
 
-    flavor: Literal["mysql"] = "mysql"
+    flavor: Literal["mysql", "mariadb"] = "mysql"
     host: str
     port: Port = 3306
     user: str
@@ -44,6 +44,10 @@ class Source(Section):
         if (self.password is None) == (self.password_file is None):
             raise ValueError("give exactly one of password (as ${ENV}) and password_file")
         return self
+
+    def gtids(self, text: str) -> GtidSet:
+        """A set of the server's kind. Raises ValueError."""
+        return gtids.KINDS[self.flavor].parse(text)
 
     def secret(self) -> str:
         """The password. Raises OSError where `password_file` cannot be read."""
@@ -104,7 +108,7 @@ class Streamer(Section):
     def _start(cls, start: str) -> str:
         if start not in ("earliest", "latest"):
             try:
-                GtidSet.parse(start)
+                gtids.parse(start)
             except ValueError as error:
                 raise ValueError(f"neither earliest nor latest nor a GTID set ({error})") from None
         return start
@@ -146,13 +150,29 @@ class Pipeline(Section):
     path: Path = Field(default=Path(), exclude=True, repr=False)
 
     @model_validator(mode="after")
+    def _start_of_the_flavor(self) -> Pipeline:
+        start = self.streamer.start
+        if start not in ("earliest", "latest"):
+            try:
+                self.source.gtids(start)
+            except ValueError as problem:
+                fix = f"write it as {self.source.flavor} does, or correct source.flavor"
+                raise _at(("streamer", "start"), start, str(problem), fix) from None
+        return self
+
+    @model_validator(mode="after")
     def _topics_apart(self) -> Pipeline:
         template = self.kafka.topic
         for message, fix in topic_template.meetings(template, self.name, self.tables.include):
-            error = PydanticCustomError("topic", "{message}", {"message": message, "fix": fix})
-            details = InitErrorDetails(type=error, loc=("kafka", "topic"), input=template)
-            raise ValidationError.from_exception_data("Pipeline", [details], hide_input=True)
+            raise _at(("kafka", "topic"), template, message, fix)
         return self
+
+
+def _at(place: tuple[str, ...], value: str, message: str, fix: str) -> ValidationError:
+    """An error that stands at the key, not at the whole file."""
+    error = PydanticCustomError("key", "{message}", {"message": message, "fix": fix})
+    details = InitErrorDetails(type=error, loc=place, input=value)
+    return ValidationError.from_exception_data("Pipeline", [details], hide_input=True)
 
 
 def load(path: str | Path) -> Pipeline:

@@ -10,9 +10,8 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from contract import names
+from contract import gtids, names
 from contract.checkpoint import Checkpoint
-from contract.gtid import GtidSet
 from contract.pipeline import Pipeline
 
 FORMAT = 1
@@ -68,10 +67,8 @@ class LakeStatus(Record):
 
     def covers(self, gtid_set: str) -> bool:
         """Whether every transaction of the GTID set is in the lake."""
-        wanted = GtidSet.parse(gtid_set)
-        return not wanted or (
-            self.checkpoint is not None and GtidSet.parse(self.checkpoint.gtid_set).issuperset(wanted)
-        )
+        wanted = gtids.parse(gtid_set)
+        return not wanted or (self.checkpoint is not None and gtids.parse(self.checkpoint.gtid_set).issuperset(wanted))
 
 
 def parse(text: str) -> LakeStatus:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from contract import names
-from contract.gtid import GtidSet
 from contract.pipeline import Pipeline
 from streamer import broker, preflight, schemas, source, start, topics
 from streamer.api import take_port
@@ -89,7 +88,7 @@ def _checkpoint(pipeline: Pipeline) -> Iterable[Result]:
     topic = names.schemas_topic(pipeline)
     known = schemas.read(pipeline) if broker.has_topic(pipeline.kafka, topic, BROKER_SECONDS) else []
     start.refuse_lost_schemas(checkpoint, topic, len(known))
-    lost = facts.purged.subtract(GtidSet.parse(checkpoint.gtid_set))
+    lost = facts.purged.subtract(pipeline.source.gtids(checkpoint.gtid_set))
     if lost:
         hint = "Start a pipeline of a new name with a new snapshot, and keep binlogs longer."
         yield Result("error", "checkpoint", f"the server has purged what comes after it: {lost}", hint)

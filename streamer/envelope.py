@@ -28,8 +28,11 @@ class Envelope:
     dots and hyphens.
     """
 
-    def __init__(self, version: str, pipeline: str, db: bytes, table: bytes, schema: int, epoch: int) -> None:
-        self._connector = f'"version":"{version}","connector":"mysql","name":"{pipeline}"'.encode()
+    def __init__(
+        self, version: str, pipeline: str, db: bytes, table: bytes, schema: int, epoch: int,
+        connector: str = "mysql",
+    ) -> None:  # fmt: skip
+        self._connector = f'"version":"{version}","connector":"{connector}","name":"{pipeline}"'.encode()
         self._tables = b'"db":%b,"table":%b' % (db, table)
         self._schema = schema
         self._epoch = epoch

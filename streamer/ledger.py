@@ -114,22 +114,8 @@ class Ledger:
                 released.append(entry.commit)
                 self.events += self._open_events
                 self._open_events = 0
-        self._add(released)
+        self.released.add_all(end.gtid for end in released)
         return released[-1] if released else None
-
-    def _add(self, ends: list[TransactionEnd]) -> None:
-        """Adds their GTIDs, which mostly follow one another, as ranges."""
-        known, first, last = "", 0, -1
-        for end in ends:
-            source, _, text = end.gtid.rpartition(":")
-            number = int(text)
-            if number != last + 1 or source != known:
-                if known:
-                    self.released.add_range(known, first, last)
-                known, first = source, number
-            last = number
-        if known:
-            self.released.add_range(known, first, last)
 
     def entered(self) -> GtidSet:
         """The whole transactions taken in so far: from here a lost connection goes on."""

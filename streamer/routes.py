@@ -70,7 +70,7 @@ class Router:
             self._publish(schema)
             log.info("schema", table=f"{shape.db}.{shape.table}", version=schema.version, since=list(seq))
         quoted = (_quoted(shape.db), _quoted(shape.table))
-        envelope = Envelope(VERSION, self._pipeline.name, *quoted, schema.version, epoch)
+        envelope = Envelope(VERSION, self._pipeline.name, *quoted, schema.version, epoch, self._pipeline.source.flavor)
         route = Route(topic, envelope, shape, known.counts if known else {"c": 0, "u": 0, "d": 0})
         if known:  # an old shape that comes back is a new version
             self._by_shape.pop(known.shape, None)

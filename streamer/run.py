@@ -75,7 +75,7 @@ class Runner:
             start.refuse_lost_schemas(checkpoint, names.schemas_topic(pipeline), len(known))
         begin = self._resume(checkpoint, facts) if checkpoint else self._first(facts)
         bounds = pipeline.streamer.ledger
-        ledger = Ledger(bounds.max_events, bounds.max_bytes, GtidSet.parse(begin.gtid_set), begin.events)
+        ledger = Ledger(bounds.max_events, bounds.max_bytes, pipeline.source.gtids(begin.gtid_set), begin.events)
         watcher = Watcher(ledger, checkpoints, sink, self.status, begin, pipeline.streamer.stuck_after_seconds)
         if checkpoint is None:
             checkpoints.offer(begin)
@@ -122,14 +122,14 @@ class Runner:
 
     def _resume(self, checkpoint: Checkpoint, facts: source.Facts) -> Checkpoint:
         start.resume(checkpoint, facts)
-        self._preflight(GtidSet.parse(checkpoint.gtid_set))
+        self._preflight(self._pipeline.source.gtids(checkpoint.gtid_set))
         log.info("resuming", file=checkpoint.file, pos=checkpoint.pos, gtid_set=checkpoint.gtid_set)
         return checkpoint
 
     def _first(self, facts: source.Facts) -> Checkpoint:
         holding = self._patience.until_answered(partial(own_topics.holding_records, self._pipeline), KAFKA)
         begin = start.first(self._pipeline, facts, holding)
-        self._preflight(GtidSet.parse(begin.gtid_set))
+        self._preflight(self._pipeline.source.gtids(begin.gtid_set))
         log.info("first start", start=self._pipeline.streamer.start, file=begin.file, pos=begin.pos)
         return begin
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import time
 
+from contract import gtids
 from contract.checkpoint import Checkpoint
-from contract.gtid import GtidSet
 from contract.pipeline import Pipeline
 from streamer.delivery_errors import FirstStartError, SchemasLostError, WrongServerError
 from streamer.source import Facts
@@ -28,7 +28,7 @@ def resume(checkpoint: Checkpoint, facts: Facts) -> None:
             "Point source.host and source.port back at that server, or start a pipeline of a new name, with a new "
             "snapshot.",
         )
-    seen = GtidSet.parse(checkpoint.gtid_set)
+    seen = gtids.parse(checkpoint.gtid_set)
     if not facts.executed.issuperset(seen):
         raise WrongServerError(
             "resuming",
@@ -65,11 +65,11 @@ def first(pipeline: Pipeline, facts: Facts, holding: list[str]) -> Checkpoint:
             f"log {pipeline.name}.commit-log.",
         )
     chosen = pipeline.streamer.start
-    gtids, file, pos = facts.purged, facts.first_file, BINLOG_START
+    begin, file, pos = facts.purged, facts.first_file, BINLOG_START
     if chosen == "latest":
-        gtids, file, pos = facts.executed, facts.file, facts.pos
+        begin, file, pos = facts.executed, facts.file, facts.pos
     elif chosen != "earliest":
-        gtids = GtidSet.parse(chosen)
+        begin = pipeline.source.gtids(chosen)
     now = time.time_ns() // 1_000_000
     return Checkpoint(
         pipeline=pipeline.name,
@@ -79,7 +79,7 @@ def first(pipeline: Pipeline, facts: Facts, holding: list[str]) -> Checkpoint:
         epoch=0,
         file=file,
         pos=pos,
-        gtid_set=str(gtids),
+        gtid_set=str(begin),
         ts_ms=now,
         events=0,
         written_at=now,

@@ -103,6 +103,7 @@ def test_a_password_file_is_read(tmp_path: Path) -> None:
     [
         ('["nycflights.*"]', '["nycflights"]', "not of the form db.table"),
         ("start: latest", "start: yesterday", "neither earliest nor latest nor a GTID set"),
+        ("start: latest", "start: 0-1-270", "is no GTID: uuid:n"),
         ("{pipeline}.{db}.{table}", "{pipeline}.{dbs}", "allowed: pipeline, db, table"),
         ("delivery: at_least_once", "delivery: exactly_once", "at_least_once"),
         ("127.0.0.1:${HEADRACE_KAFKA_PORT:-29092}", "nowhere", "host:port"),
