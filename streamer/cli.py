@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,7 +33,9 @@ app = typer.Typer(
     help="Carries a MySQL server's changes from its binlog to Kafka, and tells how it stands.",
     epilog="Examples: [cyan]headrace check pipelines/flights.yaml[/], [cyan]headrace run pipelines/flights.yaml[/]",
 )
-out = Console(highlight=False)
+PLAIN_WIDTH = 1000  # characters
+# In a pipe no line is broken: whoever searches the output finds whole names and paths.
+out = Console(highlight=False, width=None if sys.stdout.isatty() else PLAIN_WIDTH)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
 File = Annotated[Path, typer.Argument(metavar="PIPELINE", help="the pipeline file, such as pipelines/flights.yaml")]
 
