@@ -6,7 +6,11 @@ complete up to) and by the snapshot (P0).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from pydantic import BaseModel, ConfigDict
+
+from contract.sequence import file_number
 
 FORMAT = 1
 
@@ -34,6 +38,17 @@ class Checkpoint(BaseModel):
     ts_ms: int
     events: int
     written_at: int
+
+    @property
+    def place(self) -> tuple[int, int, int]:
+        """What checkpoints of a pipeline are ordered by: epoch, number of the binlog file, position."""
+        return self.epoch, file_number(self.file), self.pos
+
+    @staticmethod
+    def greatest(checkpoints: Iterable[Checkpoint]) -> Checkpoint | None:
+        """The one of the greatest place, of several the last; None of none. It need not be the commit log's last: a
+        streamer that lost its place to another may still append one."""
+        return max(reversed(list(checkpoints)), key=lambda checkpoint: checkpoint.place, default=None)
 
     @classmethod
     def read(cls, data: str | bytes) -> Checkpoint:

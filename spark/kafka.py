@@ -13,7 +13,6 @@ from contract import names
 from contract.checkpoint import Checkpoint
 from contract.pipeline import Pipeline
 from contract.schema import TableSchema
-from contract.sequence import file_number
 from spark.errors import LakeError
 
 SECONDS = 15.0
@@ -27,15 +26,10 @@ class Broker:
         self.pipeline = pipeline
 
     def checkpoint(self) -> Checkpoint | None:
-        """The greatest of the commit log; None where the streamer has not released anything yet. It need not be the
-        last: a streamer that lost its place to another may still append one."""
-        greatest: Checkpoint | None = None
-        for key, value in self._records(names.commit_log_topic(self.pipeline)):
-            if value is not None and key.decode() == self.pipeline.name:
-                checkpoint = Checkpoint.read(value)
-                if greatest is None or _place(checkpoint) >= _place(greatest):
-                    greatest = checkpoint
-        return greatest
+        """The greatest of the commit log; None where the streamer has not released anything yet."""
+        records = self._records(names.commit_log_topic(self.pipeline))
+        own = [value for key, value in records if value is not None and key.decode() == self.pipeline.name]
+        return Checkpoint.greatest(map(Checkpoint.read, own))
 
     def schemas(self) -> list[TableSchema]:
         records = self._records(names.schemas_topic(self.pipeline))
@@ -58,10 +52,6 @@ class Broker:
                 raise KafkaException(about.error)
             for number in about.partitions:
                 yield from _partition(consumer, topic, number)
-
-
-def _place(checkpoint: Checkpoint) -> tuple[int, int, int]:
-    return checkpoint.epoch, file_number(checkpoint.file), checkpoint.pos
 
 
 def _partition(consumer: Consumer, topic: str, number: int) -> Iterator[tuple[bytes, bytes | None]]:

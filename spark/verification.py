@@ -141,7 +141,7 @@ class Verification:
             return False
         if c.epoch != self.low.epoch:
             raise LakeError("the streamer moved to another server during the check: verify again")
-        if (c.epoch, file_number(c.file), c.pos) < high and not status.covers(executed):
+        if c.place < high and not status.covers(executed):
             return False
         # A snapshot's rows may be younger than the lake's checkpoint, until that has passed the snapshot's end.
         tables = [status.tables[answer.name] for answer in answers if answer.name in status.tables]
@@ -168,7 +168,7 @@ class Verification:
     def _steps(self, answer: Answer, status: LakeStatus, schemas: Schemas, lake: dict[str, str]) -> list[Step]:
         if status.changes_version is None:
             return []
-        low = (self.low.epoch, file_number(self.low.file), self.low.pos)
+        low = self.low.place
         db, table = answer.schema.db, answer.schema.table
         changes = self.spark.read.format("delta").option("versionAsOf", str(status.changes_version))
         mine = changes.load(self.lake.changes).where((fn.col("tbl") == answer.name) & (fn.col("db") == db))

@@ -58,7 +58,7 @@ class KafkaCheckpoints:
 
 
 def last(pipeline: Pipeline, stopping: Callable[[], bool] | None = None) -> Checkpoint | None:
-    """The last checkpoint of the commit log, None where it is empty.
+    """The greatest checkpoint among the commit log's last records, None where it is empty.
 
     Raises CheckpointError for what is no checkpoint of this pipeline, BrokerUnreachableError, BrokerRefusedError.
     """
@@ -68,7 +68,7 @@ def last(pipeline: Pipeline, stopping: Callable[[], bool] | None = None) -> Chec
         records = compacted.read(pipeline.kafka, topic, tail, stopping)
         values = [value for record_key, value in records if record_key == key and value is not None]
         if values:
-            return _parse(values[-1], topic)
+            return Checkpoint.greatest(_parse(value, topic) for value in values)
     return None
 
 

@@ -23,3 +23,17 @@ def test_a_newer_format_is_refused_with_the_next_step() -> None:
 def test_what_is_no_checkpoint_is_an_error() -> None:
     with pytest.raises(ValueError, match="pipeline"):
         Checkpoint.read(b"{}")
+
+
+def test_the_greatest_is_by_epoch_then_file_number_then_position() -> None:
+    def at(epoch: int, file: str, pos: int, written_at: int = 1) -> Checkpoint:
+        return Checkpoint(
+            pipeline="p", connector_id="p", server_id=1, server_uuid="", epoch=epoch, file=file, pos=pos,
+            gtid_set="", ts_ms=1, events=1, written_at=written_at,
+        )  # fmt: skip
+
+    assert Checkpoint.greatest([at(0, "b.1000000", 4), at(0, "b.999999", 900)]) == at(0, "b.1000000", 4)
+    assert Checkpoint.greatest([at(1, "b.000001", 4), at(0, "b.000009", 9)]) == at(1, "b.000001", 4)
+    assert Checkpoint.greatest([at(0, "b.000001", 9), at(0, "b.000001", 4)]) == at(0, "b.000001", 9)
+    assert Checkpoint.greatest([at(0, "b.000001", 9), at(0, "b.000001", 9, 2)]) == at(0, "b.000001", 9, 2)
+    assert Checkpoint.greatest([]) is None
