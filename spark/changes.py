@@ -26,8 +26,8 @@ from spark.kafka_settings import spark_options
 from spark.lake import Lake
 
 ENVELOPE = (
-    "op string, before string, after string, source struct<db:string, `table`:string, `schema`:int, "
-    "gtid:string, ts_ms:bigint, seq:array<bigint>>"
+    "op string, before string, after string, source struct<name:string, db:string, `table`:string, "
+    "`schema`:int, gtid:string, ts_ms:bigint, seq:array<bigint>>"
 )
 OPERATIONS = ("c", "u", "d")
 UNREADABLE = "headrace-unreadable-record"
@@ -53,7 +53,7 @@ def opened(records: DataFrame) -> DataFrame:
 
 def _sound() -> Column:
     s = "v.source"
-    told = [fn.col(f"{s}.{name}").isNotNull() for name in ("db", "table", "schema", "ts_ms")]
+    told = [fn.col(f"{s}.{name}").isNotNull() for name in ("name", "db", "table", "schema", "ts_ms")]
     image = fn.when(fn.col("v.op") == "d", fn.col("v.before")).otherwise(fn.col("v.after")).isNotNull()
     sound = fn.col("v.op").isin(*OPERATIONS) & image & (fn.size(f"{s}.seq") == len(FIELDS))
     for condition in told:
@@ -61,12 +61,14 @@ def _sound() -> Column:
     return sound
 
 
-def shaped(records: DataFrame) -> DataFrame:
-    """The rows of `_changes`. A record that is no envelope raises, when it is read."""
+def shaped(records: DataFrame, pipeline: str) -> DataFrame:
+    """The rows of `_changes`. A record that is no envelope raises, when it is read. Those of another pipeline that
+    writes into the same topic are not ours: their places in a binlog say nothing beside ours."""
     where = fn.concat_ws(" ", fn.lit(UNREADABLE), "topic", fn.col("partition"), fn.col("offset"))
     ts = fn.timestamp_millis("v.source.ts_ms")
     sequence = fn.struct(*[fn.get("v.source.seq", fn.lit(i)).alias(name) for i, name in enumerate(FIELDS)])
-    return opened(records).select(
+    ours = opened(records).where(fn.col("bad") | (fn.col("v.source.name") == pipeline))
+    return ours.select(
         fn.col("v.source.db").alias("db"),
         fn.concat_ws(".", "v.source.db", "v.source.table").alias("tbl"),
         fn.to_date(ts).alias("day"),
@@ -176,7 +178,9 @@ class Landing:
     def _batch(self, records: DataFrame, number: int, query: str) -> None:
         marks = Marks(self.lake, query)
         known = marks.before(number)
-        fresh = once(shaped(records), self._frame(known)).withColumn("batch", fn.lit(number).cast("bigint"))
+        fresh = once(shaped(records, self.pipeline.name), self._frame(known)).withColumn(
+            "batch", fn.lit(number).cast("bigint")
+        )
         writer = fresh.write.format("delta").mode("append").partitionBy("tbl", "day")
         # The application id holds the query's: under a new checkpoint, numbers begin anew, and Delta would
         # pass by a number that it has seen without a word.

@@ -54,12 +54,13 @@ def record(
     before: Row = None,
     schema: TableSchema = ITEMS,
     partition: int = 0,
+    pipeline: str = "shop",
 ) -> tuple[Any, ...]:
     """A Kafka record: key, value, topic, partition, offset."""
     row = after or before
     assert row is not None
     source = {
-        "db": schema.db, "table": schema.table, "schema": schema.version, "gtid": f"u:{seq[2]}",
+        "name": pipeline, "db": schema.db, "table": schema.table, "schema": schema.version, "gtid": f"u:{seq[2]}",
         "ts_ms": 1_700_000_000_000, "seq": list(seq),
     }  # fmt: skip
     value = compact_json({"before": before, "after": after, "source": source, "op": op})

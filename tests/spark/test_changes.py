@@ -33,7 +33,7 @@ def landed(spark: SparkSession, lake: Lake) -> list[tuple[int, int]]:
 
 def test_the_texts_of_rows_are_kept_as_they_came(spark: SparkSession) -> None:
     exact = {"id": 18446744073709551615, "name": 'ö "quoted" \\ / \u2028', "price": "0.10"}
-    [found] = shaped(records(spark, record(0, seq(5), "c", exact))).collect()
+    [found] = shaped(records(spark, record(0, seq(5), "c", exact)), "shop").collect()
     assert found["after"] == '{"id":18446744073709551615,"name":"ö \\"quoted\\" \\\\ / \u2028","price":"0.10"}'
     assert found["key"] == '{"id":18446744073709551615}'
     assert (found["tbl"], found["op"], found["before"], tuple(found["_seq"])) == ("shop.items", "c", None, seq(5))
@@ -43,7 +43,7 @@ def test_the_texts_of_rows_are_kept_as_they_came(spark: SparkSession) -> None:
 def test_a_floats_number_is_kept(spark: SparkSession) -> None:
     key, value, *rest = record(0, seq(5), "c", row(1))
     value = value.replace(b'"price":"1.00"', b'"price":1.7976931348623157e308')
-    [found] = shaped(records(spark, (key, value, *rest))).collect()
+    [found] = shaped(records(spark, (key, value, *rest)), "shop").collect()
     assert json.loads(found["after"])["price"] == 1.7976931348623157e308
 
 
@@ -129,6 +129,15 @@ def test_a_record_that_is_no_change_stops_the_job(
     with pytest.raises(LakeError, match=r"2 record\(s\).*topic shop\.shop\.items, partition 1, offset 7"):
         Landing(spark, pipeline, lake)._batch(batch, 0, "q")
     assert not lake.is_table(lake.changes) or landed(spark, lake) == []
+
+
+def test_records_of_another_pipeline_in_the_topic_are_left_to_it(
+    spark: SparkSession, pipeline: Pipeline, lake: Lake
+) -> None:
+    theirs = [record(n, seq(900 + n), "c", row(100 + n), pipeline="other") for n in (0, 2)]
+    ours = [record(n, seq(n), "c", row(n)) for n in (1, 3)]
+    Landing(spark, pipeline, lake)._batch(records(spark, *theirs, *ours), 0, "q")
+    assert landed(spark, lake) == [(1, 0), (3, 0)]
 
 
 def test_tombstones_are_no_changes(spark: SparkSession, pipeline: Pipeline, lake: Lake) -> None:
