@@ -41,6 +41,11 @@ class Source:
     def __init__(self, pipeline: Pipeline) -> None:
         self.pipeline = pipeline
         source = pipeline.source
+        if source.flavor != "mysql":
+            raise LakeError(
+                f"snapshots and verification read MySQL alone, and {pipeline.name} has the flavor {source.flavor}: its "
+                "changes are streamed and compacted; leave its snapshot and its checks out"
+            )
         try:
             password = source.secret()
         except OSError as error:

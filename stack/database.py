@@ -10,7 +10,7 @@ import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import pymysql
 
@@ -44,6 +44,7 @@ class Database(Server):
     """
 
     settings: ClassVar[tuple[str, ...]] = ()
+    flavor: ClassVar[Literal["mysql", "mariadb"]] = "mysql"  # as a pipeline file calls it
     made: ClassVar[str]  # a file of the data folder that is there once the folder is made
 
     def __init__(self, home: Path | str, port: int, server_id: int = 1, options: Sequence[str] = ()) -> None:

@@ -14,9 +14,10 @@ PROGRAMS = ("bin/mariadbd", "bin/my_print_defaults", "bin/resolveip", "scripts/m
 class MariaDB(Database):
     name = "mariadb"
     title = "MariaDB"
+    flavor = "mariadb"
     port_option = "--mariadb-port"
     # Without the option it makes itself a TLS key at each start, for which it takes up to half a minute.
-    settings = ("innodb_log_file_size=256M", "ssl=OFF")
+    settings = ("innodb_log_file_size=256M", "max_allowed_packet=64M", "ssl=OFF")
     made = "ibdata1"
 
     def program(self) -> list[str]:

@@ -13,6 +13,7 @@ from streamer.api import take_port
 from streamer.checkpoints.kafka import read_checkpoint
 from streamer.delivery_errors import PortInUseError
 from streamer.errors import HeadraceError
+from streamer.flavors import flavor
 
 BROKER_SECONDS = 5.0
 
@@ -54,7 +55,7 @@ def _caught(subject: str, step: Callable[[], Iterable[Result]]) -> list[Result]:
 
 def _server(pipeline: Pipeline) -> Iterable[Result]:
     facts = source.facts(pipeline.source)
-    where = f"MySQL {facts.version} at {pipeline.source.host}:{pipeline.source.port}"
+    where = f"{flavor(pipeline.source).title} {facts.version} at {pipeline.source.host}:{pipeline.source.port}"
     yield Result("ok", "server", f"{where}, binlog {facts.file}")
     for finding in preflight.run_checks(pipeline):
         yield Result(finding.level, f"server: {finding.name}", finding.what, finding.statement or "")

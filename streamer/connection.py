@@ -9,9 +9,7 @@ from __future__ import annotations
 import socket
 import ssl
 from collections.abc import Iterator
-from struct import pack
 from typing import Any
-from uuid import NAMESPACE_URL, uuid5
 
 import pymysql
 
@@ -26,16 +24,13 @@ from streamer.errors import (
     SourceRefusedError,
     UnreachableError,
 )
+from streamer.flavors import flavor
 from streamer.protocol import refusals
 from streamer.protocol.events import ANONYMOUS_GTID
-from streamer.protocol.gtid_set import encode
 from streamer.protocol.packets import ServerAnswerError
 
 CHUNK = 1 << 18  # bytes received at once: large, for each call costs as much as decoding some rows
 TICK_SECONDS = 0.1
-COM_REGISTER_SLAVE, COM_BINLOG_DUMP_GTID = 0x15, 0x1E
-HEARTBEAT_V2 = 2  # flag: heartbeats tell 64-bit positions
-FIRST_POSITION = 4
 DENIED = {
     1044,
     1045,
@@ -70,7 +65,7 @@ def connect(source: Source, **settings: Any) -> pymysql.Connection[Any]:
 def refused(source: Source, error: Exception) -> HeadraceError:
     """The typed error of a failed login or statement."""
     code, message = _facts(error)
-    where = f"MySQL at {source.host}:{source.port}"
+    where = f"{flavor(source).title} at {source.host}:{source.port}"
     if code in DENIED:
         hint = (
             f"Check user and password in the pipeline file; the server must know {source.user}, with SELECT, "
@@ -107,7 +102,7 @@ class BinlogConnection:
         connection = connect(self._source, read_timeout=self.silence_seconds, write_timeout=self.silence_seconds)
         self._connection = connection
         try:
-            self._request(connection)
+            flavor(self._source).request(connection, self._source, self._start)
             yield from self._received(connection._sock)  # type: ignore[attr-defined]
             if not self._closed:
                 raise self._lost("the server closed the connection")
@@ -149,24 +144,6 @@ class BinlogConnection:
             except OSError:
                 return  # it is closed already
 
-    def _request(self, connection: pymysql.Connection[Any]) -> None:
-        """PyMySQL has no public way to send a command of replication; its `_execute_command` writes the packet, and
-        nothing is read by it afterwards: the socket is ours from then on."""
-        server_id = self._source.server_id
-        heartbeat = int(self._source.heartbeat_seconds * 1_000_000_000)
-        with connection.cursor() as cursor:
-            cursor.execute("SET @master_heartbeat_period = %s, @source_heartbeat_period = %s", (heartbeat, heartbeat))
-            cursor.execute(
-                "SET @master_binlog_checksum = @@GLOBAL.binlog_checksum, "
-                "@source_binlog_checksum = @@GLOBAL.binlog_checksum"
-            )
-            cursor.execute("SET @slave_uuid = %s, @replica_uuid = %s", (replica_uuid(server_id),) * 2)
-        connection._execute_command(COM_REGISTER_SLAVE, pack("<I", server_id) + bytes(3 + 2 + 4 + 4))  # type: ignore[attr-defined]
-        connection._read_ok_packet()  # type: ignore[attr-defined]
-        gtids = encode(self._start)
-        head = pack("<HIIQI", HEARTBEAT_V2, server_id, 0, FIRST_POSITION, len(gtids))
-        connection._execute_command(COM_BINLOG_DUMP_GTID, head + gtids)  # type: ignore[attr-defined]
-
     def _lost(self, cause: str) -> ConnectionLostError:
         where = f"the binlog of {self._source.host}:{self._source.port}"
         return ConnectionLostError("read", where, cause, "The streamer connects again by itself")
@@ -180,12 +157,6 @@ class BinlogConnection:
     def answered(self, error: ServerAnswerError) -> HeadraceError:
         """The typed error of what the server said in place of the binlog, as the decoder met it."""
         return dump_error(self._source, error.code, error.message)
-
-
-def replica_uuid(server_id: int) -> str:
-    """The same for every streamer with this server id: the server ends the older of two dumps with one UUID, so
-    that two streamers of one pipeline notice each other."""
-    return str(uuid5(NAMESPACE_URL, f"headrace:{server_id}"))
 
 
 def dump_error(source: Source, code: int, message: str) -> HeadraceError:

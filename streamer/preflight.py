@@ -7,7 +7,7 @@ Session settings can still differ (the decoder stops on what they then write), s
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -16,7 +16,10 @@ import pymysql
 
 from contract.gtid import GtidSet
 from contract.pipeline import Pipeline
-from streamer.connection import connect, refused, replica_uuid
+from streamer.connection import connect, refused
+from streamer.flavors import FLAVORS, flavor
+from streamer.flavors.mysql import replica_uuid
+from streamer.flavors.port import Ask, Flavor
 
 DENIED = (1227, 1142, 1044)
 SELECT = re.compile(r"^GRANT (.*\b)?(SELECT|ALL PRIVILEGES)\b.* ON ")
@@ -34,7 +37,6 @@ FLOAT_KEYS = """
 SELECT table_schema, table_name, column_name, data_type FROM information_schema.columns
 WHERE column_key = 'PRI' AND data_type IN ('float', 'double') ORDER BY 1, 2, ordinal_position
 """
-CASCADES_LOGGED = (9, 6)  # from here on the server writes rows changed by foreign keys into the binlog
 Level = Literal["error", "warning"]
 
 
@@ -57,48 +59,11 @@ class Server:
     start: GtidSet | None
     variables: Mapping[str, str]
     version: tuple[int, ...]
-    ask: Callable[..., list[tuple[Any, ...]] | None]
+    ask: Ask
 
-
-# Wanted value of each global variable, why, and how it is set. A variable that the server lacks has `absent`.
-SETTINGS: tuple[tuple[str, str, str, str, str], ...] = (
-    (
-        "binlog_format",
-        "ROW",
-        "ROW",
-        "statements instead of rows cannot be followed",
-        "SET PERSIST binlog_format = 'ROW';",
-    ),
-    (
-        "binlog_row_image",
-        "FULL",
-        "FULL",
-        "changes would lack columns",
-        "SET PERSIST binlog_row_image = 'FULL';",
-    ),
-    (
-        "binlog_row_metadata",
-        "FULL",
-        "MINIMAL",
-        "the binlog would not name the columns",
-        "SET PERSIST binlog_row_metadata = 'FULL';",
-    ),
-    (
-        "gtid_mode",
-        "ON",
-        "OFF",
-        "a position is kept as a GTID set",
-        "SET PERSIST enforce_gtid_consistency = ON; SET PERSIST gtid_mode = OFF_PERMISSIVE; "
-        "SET PERSIST gtid_mode = ON_PERMISSIVE; SET PERSIST gtid_mode = ON;",
-    ),
-    (
-        "binlog_row_value_options",
-        "",
-        "",
-        "an update of JSON would hold only what differs",
-        "SET PERSIST binlog_row_value_options = '';",
-    ),
-)
+    @property
+    def flavor(self) -> Flavor:
+        return flavor(self.pipeline.source)
 
 
 def run_checks(pipeline: Pipeline, start: GtidSet | None = None) -> list[Finding]:
@@ -107,7 +72,7 @@ def run_checks(pipeline: Pipeline, start: GtidSet | None = None) -> list[Finding
     try:
         with closing(connect(pipeline.source, read_timeout=60)) as connection:
             server = _server(pipeline, start, connection)
-            return [finding for check in CHECKS for finding in check(server)]
+            return [*_flavor(server)] or [finding for check in CHECKS for finding in check(server)]
     except (pymysql.MySQLError, OSError) as error:
         raise refused(pipeline.source, error) from None
 
@@ -129,9 +94,11 @@ def _server(pipeline: Pipeline, start: GtidSet | None, connection: pymysql.Conne
 
 
 def _flavor(server: Server) -> Iterator[Finding]:
-    version = server.variables["version"]
-    if "mariadb" in version.lower():
-        yield Finding("error", "flavor", f"the server is {version}; this version reads MySQL", "Name a MySQL server.")
+    version, chosen = server.variables["version"], server.flavor
+    if not chosen.owns(version):
+        other = next(name for name, flavor in FLAVORS.items() if flavor.owns(version))
+        what = f"the server is {version}, the pipeline file says {chosen.title}"
+        yield Finding("error", "flavor", what, f"Write flavor: {other} under source in the pipeline file.")
 
 
 def _binlog(server: Server) -> Iterator[Finding]:
@@ -141,7 +108,7 @@ def _binlog(server: Server) -> Iterator[Finding]:
 
 
 def _settings(server: Server) -> Iterator[Finding]:
-    for name, wanted, absent, reason, statement in SETTINGS:
+    for name, wanted, absent, reason, statement in server.flavor.settings:
         found = server.variables.get(name, absent)
         if found.upper() != wanted:
             yield Finding("error", name, f"{name} is {found or 'empty'}, not {wanted or 'empty'}: {reason}", statement)
@@ -149,22 +116,11 @@ def _settings(server: Server) -> Iterator[Finding]:
 
 def _grants(server: Server) -> Iterator[Finding]:
     """By trying: grants may come from roles."""
-    tried = {
-        "REPLICATION SLAVE": _replicas(server),
-        "REPLICATION CLIENT": server.ask(
-            "SHOW BINARY LOG STATUS" if server.version >= (8, 2) else "SHOW MASTER STATUS"
-        ),
-        "SELECT": _granted_select(server),
-    }
+    tried = {**server.flavor.grants(server.ask, server.version), "SELECT": _granted_select(server)}
     if lacking := ", ".join(grant for grant, answer in tried.items() if answer is None):
         user, _, host = str((server.ask("SELECT CURRENT_USER()") or [("?@%",)])[0][0]).rpartition("@")
         statement = f"GRANT {lacking} ON *.* TO '{user}'@'{host}';"
         yield Finding("error", "grants", f"the user '{user}'@'{host}' lacks {lacking}", statement)
-
-
-def _replicas(server: Server) -> list[tuple[Any, ...]] | None:
-    """Rows begin with the server id and end with the UUID of each client that reads the binlog."""
-    return server.ask("SHOW REPLICAS" if server.version >= (8, 0, 22) else "SHOW SLAVE HOSTS")
 
 
 def _granted_select(server: Server) -> list[tuple[Any, ...]] | None:
@@ -179,7 +135,7 @@ def _server_id(server: Server) -> Iterator[Finding]:
     step = "Give source.server_id in the pipeline file a number that nothing else has."
     if server.variables.get("server_id") == str(wanted):
         yield Finding("error", "server_id", f"server_id {wanted} is the source's own", step)
-    for row in _replicas(server) or []:
+    for row in server.flavor.replicas(server.ask, server.version) or []:
         if row[0] == wanted:
             ours = row[-1] == replica_uuid(wanted)
             who = "a streamer" if ours else f"a replica ({row[-1]})"
@@ -191,7 +147,7 @@ def _server_id(server: Server) -> Iterator[Finding]:
 def _purged(server: Server) -> Iterator[Finding]:
     if server.start is None:
         return
-    missing = GtidSet.parse(server.variables.get("gtid_purged", "")).subtract(server.start)
+    missing = server.flavor.purged(server.ask, server.variables).subtract(server.start)
     if missing:
         what = f"the server has purged transactions that the start needs: {missing}"
         step = "Take a new snapshot and start behind it; raise binlog_expire_logs_seconds above the longest pause."
@@ -199,13 +155,13 @@ def _purged(server: Server) -> Iterator[Finding]:
 
 
 def _cascades(server: Server) -> Iterator[Finding]:
-    if server.version >= CASCADES_LOGGED:
+    if server.flavor.logs_cascades(server.version):
         return
     for db, table, name, parent, update, delete in server.ask(CASCADES) or []:
         if server.pipeline.tables.match(db, table):
             what = (
                 f"the foreign key {name} of {db}.{table} (to {parent}, ON UPDATE {update}, ON DELETE {delete}) changes "
-                "rows that MySQL before 9.6 does not write into the binlog"
+                f"rows that {server.flavor.hides_cascades} does not write into the binlog"
             )
             step = f"ALTER TABLE `{db}`.`{table}` DROP FOREIGN KEY `{name}`; or take snapshots of the table regularly."
             yield Finding("warning", "foreign_key", what, step)
@@ -219,4 +175,15 @@ def _float_keys(server: Server) -> Iterator[Finding]:
             yield Finding("error", "key", what, step)
 
 
-CHECKS = (_flavor, _binlog, _settings, _grants, _server_id, _purged, _cascades, _float_keys)
+def _unclear(server: Server) -> Iterator[Finding]:
+    for db, table, column, kind in server.flavor.unclear(server.ask):
+        if server.pipeline.tables.match(db, table):
+            what = (
+                f"the column {column} of {db}.{table} is {kind}: in the binlog UUID, INET6, INET4 and BINARY of their "
+                "width cannot be told apart"
+            )
+            step = f"Exclude {db}.{table} in the pipeline file, or make the column a VARBINARY or a CHAR."
+            yield Finding("error", "type", what, step)
+
+
+CHECKS = (_binlog, _settings, _grants, _server_id, _purged, _cascades, _float_keys, _unclear)

@@ -18,6 +18,7 @@ from streamer.checkpoints.kafka import KafkaCheckpoints
 from streamer.connection import BinlogConnection
 from streamer.ddl_notes import DdlNotes
 from streamer.errors import HeadraceError, PreflightError
+from streamer.flavors import flavor
 from streamer.ledger import Ledger
 from streamer.patience import Patience, Stopping
 from streamer.report import Report
@@ -90,7 +91,7 @@ class Runner:
             patience=self._patience,
             ddl=DdlNotes(pipeline),
             epoch=begin.epoch,
-            source=f"MySQL at {pipeline.source.host}:{pipeline.source.port}",
+            source=f"{flavor(pipeline.source).title} at {pipeline.source.host}:{pipeline.source.port}",
         )
         publish = partial(stream.publish, topic=names.schemas_topic(pipeline))
         stream.router = Router(pipeline, schemas.Schemas(known), self._ensure, publish)
@@ -143,7 +144,7 @@ class Runner:
             server = self._pipeline.source
             found = "; ".join(finding.what.rstrip(".") for finding in errors)
             fix = " ".join(finding.statement for finding in errors if finding.statement)
-            raise PreflightError("checking", f"MySQL at {server.host}:{server.port}", found, fix)
+            raise PreflightError("checking", f"{flavor(server).title} at {server.host}:{server.port}", found, fix)
 
     def _service_topics(self) -> None:
         for report in topics.ensure(self._pipeline, topics.service_topics(self._pipeline)):

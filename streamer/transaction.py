@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from struct import Struct
 from struct import error as StructError  # noqa: N812
+from zlib import error as ZlibError  # noqa: N812
 
 from zstandard import ZstdError
 
 from streamer.errors import CorruptEventError, DecodeError
 from streamer.protocol import events as ev
-from streamer.protocol import refusals
+from streamer.protocol import mariadb, refusals
 from streamer.protocol.gtid_event import gtid, tagged_gtid
 from streamer.protocol.images import check_images
 from streamer.protocol.model import Commit, Ddl, Item, Op, RowsBatch, TableMap
@@ -29,7 +30,7 @@ from streamer.protocol.server import NEWEST, writer
 from streamer.protocol.table_map import names, table_map
 
 Handler = Callable[[bytes, int, int, Header], Iterable[Item]]
-BROKEN = (ValueError, IndexError, KeyError, StructError, OverflowError, ZstdError)
+BROKEN = (ValueError, IndexError, KeyError, StructError, OverflowError, ZstdError, ZlibError)
 SHAPES = 10_000  # table shapes kept compiled
 NOTHING: Header = (0,) * 8
 BEGINS = 1_000  # spellings of BEGIN, with the session's settings, kept
@@ -133,7 +134,9 @@ class BinlogDecoder:
             {
                 ev.GTID: partial(self._gtid_event, gtid),
                 ev.GTID_TAGGED: partial(self._gtid_event, tagged_gtid),
+                ev.MARIADB_GTID: self._mariadb_gtid,
                 ev.QUERY: self._query,
+                ev.QUERY_COMPRESSED: partial(self._query, packed=True),
                 ev.XID: self._xid,
                 ev.TABLE_MAP: self._table_map,
                 ev.TRANSACTION_PAYLOAD: self._payload,
@@ -145,7 +148,9 @@ class BinlogDecoder:
             }
         )
         for op, kinds in OPERATIONS.items():
-            handlers.update({kind: partial(self._rows, op, kind >= ev.WRITE_ROWS) for kind in kinds})
+            handlers.update({kind: partial(self._rows, op, kind in NEWER) for kind in kinds})
+        for op, kinds in COMPRESSED.items():
+            handlers.update({kind: partial(self._rows, op, kind in NEWER, packed=True) for kind in kinds})
         return handlers
 
     def _neutral(self, _d: bytes, _o: int, _end: int, _header: Header) -> Iterable[Item]:
@@ -154,16 +159,30 @@ class BinlogDecoder:
     def _gtid_event(
         self, read: Callable[[bytes, int, int], tuple[str, int]], d: bytes, o: int, end: int, header: Header
     ) -> Iterable[Item]:
+        return self._started(*read(d, o, end), header)
+
+    def _started(self, gtid: str, micros: int, header: Header) -> Iterable[Item]:
         self._state = NEXT[self._state, "GTID"]
         self._position.move(header)
-        self._gtid, micros = read(d, o, end)
+        self._gtid = gtid
         self._micros = micros or header[ev.TIMESTAMP] * 1_000_000
         self._tx_pos = self._position.start
         self._ordinal = self._given = 0
         self.last_event_ts = header[ev.TIMESTAMP]
         return ()
 
-    def _query(self, d: bytes, o: int, end: int, header: Header) -> Iterable[Item]:
+    def _mariadb_gtid(self, d: bytes, o: int, _end: int, header: Header) -> Iterable[Item]:
+        """It begins its transaction itself: no BEGIN follows."""
+        text, flags = mariadb.gtid(d, o, header[ev.SERVER_ID])
+        if flags & mariadb.XA:
+            raise refusals.xa()
+        self._started(text, 0, header)
+        if not flags & mariadb.STANDALONE:
+            self._thread = 0
+            self._state = NEXT[self._state, "BEGIN"]
+        return ()
+
+    def _query(self, d: bytes, o: int, end: int, header: Header, packed: bool = False) -> Iterable[Item]:
         # What follows thread and time is the same bytes for nearly every BEGIN.
         rest = d[o + 8 : end]
         if rest in self._begins:
@@ -171,6 +190,8 @@ class BinlogDecoder:
             self._state = NEXT[self._state, "BEGIN"]
             return ()
         self._thread, db, statement = query(d, o, end)
+        if packed:
+            statement = mariadb.plain(statement, 0, len(statement))
         kind = meaning(statement)
         if kind is Meaning.BEGIN:
             if len(self._begins) >= BEGINS:
@@ -226,7 +247,9 @@ class BinlogDecoder:
         table = self._shapes[shape] = table_map(shape, self._server) if self._wanted(db, name) else None
         return table
 
-    def _rows(self, op: Op, newer: bool, d: bytes, o: int, end: int, header: Header) -> Iterable[Item]:
+    def _rows(
+        self, op: Op, newer: bool, d: bytes, o: int, end: int, header: Header, packed: bool = False
+    ) -> Iterable[Item]:
         self._state = NEXT[self._state, "rows"]
         ordinal = self._ordinal
         self._ordinal += 1
@@ -238,6 +261,9 @@ class BinlogDecoder:
         if d[o : o + len(full)] != full:
             check_images(table, full, d[o : o + len(full)])
         o += len(full)
+        if packed:
+            d = mariadb.plain(d, o, end)
+            o, end = 0, len(d)
         rows: list[bytes] = []
         keys: list[bytes] = []
         table.decode(d, o, end, rows.append, keys.append)
@@ -290,6 +316,15 @@ class BinlogDecoder:
         return ()
 
 
+NEWER = (
+    ev.WRITE_ROWS, ev.UPDATE_ROWS, ev.DELETE_ROWS, ev.WRITE_ROWS_COMPRESSED, ev.UPDATE_ROWS_COMPRESSED,
+    ev.DELETE_ROWS_COMPRESSED,
+)  # fmt: skip
+COMPRESSED: dict[Op, tuple[int, ...]] = {
+    "c": (ev.WRITE_ROWS_COMPRESSED_V1, ev.WRITE_ROWS_COMPRESSED),
+    "u": (ev.UPDATE_ROWS_COMPRESSED_V1, ev.UPDATE_ROWS_COMPRESSED),
+    "d": (ev.DELETE_ROWS_COMPRESSED_V1, ev.DELETE_ROWS_COMPRESSED),
+}
 OPERATIONS: dict[Op, tuple[int, ...]] = {
     "c": (ev.WRITE_ROWS_V1, ev.WRITE_ROWS),
     "u": (ev.UPDATE_ROWS_V1, ev.UPDATE_ROWS),

@@ -111,4 +111,13 @@ CHARSETS: tuple[tuple[str, int, Decode | None, tuple[range, ...]], ...] = (
 BY_COLLATION: dict[int, Charset] = {
     number: Charset(name, width, decode) for name, width, decode, spans in CHARSETS for span in spans for number in span
 }
+# MariaDB: a thousand and twenty-four more for the same without blank padding, and collations of its own.
+MARIADB = (
+    ("utf8mb3", range(576, 579)), ("utf8mb4", range(608, 611)), ("ucs2", range(640, 643)), ("utf16", range(672, 675)),
+    ("utf32", range(736, 739)), ("utf8mb3", range(2048, 2304)), ("utf8mb4", range(2304, 2560)),
+    ("ucs2", range(2560, 2816)), ("utf16", range(2816, 3072)), ("utf32", range(3072, 3328)),
+)  # fmt: skip
+BY_NAME = {charset.name: charset for charset in BY_COLLATION.values()}
+BY_COLLATION |= {1024 + number: charset for number, charset in BY_COLLATION.items() if number < 256}
+BY_COLLATION |= {number: BY_NAME[name] for name, numbers in MARIADB for number in numbers}
 BINARY = BY_COLLATION[63]

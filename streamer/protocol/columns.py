@@ -35,7 +35,7 @@ TEXTS = {1: "tinytext", 2: "text", 3: "mediumtext", 4: "longtext"}
 BLOBS = {1: "tinyblob", 2: "blob", 3: "mediumblob", 4: "longblob"}
 REFUSED = {0: "decimal (of MySQL 4)", 7: "timestamp (of MySQL 5.5)", 11: "time (of MySQL 5.5)",
            12: "datetime (of MySQL 5.5)", TYPED_ARRAY: "typed array", VECTOR: "vector", BOOL: "boolean",
-           GEOMETRY: "geometry"}  # fmt: skip
+           GEOMETRY: "geometry", 140: "compressed text or blob", 141: "compressed varchar"}  # fmt: skip
 
 
 @dataclass(frozen=True)

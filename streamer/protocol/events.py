@@ -1,6 +1,7 @@
 """Binlog event types, by number, and what happens to each.
 
-Source: MySQL's source documentation, `mysql::binlog::event::Log_event_type`.
+Source: MySQL's source documentation, `mysql::binlog::event::Log_event_type`, and MariaDB's, "Binlog event types", whose
+own ones have numbers that MySQL does not use.
 """
 
 from __future__ import annotations
@@ -41,11 +42,22 @@ PARTIAL_UPDATE_ROWS = 39
 TRANSACTION_PAYLOAD = 40
 HEARTBEAT_V2 = 41
 GTID_TAGGED = 42
+ANNOTATE_ROWS = 160
+BINLOG_CHECKPOINT = 161
+MARIADB_GTID = 162
+GTID_LIST = 163
+START_ENCRYPTION = 164
+QUERY_COMPRESSED = 165
+WRITE_ROWS_COMPRESSED_V1, UPDATE_ROWS_COMPRESSED_V1, DELETE_ROWS_COMPRESSED_V1 = 166, 167, 168
+WRITE_ROWS_COMPRESSED, UPDATE_ROWS_COMPRESSED, DELETE_ROWS_COMPRESSED = 169, 170, 171
 
 NAMES = {value: name for name, value in list(globals().items()) if name.isupper() and isinstance(value, int)}
 NAMES |= {number: NAMES[number] for number in (2, 3, 4, 5)}
 # Without these a replay is the same: they carry no data, only advice to other readers.
-NEUTRAL = (STOP, INTVAR, RAND, USER_VAR, IGNORABLE, ROWS_QUERY, PREVIOUS_GTIDS, TRANSACTION_CONTEXT, VIEW_CHANGE)
+NEUTRAL = (
+    STOP, INTVAR, RAND, USER_VAR, IGNORABLE, ROWS_QUERY, PREVIOUS_GTIDS, TRANSACTION_CONTEXT, VIEW_CHANGE,
+    ANNOTATE_ROWS, BINLOG_CHECKPOINT, GTID_LIST,
+)  # fmt: skip
 MAY_BE_IGNORED = 0x80  # flag: a reader that does not know this event's type may skip it
 ARTIFICIAL = 0x20  # flag: made by the server for this connection, not in the file
 

@@ -23,8 +23,8 @@ def check_images(table: TableMap, full: bytes, found: bytes) -> None:
 
 def _partial_image(table: TableMap) -> MissingMetadataError:
     hint = (
-        "Run SET PERSIST binlog_row_image = 'FULL', see that no session sets it otherwise, take a new snapshot of the "
-        "table, and start from a position behind this one"
+        "Set binlog_row_image = 'FULL' (MySQL: SET PERSIST; MariaDB: SET GLOBAL, and in its configuration), see that "
+        "no session sets it otherwise, take a new snapshot of the table, and start from a position behind this one"
     )
     cause = "they lack columns (binlog_row_image is not FULL)"
     return MissingMetadataError("read", f"rows of {table.db}.{table.table}", cause, hint)

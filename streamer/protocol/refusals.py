@@ -5,6 +5,10 @@ from __future__ import annotations
 from streamer.errors import DecodeError, IncidentError, UnknownEventError, UnsupportedTransactionError
 from streamer.protocol import events as ev
 
+ROW_FORMAT = (
+    "Set binlog_format = 'ROW' (MySQL: SET PERSIST; MariaDB: SET GLOBAL, and in its configuration), and see that no "
+    "session sets it otherwise. "
+)
 PASS_BY = "Take a new snapshot of the tables it touches, and start from a position behind it"
 REASONS: dict[int, tuple[type[DecodeError], str, str]] = {
     ev.INCIDENT: (
@@ -28,12 +32,18 @@ REASONS: dict[int, tuple[type[DecodeError], str, str]] = {
         "it holds differences of JSON documents, not whole rows",
         "Run SET PERSIST binlog_row_value_options = ''. " + PASS_BY,
     ),
+    ev.START_ENCRYPTION: (
+        UnsupportedTransactionError,
+        "the binlog is encrypted, and its events may not come in the clear",
+        "Set encrypt_binlog=OFF in the server's configuration, restart it, take a new snapshot, and start from a "
+        "position behind it",
+    ),
     **dict.fromkeys(
         (ev.BEGIN_LOAD_QUERY, ev.EXECUTE_LOAD_QUERY),
         (
             UnsupportedTransactionError,
             "LOAD DATA was logged as a statement, not as rows",
-            "Run SET PERSIST binlog_format = 'ROW', and see that no session sets it otherwise. " + PASS_BY,
+            ROW_FORMAT + PASS_BY,
         ),
     ),
 }
@@ -53,7 +63,7 @@ def event(kind: int) -> DecodeError:
 
 
 def statement() -> UnsupportedTransactionError:
-    hint = "Run SET PERSIST binlog_format = 'ROW', and see that no session sets it otherwise. " + PASS_BY
+    hint = ROW_FORMAT + PASS_BY
     return _transaction("it changes rows by a statement, not by row events", hint)
 
 

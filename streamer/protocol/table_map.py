@@ -12,7 +12,7 @@ from collections.abc import Container, Iterator, Sequence
 from itertools import count
 from typing import TypeVar
 
-from contract.schema import TableSchema
+from contract.schema import Column, TableSchema
 from streamer.errors import MissingMetadataError, UnsupportedTypeError
 from streamer.protocol.columns import ENUM, NUMERIC, SET, TEXTUAL, WIDTHS, YEAR, Raw, field, real_type
 from streamer.protocol.compiler import compile_rows
@@ -22,8 +22,8 @@ from streamer.protocol.server import NEWEST, Server
 
 SIGNEDNESS, DEFAULT_CHARSET, COLUMN_CHARSET, COLUMN_NAME, SET_MEMBERS, ENUM_MEMBERS = 1, 2, 3, 4, 5, 6
 HINT = (
-    "Run SET PERSIST binlog_row_metadata = 'FULL', then take a new snapshot of the table and start from a position "
-    "behind this one"
+    "Set binlog_row_metadata = 'FULL' (MySQL: SET PERSIST; MariaDB: SET GLOBAL, and in its configuration), then take a "
+    "new snapshot of the table and start from a position behind this one"
 )
 # Keys are compared by their texts: those of a float, from the snapshot and the stream, are only the same number.
 INEXACT = ("float", "double")
@@ -56,6 +56,8 @@ def table_map(d: bytes, server: Server = NEWEST) -> TableMap:
         error.object += f" of {db}.{table}"
         raise
     columns = tuple(field.column for field in fields)
+    if server.mariadb:
+        refuse_unclear(columns, f"{db}.{table}")
     key = [columns[n] for n in _key(optional)]
     for column in key:
         if column.type in INEXACT:
@@ -64,6 +66,15 @@ def table_map(d: bytes, server: Server = NEWEST) -> TableMap:
     schema = TableSchema(db=db, table=table, columns=columns, key=tuple(column.name for column in key))
     decode, source = compile_rows(schema, fields)
     return TableMap(schema, decode, source)
+
+
+def refuse_unclear(columns: Sequence[Column], table: str) -> None:
+    """MariaDB writes UUID, INET6 and INET4 as BINARY of their width."""
+    for column in columns:
+        if column.type == "binary" and column.length in (4, 16):
+            cause = "MariaDB's binlog does not tell BINARY of this width from UUID, INET6 and INET4"
+            hint = "Exclude the table in the pipeline file, or make the column a VARBINARY or a CHAR"
+            raise UnsupportedTypeError("read", f"column {column.name} of {table}", cause, hint)
 
 
 def _metas(codes: bytes, raw: bytes) -> list[bytes]:

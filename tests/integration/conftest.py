@@ -32,7 +32,7 @@ os.environ.pop("HEADRACE_MYSQL_PASSWORD", None)
 MySQLServer = Callable[..., MySQL]
 KafkaServer = Callable[..., Kafka]
 Another = Callable[..., Database]
-SERVERS = ("mysql", "mysql80")
+SERVERS = ("mysql", "mysql80", "mariadb")
 
 
 def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:

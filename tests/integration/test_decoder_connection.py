@@ -8,7 +8,6 @@ from collections.abc import Callable
 
 import pytest
 
-from contract.gtid import GtidSet
 from stack.database import Database
 from streamer.connection import BinlogConnection
 from streamer.errors import (
@@ -20,7 +19,7 @@ from streamer.errors import (
     UnreachableError,
 )
 from streamer.transaction import BinlogDecoder
-from tests.integration.decoding import executed, items, run, source
+from tests.integration.decoding import endless, executed, items, nothing, purge, run, source
 
 pytestmark = pytest.mark.usefixtures("streams")
 Another = Callable[..., Database]
@@ -29,13 +28,13 @@ Another = Callable[..., Database]
 def test_a_purged_start_says_what_to_do(another: Another) -> None:
     server = another()
     run(server, "CREATE DATABASE a", "FLUSH BINARY LOGS", "CREATE DATABASE b", "FLUSH BINARY LOGS")
-    run(server, "PURGE BINARY LOGS TO 'binlog.000003'")
+    purge(server, "binlog.000003")
     with pytest.raises(PurgedError, match="snapshot"):
-        list(items(server, GtidSet(), executed(server)))
+        list(items(server, nothing(server), executed(server)))
 
 
 def test_the_second_of_two_streamers_with_one_id_ends_the_first(server: Database) -> None:
-    first = items(server, executed(server), GtidSet.parse(f"{'0' * 8}-0000-0000-0000-{'0' * 12}:1"), server_id=4720)
+    first = items(server, executed(server), endless(server), server_id=4720)
     ended: list[BaseException] = []
 
     def wait() -> None:
@@ -91,13 +90,13 @@ def test_a_server_that_goes_away_is_a_lost_connection(another: Another) -> None:
     server = another()
     threading.Timer(2, server.kill).start()
     with pytest.raises(ConnectionLostError):
-        list(items(server, executed(server), GtidSet.parse(f"{'0' * 8}-0000-0000-0000-{'0' * 12}:1")))
+        list(items(server, executed(server), endless(server)))
     with pytest.raises(UnreachableError, match="Start the server"):
-        list(BinlogConnection(source(server), GtidSet()).chunks())
+        list(BinlogConnection(source(server), nothing(server)).chunks())
 
 
 def test_a_wrong_password_is_access_denied(server: Database) -> None:
     wrong = source(server).model_copy(update={"password": type(source(server).password)("no")})
     with pytest.raises(AccessDeniedError) as error:
-        list(BinlogConnection(wrong, GtidSet()).chunks())
+        list(BinlogConnection(wrong, nothing(server)).chunks())
     assert server.password not in str(error.value)

@@ -15,6 +15,7 @@ pytestmark = pytest.mark.usefixtures("streams")
 
 
 @pytest.mark.lacks("mysql80", "binlog_transaction_compression came with 8.0.20")
+@pytest.mark.lacks("mariadb", "it compresses single events: log_bin_compress, below")
 def test_a_compressed_transaction_is_the_same_as_a_plain_one(server: Database) -> None:
     statements = [
         "BEGIN",
@@ -105,6 +106,7 @@ def test_positions_and_order_are_the_same_on_every_replay(server: Database) -> N
 
 
 @pytest.mark.lacks("mysql80", "tags came with 8.3")
+@pytest.mark.lacks("mariadb", "its GTIDs have no tags")
 def test_tagged_gtids(server: Database) -> None:
     begin = executed(server)
     run(
@@ -121,6 +123,7 @@ def test_tagged_gtids(server: Database) -> None:
     assert rows(again) == [("c", {"id": 3, "v": None, "doc": None})], "a set with tags is a start, too"
 
 
+@pytest.mark.lacks("mariadb", "its events tell whole seconds")
 def test_commit_times_are_the_servers(server: Database) -> None:
     before = time.time_ns() // 1000
     with recorded(server) as found:

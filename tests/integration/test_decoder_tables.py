@@ -14,10 +14,13 @@ pytestmark = pytest.mark.usefixtures("streams")
 
 
 COMPRESSED = "SET binlog_transaction_compression = ON"
-OLD = pytest.mark.lacks("mysql80", "binlog_transaction_compression came with 8.0.20")
+LACKING = [
+    pytest.mark.lacks("mysql80", "binlog_transaction_compression came with 8.0.20"),
+    pytest.mark.lacks("mariadb", "it has no binlog_transaction_compression"),
+]
 
 
-@pytest.mark.parametrize("setting", ["SET @plain = 1", pytest.param(COMPRESSED, marks=OLD)])
+@pytest.mark.parametrize("setting", ["SET @plain = 1", pytest.param(COMPRESSED, marks=LACKING)])
 def test_rows_events_beyond_16_megabytes(server: Database, setting: str) -> None:
     run(server, "CREATE TABLE IF NOT EXISTS streams.big (id int primary key, v longtext)")
     with recorded(server) as found:
@@ -65,6 +68,7 @@ def test_keys_come_in_key_order_with_generated_columns(server: Database) -> None
     assert batch.keys == [b'{"b`\\"%s":"x\\"y","a":1}']
 
 
+@pytest.mark.lacks("mariadb", "no keys on expressions, no generated hidden keys")
 @pytest.mark.lacks("mysql80", "hidden columns came with 8.0.23, generated hidden keys with 8.0.30")
 def test_hidden_columns_are_columns_as_others(server: Database) -> None:
     with recorded(server) as found:

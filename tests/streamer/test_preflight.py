@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from contract.pipeline import Pipeline
-from streamer.preflight import CHECKS, Finding, Server
+from streamer.preflight import CHECKS, Finding, Server, _flavor
 
 PIPELINE = Pipeline.model_validate(
     {
@@ -43,7 +43,7 @@ def findings(version: str, **variables: str) -> list[Finding]:
 
     numbers = tuple(int(part) for part in version.partition("-")[0].split("."))
     server = Server(PIPELINE, None, GOOD | variables | {"version": version}, numbers, ask)
-    return [finding for check in CHECKS for finding in check(server)]
+    return [*_flavor(server)] or [finding for check in CHECKS for finding in check(server)]
 
 
 @pytest.mark.parametrize(
@@ -55,8 +55,10 @@ def test_cascades_that_the_binlog_does_not_hold_are_named(version: str, hidden: 
     assert all("shop.lines" in one.what for one in found), "only the pipeline's own tables"
 
 
-def test_mariadb_is_refused_by_name() -> None:
-    assert ("error", "flavor") in [(one.level, one.name) for one in findings("11.4.5-MariaDB-log")]
+def test_a_server_of_the_other_kind_is_told_with_the_line_to_write() -> None:
+    [found] = findings("11.4.5-MariaDB-log")
+    assert (found.level, found.name) == ("error", "flavor")
+    assert found.statement == "Write flavor: mariadb under source in the pipeline file."
 
 
 def test_every_finding_comes_with_its_mending() -> None:

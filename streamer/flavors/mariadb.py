@@ -1,0 +1,94 @@
+"""MariaDB: GTIDs of domains, dumps by COM_BINLOG_DUMP behind a position that the session says before.
+
+Source: MariaDB's documentation, "Replication Protocol" and "COM_BINLOG_DUMP".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from struct import pack
+from typing import Any
+
+import pymysql
+
+from contract.gtid import GtidSet
+from contract.gtid_mariadb import MariaGtids
+from contract.pipeline import Source
+from streamer.flavors import dump
+from streamer.flavors.port import Ask, Facts, Rows, Setting, Version
+
+GTID_CAPABLE = 4  # what a replica says that reads MariaDB's GTID events; to others they are sent in disguise
+REPLICATION = re.compile(r"^GRANT .*\b(REPLICATION SLAVE|ALL PRIVILEGES)\b.* ON \*\.\*")
+UNCLEAR = """
+SELECT table_schema, table_name, column_name, column_type FROM information_schema.columns
+WHERE data_type IN ('uuid', 'inet4', 'inet6') OR column_type IN ('binary(4)', 'binary(16)')
+ORDER BY table_schema, table_name, ordinal_position
+"""
+
+
+def _setting(name: str, wanted: str, absent: str, reason: str) -> Setting:
+    """It has no SET PERSIST: a restart asks its configuration again."""
+    also = f"/* and {name} = {wanted} under [mysqld] in its configuration */"
+    return Setting(name, wanted, absent, reason, f"SET GLOBAL {name} = '{wanted}' {also};")
+
+
+class MariaDB:
+    title = "MariaDB"
+    hides_cascades = "MariaDB"
+    settings = (
+        _setting("binlog_format", "ROW", "MIXED", "statements instead of rows cannot be followed"),
+        _setting("binlog_row_image", "FULL", "FULL", "changes would lack columns"),
+        _setting("binlog_row_metadata", "FULL", "NO_LOG", "the binlog would not name the columns"),
+    )
+
+    def owns(self, version: str) -> bool:
+        return "mariadb" in version.lower()
+
+    def facts(self, cursor: Any) -> Facts | None:
+        cursor.execute("SELECT @@server_id, @@version, @@gtid_domain_id")
+        server_id, version, domain = cursor.fetchone()
+        cursor.execute("SHOW GLOBAL VARIABLES LIKE 'server_uid'")
+        identity = cursor.fetchone()
+        cursor.execute("SHOW MASTER STATUS")
+        status = cursor.fetchone()
+        if status is None:
+            return None
+        cursor.execute("SHOW BINARY LOGS")
+        first_file = cursor.fetchall()[0][0]
+        file, pos = status[:2]
+        cursor.execute("SELECT BINLOG_GTID_POS(%s, 4), BINLOG_GTID_POS(%s, %s)", (first_file, file, pos))
+        purged, executed = (MariaGtids.parse(text or "") for text in cursor.fetchone())
+        uuid = identity[1] if identity else f"{server_id}-{domain}"
+        return Facts(server_id, uuid, version, purged, executed, file, pos, first_file)
+
+    def request(self, connection: pymysql.Connection[Any], source: Source, start: GtidSet) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("SET @master_heartbeat_period = %s", (dump.heartbeat_nanoseconds(source),))
+            cursor.execute("SET @master_binlog_checksum = @@GLOBAL.binlog_checksum")
+            cursor.execute("SET @mariadb_slave_capability = %s", (GTID_CAPABLE,))
+            cursor.execute("SET @slave_connect_state = %s", (str(start),))
+            # Strict: a position that the server does not have is an error, not the next best place.
+            cursor.execute("SET @slave_gtid_strict_mode = 1, @slave_gtid_ignore_duplicates = 0")
+        dump.register(connection, source.server_id)
+        dump.send(connection, dump.COM_BINLOG_DUMP, pack("<IHI", dump.FIRST_POSITION, 0, source.server_id))
+
+    def grants(self, ask: Ask, version: Version) -> Mapping[str, Rows | None]:
+        """To list the replicas takes a privilege that reading the binlog does not, so it cannot be tried."""
+        found = [row for row in ask("SHOW GRANTS") or [] if REPLICATION.search(str(row[0]))]
+        return {"REPLICATION SLAVE": found or None, "REPLICATION CLIENT": ask("SHOW MASTER STATUS")}
+
+    def replicas(self, ask: Ask, version: Version) -> Rows | None:
+        return ask("SHOW SLAVE HOSTS")
+
+    def purged(self, ask: Ask, variables: Mapping[str, str]) -> GtidSet:
+        files = ask("SHOW BINARY LOGS")
+        [(position,)] = (files and ask("SELECT BINLOG_GTID_POS(%s, 4)", files[0][0])) or [("",)]
+        return MariaGtids.parse(position or "")
+
+    def logs_cascades(self, version: Version) -> bool:
+        return False
+
+    def unclear(self, ask: Ask) -> Rows:
+        """In the binlog UUID, INET6 and INET4 look like BINARY of their width, and it like them."""
+        return ask(UNCLEAR) or ()

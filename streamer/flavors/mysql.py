@@ -1,0 +1,125 @@
+"""MySQL, and what speaks its protocol: GTIDs by `gtid_mode`, dumps by COM_BINLOG_DUMP_GTID."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from struct import pack
+from typing import Any
+from uuid import NAMESPACE_URL, uuid5
+
+import pymysql
+
+from contract.gtid import GtidSet
+from contract.pipeline import Source
+from streamer.flavors import dump
+from streamer.flavors.port import Ask, Facts, Rows, Setting, Version
+from streamer.protocol.gtid_set import encode
+
+IDENTITY = "SELECT @@server_id, @@server_uuid, @@version, @@global.gtid_purged"
+HEARTBEAT_V2 = 2  # flag: heartbeats tell 64-bit positions
+NO_SUCH_STATEMENT = 1064
+CASCADES_LOGGED = (9, 6)  # from here on the server writes rows changed by foreign keys into the binlog
+
+
+class MySQL:
+    title = "MySQL"
+    hides_cascades = "MySQL before 9.6"
+    settings = (
+        Setting(
+            "binlog_format",
+            "ROW",
+            "ROW",
+            "statements instead of rows cannot be followed",
+            "SET PERSIST binlog_format = 'ROW';",
+        ),
+        Setting(
+            "binlog_row_image",
+            "FULL",
+            "FULL",
+            "changes would lack columns",
+            "SET PERSIST binlog_row_image = 'FULL';",
+        ),
+        Setting(
+            "binlog_row_metadata",
+            "FULL",
+            "MINIMAL",
+            "the binlog would not name the columns",
+            "SET PERSIST binlog_row_metadata = 'FULL';",
+        ),
+        Setting(
+            "gtid_mode",
+            "ON",
+            "OFF",
+            "a position is kept as a GTID set",
+            "SET PERSIST enforce_gtid_consistency = ON; SET PERSIST gtid_mode = OFF_PERMISSIVE; "
+            "SET PERSIST gtid_mode = ON_PERMISSIVE; SET PERSIST gtid_mode = ON;",
+        ),
+        Setting(
+            "binlog_row_value_options",
+            "",
+            "",
+            "an update of JSON would hold only what differs",
+            "SET PERSIST binlog_row_value_options = '';",
+        ),
+    )
+
+    def owns(self, version: str) -> bool:
+        return "mariadb" not in version.lower()
+
+    def facts(self, cursor: Any) -> Facts | None:
+        cursor.execute(IDENTITY)
+        server_id, server_uuid, version, purged = cursor.fetchone()
+        cursor.execute("SHOW BINARY LOGS")
+        files = cursor.fetchall()
+        status = _log_status(cursor)
+        if status is None or not files:
+            return None
+        file, pos, *_, executed = status
+        gtids = GtidSet.parse
+        return Facts(server_id, server_uuid, version, gtids(purged), gtids(executed), file, pos, files[0][0])
+
+    def request(self, connection: pymysql.Connection[Any], source: Source, start: GtidSet) -> None:
+        server_id, heartbeat = source.server_id, dump.heartbeat_nanoseconds(source)
+        with connection.cursor() as cursor:
+            cursor.execute("SET @master_heartbeat_period = %s, @source_heartbeat_period = %s", (heartbeat, heartbeat))
+            cursor.execute(
+                "SET @master_binlog_checksum = @@GLOBAL.binlog_checksum, "
+                "@source_binlog_checksum = @@GLOBAL.binlog_checksum"
+            )
+            cursor.execute("SET @slave_uuid = %s, @replica_uuid = %s", (replica_uuid(server_id),) * 2)
+        dump.register(connection, server_id)
+        gtids = encode(start)
+        head = pack("<HIIQI", HEARTBEAT_V2, server_id, 0, dump.FIRST_POSITION, len(gtids))
+        dump.send(connection, dump.COM_BINLOG_DUMP_GTID, head + gtids)
+
+    def grants(self, ask: Ask, version: Version) -> Mapping[str, Rows | None]:
+        status = ask("SHOW BINARY LOG STATUS" if version >= (8, 2) else "SHOW MASTER STATUS")
+        return {"REPLICATION SLAVE": self.replicas(ask, version), "REPLICATION CLIENT": status}
+
+    def replicas(self, ask: Ask, version: Version) -> Rows | None:
+        return ask("SHOW REPLICAS" if version >= (8, 0, 22) else "SHOW SLAVE HOSTS")
+
+    def purged(self, ask: Ask, variables: Mapping[str, str]) -> GtidSet:
+        return GtidSet.parse(variables.get("gtid_purged", ""))
+
+    def logs_cascades(self, version: Version) -> bool:
+        return version >= CASCADES_LOGGED
+
+    def unclear(self, ask: Ask) -> Rows:
+        return ()
+
+
+def _log_status(cursor: Any) -> Any:
+    try:
+        cursor.execute("SHOW BINARY LOG STATUS")
+    except pymysql.ProgrammingError as error:
+        if error.args[0] != NO_SUCH_STATEMENT:
+            raise
+        cursor.execute("SHOW MASTER STATUS")  # servers before 8.2
+    return cursor.fetchone()
+
+
+def replica_uuid(server_id: int) -> str:
+    """The same for every streamer with this server id: the server ends the older of two dumps with one UUID, so
+    that two streamers of one pipeline notice each other."""
+    return str(uuid5(NAMESPACE_URL, f"headrace:{server_id}"))

@@ -1,0 +1,76 @@
+"""What the streamer asks of a kind of server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import pymysql
+
+from contract.gtid import GtidSet
+from contract.pipeline import Source
+
+Rows = Sequence[tuple[Any, ...]]
+Ask = Callable[..., list[tuple[Any, ...]] | None]  # a statement's rows, or None where the user may not
+Version = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Facts:
+    """`file`, `pos`, `executed`: one consistent reading of the end of the binlog. `first_file`: the oldest one.
+    `server_uuid`: what tells this server from others."""
+
+    server_id: int
+    server_uuid: str
+    version: str
+    purged: GtidSet
+    executed: GtidSet
+    file: str
+    pos: int
+    first_file: str
+
+
+class Setting(NamedTuple):
+    """A global variable's wanted value; what a server that lacks it does; why; and how it is set."""
+
+    name: str
+    wanted: str
+    absent: str
+    reason: str
+    statement: str
+
+
+class Flavor(Protocol):
+    """`title`: how messages call it. `hides_cascades`: which servers write no rows that foreign keys changed."""
+
+    @property
+    def title(self) -> str: ...
+    @property
+    def settings(self) -> Sequence[Setting]: ...
+    @property
+    def hides_cascades(self) -> str: ...
+
+    def owns(self, version: str) -> bool:
+        """Whether a server with this @@version is of this kind."""
+
+    def facts(self, cursor: Any) -> Facts | None:
+        """None where the server writes no binlog. Raises pymysql.MySQLError."""
+
+    def request(self, connection: pymysql.Connection[Any], source: Source, start: GtidSet) -> None:
+        """Sends what makes the server give the binlog behind `start`. Raises pymysql.MySQLError, OSError."""
+
+    def grants(self, ask: Ask, version: Version) -> Mapping[str, Rows | None]:
+        """The privileges that a stream needs beside SELECT; None for one that the user lacks."""
+
+    def replicas(self, ask: Ask, version: Version) -> Rows | None:
+        """Clients that read the binlog: rows that begin with the server id and end with the client's UUID."""
+
+    def purged(self, ask: Ask, variables: Mapping[str, str]) -> GtidSet:
+        """The transactions that are no longer in the binlog."""
+
+    def logs_cascades(self, version: Version) -> bool:
+        """Whether rows that foreign keys changed are in the binlog."""
+
+    def unclear(self, ask: Ask) -> Rows:
+        """`(db, table, column, type)` of columns whose values the binlog does not tell for certain."""

@@ -1,0 +1,37 @@
+"""MariaDB's own events: the one that begins a transaction, and bodies that are compressed.
+
+Source: MariaDB's documentation, "GTID_EVENT", "QUERY_COMPRESSED_EVENT" and "Rows_event_v1/v2_compressed".
+Raises ValueError, struct.error or zlib.error for broken bytes.
+"""
+
+from __future__ import annotations
+
+import zlib
+from struct import Struct
+
+unpack_gtid = Struct("<QIB").unpack_from  # sequence, domain, flags
+STANDALONE = 0x01  # one statement, with no COMMIT behind it
+XA = 0x40 | 0x80  # an XA transaction is prepared, or ended
+COMPRESSED = 0x80  # in the first byte: the ways of compression follow, and how long the length is
+WAY, LENGTH = 0x70, 0x07
+ZLIB = 0
+
+
+def gtid(d: bytes, o: int, server_id: int) -> tuple[str, int]:
+    """`domain-server-sequence`, and the flags."""
+    sequence, domain, flags = unpack_gtid(d, o)
+    return f"{domain}-{server_id}-{sequence}", flags
+
+
+def plain(d: bytes, o: int, end: int) -> bytes:
+    """What was compressed. It grows to the length that stands before it, and no further."""
+    head = d[o]
+    if not head & COMPRESSED or head & WAY != ZLIB:
+        raise ValueError(f"compressed in the unknown way {head:#x}")
+    start = o + 1 + (head & LENGTH)
+    length = int.from_bytes(d[o + 1 : start], "big")
+    reader = zlib.decompressobj()
+    body = reader.decompress(d[start:end], length + 1)
+    if len(body) != length or not reader.eof:
+        raise ValueError("what is compressed has another length than it says")
+    return body

@@ -1,0 +1,139 @@
+"""What only MariaDB's binlog has: its GTIDs, compressed events, types that look like others."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import pytest
+
+from stack.mariadb import MariaDB
+from streamer.errors import UnsupportedTypeError
+from streamer.preflight import run_checks
+from streamer.protocol.model import Commit, Item, RowsBatch
+from tests.integration.decoding import executed, items, pipeline, recorded, rows, run, shape
+
+ROOM = ["DROP DATABASE IF EXISTS own", "CREATE DATABASE own"]
+TABLE = "CREATE TABLE t (id int primary key, v text)"
+
+
+@pytest.fixture(autouse=True)
+def room(mariadb: MariaDB) -> None:
+    run(mariadb, *ROOM, "USE own", TABLE)
+
+
+def test_gtids_and_places(mariadb: MariaDB) -> None:
+    with recorded(mariadb) as found:
+        run(mariadb, "INSERT INTO t VALUES (1, 'a'), (2, 'b')", "DELETE FROM t", database="own")
+        run(mariadb, "SET gtid_domain_id = 5, gtid_seq_no = 40", "INSERT INTO t VALUES (3, 'c')", database="own")
+    assert shape(found) == ["c", "Commit", "d", "Commit", "c", "Commit"]
+    commits = [item for item in found if isinstance(item, Commit)]
+    assert commits[2].gtid == "5-1-40"
+    assert commits[1].gtid.startswith("0-1-")
+    assert int(commits[1].gtid.split("-")[2]) == int(commits[0].gtid.split("-")[2]) + 1
+    with mariadb.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("SHOW MASTER STATUS")
+        assert commits[-1].pos == cursor.fetchone()[1], "behind the transaction's last event"
+    assert all(one.tx_pos < one.pos for one in commits)
+    assert [one.pos for one in commits[:2]] == [one.tx_pos for one in commits[1:]]
+
+
+def test_compressed_events_are_the_same_as_plain_ones(mariadb: MariaDB) -> None:
+    statements = [
+        "INSERT INTO t VALUES (1, repeat('ab', 5000)), (2, NULL)",
+        "UPDATE t SET v = repeat('c', 9000) WHERE id = 1",
+        "DELETE FROM t",
+        "ALTER TABLE t ADD COLUMN w int " + "/* " + "much " * 200 + "*/",
+        "ALTER TABLE t DROP COLUMN w",
+    ]
+    with recorded(mariadb) as plain:
+        run(mariadb, *statements, database="own")
+    run(mariadb, "SET GLOBAL log_bin_compress = ON, GLOBAL log_bin_compress_min_len = 10")
+    try:
+        with recorded(mariadb) as compressed:
+            run(mariadb, *statements, database="own")
+    finally:
+        run(mariadb, "SET GLOBAL log_bin_compress = OFF, GLOBAL log_bin_compress_min_len = 256")
+    assert shape(compressed) == shape(plain)
+    assert rows(compressed) == rows(plain)
+    assert [one.statement for one in compressed if hasattr(one, "statement")] == [
+        one.statement for one in plain if hasattr(one, "statement")
+    ]
+    size = [sum(item.pos - item.tx_pos for item in some if isinstance(item, Commit)) for some in (plain, compressed)]
+    assert size[1] < size[0] / 5, "it was compressed"
+
+
+def test_a_transaction_that_is_read_again_from_its_middle(mariadb: MariaDB) -> None:
+    begin = executed(mariadb)
+    run(mariadb, "INSERT INTO t VALUES (1, 'a')", database="own")
+    middle = executed(mariadb)
+    run(mariadb, "FLUSH BINARY LOGS", "INSERT INTO t VALUES (2, 'b')", database="own")
+    end = executed(mariadb)
+    whole = list(items(mariadb, begin, end))
+    assert [row["id"] for _, row in rows(list(items(mariadb, middle, end)))] == [2]  # type: ignore[index]
+    assert [row["id"] for _, row in rows(whole)] == [1, 2]  # type: ignore[index]
+
+
+@pytest.mark.parametrize("kind", ["uuid", "inet6", "inet4", "binary(16)"])
+def test_what_looks_like_another_type_is_refused_before_and_in_the_stream(mariadb: MariaDB, kind: str) -> None:
+    begin = executed(mariadb)
+    value = {"uuid": "uuid()", "inet6": "'::1'", "inet4": "'10.0.0.1'"}.get(kind, "'x'")
+    run(mariadb, f"CREATE TABLE odd (id int primary key, c {kind})", database="own")
+    run(mariadb, "INSERT INTO t VALUES (1, 'a')", f"INSERT INTO odd VALUES (1, {value})", database="own")
+    [finding] = run_checks(pipeline(mariadb, include="own.*"))
+    assert (finding.level, finding.name) == ("error", "type")
+    assert f"the column c of own.odd is {kind}" in finding.what
+    given: list[Item] = []
+    with pytest.raises(UnsupportedTypeError, match=r"column c of own\.odd.*UUID"):
+        given.extend(items(mariadb, begin, executed(mariadb)))
+    assert shape(given) == ["Ddl", "Commit", "c", "Commit"]
+
+
+# Column type, SQL that gives its wire value as text, and literals.
+CAST = "cast({} as char character set utf8mb4)"
+VALUES: dict[str, tuple[str, Sequence[str]]] = {
+    "tinyint": (CAST, ("-128", "127")),
+    "year": ("cast(cast({} as unsigned) as char)", ("0", "2026")),
+    "smallint unsigned": (CAST, ("65535", "0")),
+    "mediumint": (CAST, ("-8388608", "8388607")),
+    "int unsigned": (CAST, ("4294967295", "0")),
+    "bigint unsigned": (CAST, ("18446744073709551615", "0")),
+    "decimal(65,30)": (CAST, ("-0.000000000000000000000000000001", "99999999999999999999999999999999999.5")),
+    "date": (CAST, ("'0000-00-00'", "'2024-00-10'", "'9999-12-31'")),
+    "time": (CAST, ("'-838:59:59'", "'24:00:00'")),
+    "time(6)": (CAST, ("'-838:59:58.999999'", "'00:00:00.000001'")),
+    "datetime(6)": (CAST, ("'2026-07-31 16:00:00.123456'", "'0000-00-00 00:00:00'")),
+    "timestamp(3) null": ("concat(replace(cast({} as char), ' ', 'T'), 'Z')", ("'2026-03-29 01:30:00.777'",)),
+    "char(10)": (CAST, ("'äöü€😀'", "''")),
+    "varchar(300) character set latin1": (CAST, ("'é€'", "repeat('ü', 300)")),
+    "text character set utf8mb4 collate utf8mb4_uca1400_as_cs": (CAST, ("'😀\"\\\\'",)),
+    "varchar(9) character set utf8mb3 collate utf8mb3_uca1400_nopad_ai_ci": (CAST, ("'é€'",)),
+    "varchar(9) character set gbk collate gbk_chinese_nopad_ci": (CAST, ("'汉字'",)),
+    "varchar(9) character set utf16 collate utf16_uca1400_ai_ci": (CAST, ("'é😀'",)),
+    "varchar(9) character set utf8mb4 collate utf8mb4_croatian_mysql561_ci": (CAST, ("'č'",)),
+    "enum('it''s','größe','a,b')": (CAST, ("'größe'", "'a,b'", "'it''s'")),
+    "set('a','b','ü')": (CAST, ("'a,ü'", "''")),
+    "json": (CAST, ("'{\"b\": [1, 2.50, null]}'",)),
+    "varbinary(30)": ("to_base64({})", ("x'00ff'", "''")),
+    "binary(5)": ("to_base64({})", ("x'00ff'",)),
+    "blob": ("to_base64({})", ("x'fe00'",)),
+    "bit(20)": ("to_base64({})", ("b'10000000000000000001'",)),
+}
+
+
+def test_values_are_what_a_query_says(mariadb: MariaDB) -> None:
+    columns = ", ".join(f"c{n} {kind}" for n, kind in enumerate(VALUES))
+    strict = "SET sql_mode = ''"
+    run(mariadb, strict, f"CREATE TABLE w (id int primary key, {columns})", database="own")
+    most = max(len(values) for _, values in VALUES.values())
+    lines = [", ".join(values[n % len(values)] for _, values in VALUES.values()) for n in range(most)]
+    lines.append(", ".join(["NULL"] * len(VALUES)))
+    with recorded(mariadb) as found:
+        run(mariadb, strict, *(f"INSERT INTO w VALUES ({n}, {line})" for n, line in enumerate(lines)), database="own")
+    decoded = [json.loads(row) for item in found if isinstance(item, RowsBatch) for row in item.rows]
+    with mariadb.connect(database="own") as connection, connection.cursor() as cursor:
+        for n, (kind, (sql, _)) in enumerate(VALUES.items()):
+            cursor.execute(f"SELECT {sql.format(f'c{n}')} FROM w ORDER BY id")
+            said = [row[0].decode() if isinstance(row[0], bytes) else row[0] for row in cursor.fetchall()]
+            ours = [row[f"c{n}"] for row in decoded]
+            assert [str(value) if isinstance(value, int) else value for value in ours] == said, kind
