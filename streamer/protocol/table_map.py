@@ -121,7 +121,7 @@ def _unsigned(kinds: Sequence[int], raw: bytes, server: Server, table: str) -> d
     """MySQL 8.0 began at some release to write a bit for YEAR, too; a wrong one would shift those behind it."""
     with_year = _by_place(kinds, NUMERIC, _bits(raw))
     without = _by_place(kinds, NUMERIC - {YEAR}, _bits(raw))
-    if not server.year_has_sign:
+    if server.year_has_sign is False:
         return without
     if server.year_has_sign is None and any(with_year[n] != bit for n, bit in without.items()):
         cause = f"of a server {server.version} it is not known which columns behind a YEAR it marks as UNSIGNED"
