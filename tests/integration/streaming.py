@@ -15,9 +15,12 @@ from typing import Any
 
 import pytest
 
+from contract import gtids
+from stack.database import Database
 from stack.kafka import Kafka
 from stack.mysql import MySQL
 from stack.ports import free_port
+from tests.integration.decoding import executed
 from tests.integration.topic_records import once, records
 
 ROOT = Path(__file__).parents[2]
@@ -25,6 +28,7 @@ PIPELINE = """\
 format: 1
 name: {name}
 source:
+  flavor: {flavor}
   host: {host}
   port: {mysql_port}
   user: headrace
@@ -49,7 +53,7 @@ lake: {{path: {folder}/lake}}
 class Streamer:
     """`headrace run` on a pipeline file of its own; the database has the pipeline's name."""
 
-    def __init__(self, folder: Path, mysql: MySQL, kafka: Kafka, name: str, **more: Any) -> None:
+    def __init__(self, folder: Path, mysql: Database, kafka: Kafka, name: str, **more: Any) -> None:
         self.name = name
         self.mysql = mysql
         self.kafka = kafka
@@ -57,6 +61,7 @@ class Streamer:
         self.log_path = folder / f"{name}.log"
         self.password = mysql.password
         values = {
+            "flavor": mysql.flavor,
             "host": "127.0.0.1", "mysql_port": mysql.port, "server_id": 1000 + free_port(), "kafka": kafka.address,
             "kafka_more": "", "start": "latest", "http": free_port(), "stuck": 60, "shutdown": 15,
             "max_events": 200_000,
@@ -107,16 +112,8 @@ class Streamer:
 
     def wait_until_released(self, seconds: float = 60) -> dict[str, Any]:
         """Until everything that the server has committed by now is in a durable checkpoint."""
-        with self.mysql.connect() as connection, connection.cursor() as cursor:
-            cursor.execute("SELECT @@global.gtid_executed")
-            [executed] = cursor.fetchone()
-            query = "SELECT GTID_SUBSET(%s, %s)"
-
-            def holds(status: dict[str, Any]) -> bool:
-                cursor.execute(query, (executed, status["checkpoint"]["gtid_set"]))
-                return bool(cursor.fetchone()[0])
-
-            return self.wait_for(holds, seconds)
+        end = executed(self.mysql)
+        return self.wait_for(lambda status: gtids.parse(status["checkpoint"]["gtid_set"]).issuperset(end), seconds)
 
     def kill(self) -> None:
         assert self.process is not None
@@ -155,7 +152,7 @@ def make(tmp_path: Path, mysql: MySQL, kafka: Kafka) -> Iterator[Make]:
     table `t (id, v, name)`."""
     made: list[Streamer] = []
 
-    def one(name: str, mysql: MySQL = mysql, kafka: Kafka = kafka, **more: Any) -> Streamer:
+    def one(name: str, mysql: Database = mysql, kafka: Kafka = kafka, **more: Any) -> Streamer:
         execute(
             mysql,
             f"CREATE DATABASE IF NOT EXISTS {name}",
@@ -181,18 +178,18 @@ def fails(streamer: Streamer, *words: str, status: int = 1) -> str:
     return log
 
 
-def execute(mysql: MySQL, *statements: str) -> None:
+def execute(mysql: Database, *statements: str) -> None:
     with mysql.connect() as connection, connection.cursor() as cursor:
         for statement in statements:
             cursor.execute(statement)
 
 
-def insert(mysql: MySQL, db: str, first: int, count: int) -> None:
+def insert(mysql: Database, db: str, first: int, count: int) -> None:
     values = ",".join(f"({n}, {n}, 'x')" for n in range(first, first + count))
     execute(mysql, f"INSERT INTO {db}.t VALUES {values}")
 
 
-def rows(mysql: MySQL, table: str) -> dict[int, tuple[Any, ...]]:
+def rows(mysql: Database, table: str) -> dict[int, tuple[Any, ...]]:
     with mysql.connect() as connection, connection.cursor() as cursor:
         cursor.execute(f"SELECT * FROM {table}")
         return {row[0]: row for row in cursor.fetchall()}
