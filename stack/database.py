@@ -108,7 +108,7 @@ class Database(Server):
         log.info("%s: %s", self.name, self.version())
         (self.home / "files").mkdir(exist_ok=True)
         if not (self.data / self.made).exists():
-            self._make_data()
+            self.make_data()
         self._write_init_file()
 
     def healthy(self) -> bool:
@@ -119,11 +119,8 @@ class Database(Server):
         except pymysql.MySQLError:
             return False
 
-    @property
-    def _init_file(self) -> Path:
-        return self.home / "init.sql"
-
-    def _make_data(self) -> None:
+    def make_data(self) -> None:
+        """A new, empty data folder, which `start` makes where there is none."""
         shutil.rmtree(self.data, ignore_errors=True)
         with self.log_path.open("ab") as out:
             done = subprocess.run(
@@ -132,6 +129,10 @@ class Database(Server):
         if done.returncode:
             shutil.rmtree(self.data, ignore_errors=True)
             raise StackError(f"{self.title} could not make its data folder {self.data}", log=self.log_path)
+
+    @property
+    def _init_file(self) -> Path:
+        return self.home / "init.sql"
 
     def _write_init_file(self) -> None:
         """Users and passwords, set at each start: no moment without one, and a changed password holds."""

@@ -10,6 +10,8 @@ A test that kills a server, or needs one set otherwise, makes its own by `mysql_
 from __future__ import annotations
 
 import os
+import shutil
+import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -32,6 +34,7 @@ os.environ.pop("HEADRACE_MYSQL_PASSWORD", None)
 MySQLServer = Callable[..., MySQL]
 KafkaServer = Callable[..., Kafka]
 Another = Callable[..., Database]
+FreshData = Callable[[type[Database]], Path]
 SERVERS = ("mysql", "mysql80", "mariadb")
 
 
@@ -84,13 +87,36 @@ def server(request: pytest.FixtureRequest) -> Database:
     return found
 
 
+@pytest.fixture(scope="session")
+def fresh_data(tmp_path_factory: pytest.TempPathFactory) -> FreshData:
+    """A new data folder of a kind of database, made once a session: that takes seconds, to copy it a moment."""
+    made: dict[type[Database], Path] = {}
+
+    def of(kind: type[Database]) -> Path:
+        if kind not in made:
+            database = kind(tmp_path_factory.mktemp("fresh"), free_port())
+            database.make_data()
+            made[kind] = database.data
+        return made[kind]
+
+    return of
+
+
+def copy_fresh_data(database: Database, fresh_data: FreshData) -> None:
+    shutil.copytree(fresh_data(type(database)), database.data)
+    identity = database.data / "auto.cnf"
+    if identity.exists():  # two servers of one identity could not replicate
+        identity.write_text(f"[auto]\nserver-uuid={uuid.uuid4()}\n")
+
+
 @pytest.fixture
-def another(server: Database, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Another]:
+def another(server: Database, tmp_path_factory: pytest.TempPathFactory, fresh_data: FreshData) -> Iterator[Another]:
     """Starts a database of the test's own, of the kind of `server`."""
     with ExitStack() as running:
 
         def start(options: Sequence[str] = (), server_id: int = 1) -> Database:
             own = type(server)(tmp_path_factory.mktemp("another"), free_port(), server_id, options)
+            copy_fresh_data(own, fresh_data)
             own.start()
             running.callback(own.kill)
             return own
@@ -108,12 +134,13 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
 
 
 @pytest.fixture
-def mysql_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MySQLServer]:
+def mysql_server(tmp_path_factory: pytest.TempPathFactory, fresh_data: FreshData) -> Iterator[MySQLServer]:
     """Starts a MySQL of the test's own: `mysql_server(options=["binlog_format=STATEMENT"], server_id=2)`."""
     with ExitStack() as running:
 
         def start(options: Sequence[str] = (), server_id: int = 1) -> MySQL:
             server = MySQL(tmp_path_factory.mktemp("own-mysql"), free_port(), server_id, options)
+            copy_fresh_data(server, fresh_data)
             server.start()
             running.callback(server.kill)
             return server
