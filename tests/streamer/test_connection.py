@@ -14,7 +14,15 @@ from contract.gtid import GtidSet
 from contract.pipeline import Source
 from streamer import source
 from streamer.connection import BinlogConnection, connect, dump_error
-from streamer.errors import AccessDeniedError, ConnectionLostError, HeadraceError, SourceRefusedError, UnreachableError
+from streamer.errors import (
+    AccessDeniedError,
+    ConnectionLostError,
+    HeadraceError,
+    PurgedError,
+    ServerIdInUseError,
+    SourceRefusedError,
+    UnreachableError,
+)
 from streamer.preflight import run_checks
 from tests.streamer.fakes import pipeline
 
@@ -73,3 +81,22 @@ def test_a_dump_that_ends_with_it_is_opened_again(code: int) -> None:
     error = dump_error(server, code, "some words")
     assert type(error) is ConnectionLostError
     assert error.retryable
+
+
+@pytest.mark.parametrize(
+    ("message", "kind", "hint"),
+    [
+        ("connecting slave requested to start from GTID 0-7-3, which is not in the master's binlog", SourceRefusedError,
+         "another server"),
+        ("Could not find GTID state requested by slave in any binlog files. Probably the slave state is too old and "
+         "required binlog files have been purged.", PurgedError, "new snapshot"),
+        ("Cannot replicate because the source purged required binary logs", PurgedError, "new snapshot"),
+        ("A slave with the same server_uuid/server_id as this slave has connected to the master", ServerIdInUseError,
+         "another server_id"),
+    ],
+)  # fmt: skip
+def test_what_a_dump_is_refused_for(message: str, kind: type[HeadraceError], hint: str) -> None:
+    error = dump_error(pipeline().source, 1236, message)
+    assert type(error) is kind
+    assert hint in error.hint
+    assert not error.retryable
