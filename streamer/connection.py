@@ -173,8 +173,8 @@ def dump_error(source: Source, code: int, message: str) -> HeadraceError:
         return PurgedError("read", where, message, hint)
     if code == FATAL_READING and "not in the master's binlog" in text:  # MariaDB's strict mode
         hint = (
-            "It is another server than the one that was streamed, or one restored from a backup: point source.host back "
-            "at that one, or start a pipeline of a new name, with a new snapshot"
+            "It is another server than the one that was streamed, or one restored from a backup: point source.host "
+            "back at that one, or start a pipeline of a new name, with a new snapshot"
         )
         return SourceRefusedError("read", where, message, hint)
     if code == FATAL_READING and "anonymous" in text:
