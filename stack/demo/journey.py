@@ -29,12 +29,12 @@ COMPACTIONS_WANTED = 2
 
 @dataclass
 class Facts:
-    """What the final report tells. `checks`: the quality run's result; `merges`: changes of each compaction."""
+    """What the final report tells. `snapshot`, `checks`: what the jobs reported; `merges`: changes and seconds of
+    each compaction that had something to merge."""
 
-    seconds: dict[str, float] = field(default_factory=dict)
     resumed: dict[str, Any] = field(default_factory=dict)
     snapshot: dict[str, Any] = field(default_factory=dict)
-    merges: list[int] = field(default_factory=list)
+    merges: list[tuple[int, float]] = field(default_factory=list)
     checks: dict[str, Any] = field(default_factory=dict)
 
 
@@ -59,14 +59,8 @@ class Journey:
     def _dag(self, purpose: str) -> str:
         return f"{self.pipeline.name}.{purpose}"
 
-    @contextmanager
-    def _stage(self, title: str, *, servers: bool = False) -> Iterator[Stage]:
-        with self.screen.stage(title, servers=servers) as stage:
-            yield stage
-            self.facts.seconds[title] = stage.seconds
-
     def _servers_and_data(self) -> None:
-        with self._stage("Servers", servers=True) as servers, ThreadPoolExecutor(1) as pool:
+        with self.screen.stage("Servers", servers=True) as servers, ThreadPoolExecutor(1) as pool:
             up = pool.submit(self.platform.up, ["mysql", "kafka", "airflow"])
             try:
                 self._data(up)
@@ -82,7 +76,7 @@ class Journey:
             if up.done():
                 up.result()
             time.sleep(0.2)
-        with self._stage("Data set nycflights13") as stage, self.platform.mysql.connect() as connection:
+        with self.screen.stage("Data set nycflights13") as stage, self.platform.mysql.connect() as connection:
             dataset.create(connection)
             added = 0
             for table in dataset.TABLES:
@@ -91,7 +85,7 @@ class Journey:
             stage.say(f"{added:,} rows loaded into {len(dataset.TABLES)} tables" if added else "there already")
 
     def _topics(self) -> None:
-        with self._stage("Topics by Airflow") as stage:
+        with self.screen.stage("Topics by Airflow") as stage:
             self.airflow.wait_for([self._dag(name) for name in ("topics", "snapshot", "compaction", "quality")])
             self.airflow.pause(self._dag("compaction"), True)
             self.airflow.pause(self._dag("topics"), False)
@@ -109,7 +103,7 @@ class Journey:
         return self.airflow.wait(run, DAG_SECONDS, tick)
 
     def _streamer(self) -> None:
-        with self._stage("Streamer", servers=True) as stage:
+        with self.screen.stage("Streamer", servers=True) as stage:
             self.platform.up(["streamer"])
             checkpoint = self._checkpoint()
             stage.say(f"streams from {position(checkpoint)}")
@@ -139,7 +133,7 @@ class Journey:
 
     @contextmanager
     def _replaying(self) -> Iterator[None]:
-        with self._stage(f"Replay of flights at {self.replay.rate:.0f} changes/s") as stage:
+        with self.screen.stage(f"Replay of flights at {self.replay.rate:.0f} changes/s") as stage:
             ended = threading.Event()
             told = threading.Thread(target=self._tell, args=(stage, ended), daemon=True)
             self.replay.start()
@@ -159,7 +153,7 @@ class Journey:
 
     def _snapshot_and_crash(self) -> Run:
         """Gives the run of the quality DAG that it started."""
-        with self._stage("Snapshot by Spark, while changes go on") as stage:
+        with self.screen.stage("Snapshot by Spark, while changes go on") as stage:
             self.airflow.pause(self._dag("snapshot"), False)
             run = self.airflow.trigger(self._dag("snapshot"))
             self._crash()
@@ -182,7 +176,7 @@ class Journey:
             run = self.airflow.run(run)
 
     def _crash(self) -> None:
-        with self._stage("SIGKILL to the streamer", servers=True) as stage:
+        with self.screen.stage("SIGKILL to the streamer", servers=True) as stage:
             for _ in range(int(CALM_SECONDS / 0.5)):
                 stage.say("in a moment")
                 time.sleep(0.5)
@@ -202,7 +196,7 @@ class Journey:
         return self.airflow.trigger(self._dag("quality"))
 
     def _merge_and_check(self, check: Run) -> None:
-        with self._stage("Compaction every minute") as merging:
+        with self.screen.stage("Compaction every minute") as merging:
             self._quality(check, merging)
             deadline = time.monotonic() + DAG_SECONDS
             while len(self.facts.merges) < COMPACTIONS_WANTED:
@@ -215,21 +209,22 @@ class Journey:
     def _count_merges(self, stage: Stage) -> None:
         self.replay.check()
         self.facts.merges = self._merges()
-        stage.say(", ".join(f"{changes:,} changes" for changes in self.facts.merges) or "none yet")
+        stage.say(", ".join(f"{changes:,} changes" for changes, _ in self.facts.merges) or "none yet")
 
-    def _merges(self) -> list[int]:
-        """The changes merged by each compaction since the demo began, those that had nothing to merge left out."""
+    def _merges(self) -> list[tuple[int, float]]:
+        """Changes and seconds of each compaction since the demo began, those that had nothing to merge left out."""
         found = []
         for run in self.airflow.runs(self._dag("compaction"), self.began):
             if run.state == "failed":
                 self.airflow.wait(run, 0)
             if run.state == "success":
                 result = self.airflow.result(run, "compact") or {}
-                found.append(sum(table["changes"] for table in result.get("tables", {}).values()))
-        return [changes for changes in found if changes]
+                changes = sum(table["changes"] for table in result.get("tables", {}).values())
+                found.append((changes, float(result.get("seconds", 0))))
+        return [merge for merge in found if merge[0]]
 
     def _quality(self, check: Run, merging: Stage) -> None:
-        with self._stage("Quality, while changes go on") as stage:
+        with self.screen.stage("Quality, while changes go on") as stage:
             run = self._follow(check, stage, lambda: self._count_merges(merging))
             self.facts.checks = self.airflow.result(run, "verify") or {}
             equal = sum(table["equal"] for table in self.facts.checks.get("tables", {}).values())

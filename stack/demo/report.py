@@ -109,13 +109,15 @@ def _rates(console: Console, journey: Journey, peak_memory: int, seconds: float)
         total[op] += count
     kinds = ", ".join(f"{total[op]:,} {op}s" for op in NAMES)
     staged = sum(table["rows"] for table in facts.snapshot.get("tables", {}).values())
-    merges = ", ".join(f"{changes:,}" for changes in facts.merges)
+    reading, checking = (float(job.get("seconds") or 0) for job in (facts.snapshot, facts.checks))
+    merges = ", ".join(f"{changes:,} changes in {seconds:.0f} s" for changes, seconds in facts.merges)
     facing = [
         ("replay", f"{replay.total / max(replay.seconds, 0.1):.0f} changes/s: {kinds}"),
         ("", f"{replay.transactions:,} transactions, {replay.rolled_back} rolled back, column `{replay.column}` added"),
-        ("snapshot", f"{staged:,} rows"),
+        ("snapshot", f"{staged:,} rows read in {reading:.0f} s, {staged / max(reading, 0.1):,.0f} rows/s"),
         ("streamer", f"killed, resumed from its checkpoint {position(facts.resumed)}"),
-        ("compactions", f"{merges} changes"),
+        ("compactions", merges),
+        ("check", f"{checking:.0f} s, the wait for the merge of what MySQL had included"),
         ("memory", f"{peak_memory / 2**30:.1f} GiB at most, all servers and jobs together"),
         ("time", f"{seconds // 60:.0f} min {seconds % 60:.0f} s"),
     ]

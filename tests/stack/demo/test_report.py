@@ -44,7 +44,7 @@ def journey(pipeline: Pipeline, **check: Any) -> Any:
         pipeline="flights", run=2, written_at=1, seconds=1.0, checkpoint=None, changes_version=1,
         tables={"nycflights.flights": table},
     )  # fmt: skip
-    facts = Facts(resumed={"file": "binlog.000002", "pos": 4}, merges=[3, 4])
+    facts = Facts(resumed={"file": "binlog.000002", "pos": 4}, merges=[(3, 40.0), (4, 30.0)])
     facts.checks = {
         "tables": {"nycflights.flights": checked},
         "expectations": {"ok": check.get("met", True), "tables": {"nycflights.flights": {"evaluated": 5}}},
