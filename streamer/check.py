@@ -8,7 +8,7 @@ from typing import Literal
 
 from contract import names
 from contract.pipeline import Pipeline
-from streamer import broker, preflight, schemas, source, start, topics
+from streamer import broker, own_topics, preflight, schemas, source, start, topics
 from streamer.api import take_port
 from streamer.checkpoints.kafka import read_checkpoint
 from streamer.delivery_errors import PortInUseError
@@ -82,6 +82,7 @@ def _broker(pipeline: Pipeline, wanted: list[topics.Wanted]) -> Iterable[Result]
 def _checkpoint(pipeline: Pipeline) -> Iterable[Result]:
     checkpoint = read_checkpoint(pipeline)
     if checkpoint is None:
+        start.refuse_lost_checkpoint(pipeline, own_topics.used(pipeline))
         yield Result("ok", "checkpoint", f"none yet: the first start begins at {pipeline.streamer.start}")
         return
     facts = source.facts(pipeline.source)

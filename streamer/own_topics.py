@@ -1,4 +1,4 @@
-"""Which of a pipeline's event topics hold records: asked at a first start."""
+"""Which of a pipeline's topics have ever held a record: asked where the pipeline has no checkpoint."""
 
 from __future__ import annotations
 
@@ -10,25 +10,23 @@ from contract.pipeline import Pipeline
 from streamer import broker
 from streamer.topics import TIMEOUT_SECONDS
 
-EARLIEST, LATEST = OffsetSpec.earliest(), OffsetSpec.latest()
 
+def used(pipeline: Pipeline) -> list[str]:
+    """The event topics, and the schemas, into which something was written, by name. Raises as `ensure` does.
 
-def holding_records(pipeline: Pipeline) -> list[str]:
-    """The pipeline's event topics in which there are records, by name. Raises as `ensure` does."""
+    Records that have expired count: where they were, a first start would leave a gap."""
     client = broker.admin(pipeline.kafka)
     try:
         topics = client.list_topics(timeout=TIMEOUT_SECONDS).topics
-        ours = names.event_topics(pipeline, topics)
-        partitions = [TopicPartition(name, number) for name in ours for number in topics[name].partitions]
-        if not partitions:
-            return []
-        first, end = (_offsets(client, partitions, spec) for spec in (EARLIEST, LATEST))
-        filled = {topic for (topic, number), offset in end.items() if offset > first[topic, number]}
+        ours = [*names.event_topics(pipeline, topics), *{names.schemas_topic(pipeline)}.intersection(topics)]
+        return written(client, [TopicPartition(name, number) for name in ours for number in topics[name].partitions])
     except KafkaException as error:
         raise broker.typed(error, "looking at the topics of", pipeline.kafka) from None
-    return sorted(filled)
 
 
-def _offsets(client: AdminClient, partitions: list[TopicPartition], spec: OffsetSpec) -> dict[tuple[str, int], int]:
-    futures = client.list_offsets(dict.fromkeys(partitions, spec))
-    return {(partition.topic, partition.partition): future.result().offset for partition, future in futures.items()}
+def written(client: AdminClient, partitions: list[TopicPartition]) -> list[str]:
+    """The topics of which a partition's end is not its very beginning. Raises KafkaException."""
+    if not partitions:
+        return []
+    ends = client.list_offsets(dict.fromkeys(partitions, OffsetSpec.latest()))
+    return sorted({partition.topic for partition, future in ends.items() if future.result().offset > 0})

@@ -128,8 +128,9 @@ class Runner:
         return checkpoint
 
     def _first(self, facts: source.Facts) -> Checkpoint:
-        holding = self._patience.until_answered(partial(own_topics.holding_records, self._pipeline), KAFKA)
-        begin = start.first(self._pipeline, facts, holding)
+        used = self._patience.until_answered(partial(own_topics.used, self._pipeline), KAFKA)
+        start.refuse_lost_checkpoint(self._pipeline, used)
+        begin = start.first(self._pipeline, facts)
         self._preflight(self._pipeline.source.gtids(begin.gtid_set))
         log.info("first start", start=self._pipeline.streamer.start, file=begin.file, pos=begin.pos)
         return begin

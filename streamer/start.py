@@ -52,18 +52,22 @@ def refuse_lost_schemas(checkpoint: Checkpoint, topic: str, known: int) -> None:
         )
 
 
-def first(pipeline: Pipeline, facts: Facts, holding: list[str]) -> Checkpoint:
-    """The checkpoint of a pipeline that has none. `holding`: its event topics in which there are records.
-    Raises FirstStartError where there are any."""
-    if holding:
+def refuse_lost_checkpoint(pipeline: Pipeline, used: list[str]) -> None:
+    """`used`: topics of a pipeline without a checkpoint into which something was written. Raises FirstStartError where
+    there are any: begun anew, the stream would lack what was committed since."""
+    if used:
         raise FirstStartError(
             "starting",
             f"pipeline {pipeline.name} for the first time",
-            f"it has no checkpoint, but its topics hold records: {', '.join(holding[:5])}"
-            + (f" and {len(holding) - 5} more" if len(holding) > 5 else ""),
+            f"it has no checkpoint, but its topics hold records, or have held some: {', '.join(used[:5])}"
+            + (f" and {len(used) - 5} more" if len(used) > 5 else ""),
             "Give the pipeline another name, or delete these topics if nobody needs them; or bring back the commit "
             f"log {pipeline.name}.commit-log.",
         )
+
+
+def first(pipeline: Pipeline, facts: Facts) -> Checkpoint:
+    """The checkpoint of a pipeline that has none."""
     chosen = pipeline.streamer.start
     begin, file, pos = facts.purged, facts.first_file, BINLOG_START
     if chosen == "latest":

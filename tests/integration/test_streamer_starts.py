@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import Producer
+from confluent_kafka import OFFSET_END, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from stack.kafka import Kafka
@@ -136,8 +136,12 @@ def test_topics_with_records_but_no_checkpoint(make: Make, mysql: MySQL, kafka: 
     streamer.stop()
     client = AdminClient({"bootstrap.servers": kafka.address})
     client.delete_topics(["again.commit-log"])["again.commit-log"].result()
+    for future in client.delete_records([TopicPartition("again.again.t", n, OFFSET_END) for n in (0, 1)]).values():
+        future.result()  # as records go by their retention
     time.sleep(1)
     fails(streamer, "first_start", "again.again.t", "another name")
+    checked = streamer.command("check")
+    assert (checked.returncode, "again.again.t" in checked.stdout) == (1, True)
 
 
 def test_schemas_lost_and_brought_back(make: Make, mysql: MySQL, kafka: Kafka) -> None:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
+from confluent_kafka import TopicPartition
 
 from contract.checkpoint import Checkpoint
-from streamer import start
-from streamer.delivery_errors import SchemasLostError
-from tests.streamer.fakes import FILE, SOURCE
+from streamer import broker, own_topics, start
+from streamer.delivery_errors import FirstStartError, SchemasLostError
+from tests.streamer.fakes import FILE, SOURCE, pipeline
 
 
 def checkpoint(events: int) -> Checkpoint:
@@ -34,3 +39,44 @@ def test_records_without_schemas_are_refused() -> None:
 @pytest.mark.parametrize(("events", "known"), [(0, 0), (1, 1), (0, 2)])
 def test_others_go_on(events: int, known: int) -> None:
     start.refuse_lost_schemas(checkpoint(events), "sales.schemas", known)
+
+
+class Admin:
+    """A broker with topics of one partition, each with the offset behind its last record."""
+
+    def __init__(self, ends: dict[str, int]) -> None:
+        self.ends = ends
+
+    def list_topics(self, timeout: float) -> Any:
+        return SimpleNamespace(topics={name: SimpleNamespace(partitions={0: None}) for name in self.ends})
+
+    def list_offsets(self, asked: dict[TopicPartition, Any]) -> dict[TopicPartition, Future[Any]]:
+        """The first offset is the last one, too: every record has expired."""
+        return {partition: self._answer(self.ends[partition.topic]) for partition in asked}
+
+    @staticmethod
+    def _answer(offset: int) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_result(SimpleNamespace(offset=offset))
+        return future
+
+
+@pytest.mark.parametrize("topic", ["sales.shop.orders", "sales.schemas"])
+def test_a_lost_commit_log_is_noticed_where_all_records_have_expired(
+    topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ends = {"sales.shop.orders": 0, "sales.schemas": 0, "sales.shop.lines": 0, "other.shop.t": 9}
+    monkeypatch.setattr(broker, "admin", lambda kafka: Admin(ends | {topic: 7}))
+    used = own_topics.used(pipeline())
+    assert used == [topic]
+    with pytest.raises(FirstStartError, match=f"have held some: {topic}") as refusal:
+        start.refuse_lost_checkpoint(pipeline(), used)
+    assert "sales.commit-log" in refusal.value.hint
+
+
+@pytest.mark.parametrize("ends", [{}, {"sales.shop.orders": 0, "sales.schemas": 0, "other.shop.t": 9}])
+def test_a_pipeline_whose_topics_never_held_a_record_begins(
+    ends: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(broker, "admin", lambda kafka: Admin(ends))
+    start.refuse_lost_checkpoint(pipeline(), own_topics.used(pipeline()))
