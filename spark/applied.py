@@ -6,6 +6,8 @@ result, before anything else is merged.
 
 from __future__ import annotations
 
+import threading
+
 from contract.status import AppliedSnapshot
 from spark.lake import Lake
 from spark.stopped import Name
@@ -21,7 +23,7 @@ class AppliedSnapshots:
     """Each table's newest. Ids of snapshots grow with time."""
 
     def __init__(self, lake: Lake) -> None:
-        self.lake, self.path = lake, lake.at("_snapshots.json")
+        self.lake, self.path, self.lock = lake, lake.at("_snapshots.json"), threading.Lock()
         known = lake.read(self.path) or []
         self.tables: dict[Name, Applied] = {(db, table): Applied.model_validate(facts) for db, table, facts in known}
 
@@ -33,6 +35,7 @@ class AppliedSnapshots:
         return {name: applied.floor for name, applied in self.tables.items()}
 
     def note(self, name: Name, applied: Applied) -> None:
-        self.tables[name] = applied
-        facts = [[*name, applied.model_dump(mode="json")] for name, applied in sorted(self.tables.items())]
-        self.lake.write(self.path, facts)
+        with self.lock:  # tables are handed off side by side
+            self.tables[name] = applied
+            facts = [[*name, applied.model_dump(mode="json")] for name, applied in sorted(self.tables.items())]
+            self.lake.write(self.path, facts)

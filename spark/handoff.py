@@ -11,9 +11,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 
 from delta.tables import DeltaTable
+from pyspark import inheritable_thread_target
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
@@ -25,7 +28,7 @@ from spark.rows import parsed, quoted, typed
 from spark.schema import columns_of, fields, fitted, prepare
 from spark.snapshot import Manifest, manifests
 from spark.stopped import Name
-from spark.tables import sequence
+from spark.tables import THREADS, sequence
 
 Crash = Callable[[str], None]  # called behind each step with its name (a test may raise there)
 
@@ -45,15 +48,16 @@ def apply_ready(spark: SparkSession, lake: Lake, crash: Crash = lambda step: Non
     is needed any more is removed."""
     result = HandOff(AppliedSnapshots(lake))
     for manifest in manifests(lake):
-        for schema in manifest.tables:
-            _hand_off(spark, lake, manifest, schema, result, crash)
+        beside = inheritable_thread_target(spark)(partial(_hand_off, spark, lake, manifest, result, crash))
+        with ThreadPoolExecutor(THREADS) as pool:
+            list(pool.map(beside, manifest.tables))
         if all(result.snapshots.has((schema.db, schema.table), manifest.id) for schema in manifest.tables):
             lake.delete(manifest.folder(lake))
     return result
 
 
 def _hand_off(
-    spark: SparkSession, lake: Lake, manifest: Manifest, schema: TableSchema, result: HandOff, crash: Crash
+    spark: SparkSession, lake: Lake, manifest: Manifest, result: HandOff, crash: Crash, schema: TableSchema
 ) -> None:
     table = (schema.db, schema.table)
     if not result.snapshots.has(table, manifest.id):
