@@ -6,7 +6,8 @@ not in it stops with UnknownTypeError.
 
 `snapshot_sql` gives, inside MySQL with the session in UTC, a utf8mb4 text that is the wire value as JSON, or
 SQL NULL. `checksum_sql` and `checksum_spark` give texts that are equal exactly when the stored values are;
-they are None for floats, which are compared by value.
+they are None for floats, which are compared by value. A text that MySQL makes NULL because it is longer than
+max_allowed_packet must never pass for a NULL value: `missing_sql` alone says which values are.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ class UnknownTypeError(ValueError):
 @dataclass(frozen=True)
 class Type:
     """`spark`: the lake's column type (a DDL word). `wire`: the type its wire value has in Spark's
-    from_json, from which `parse` (an expression over the named column) makes the lake's value."""
+    from_json, from which `parse` (an expression over the named column) makes the lake's value. `missing_sql`: the
+    condition under which the lake has no value."""
 
     wire: str
     spark: str
@@ -32,6 +34,7 @@ class Type:
     snapshot_sql: Callable[[str], str]
     checksum_sql: Callable[[str], str] | None
     checksum_spark: Callable[[str], str] | None
+    missing_sql: Callable[[str], str] = "{} is null".format
 
 
 def of(column: Column) -> Type:
@@ -97,6 +100,15 @@ def _text(column: Column) -> Type:
     return Type("string", "string", _same, _quote, _char, _same)
 
 
+def _digest(x: str) -> str:
+    """Short for whatever length: MySQL makes no text that is longer than max_allowed_packet."""
+    return f"sha2({x}, 256)"
+
+
+def _long_text(column: Column) -> Type:
+    return replace(_text(column), checksum_sql=lambda x: _digest(_char(x)), checksum_spark=_digest)
+
+
 def _binary(column: Column) -> Type:
     base64 = "replace(to_base64({}),char(10 using utf8mb4),'')".format
     return Type(
@@ -104,8 +116,8 @@ def _binary(column: Column) -> Type:
         "binary",
         lambda x: f"unbase64({x})",
         lambda x: f"json_quote({base64(x)})",
-        lambda x: f"lower(hex({x}))",
-        lambda x: f"lower(hex({x}))",
+        _digest,
+        _digest,
     )
 
 
@@ -123,15 +135,19 @@ def _bit(column: Column) -> Type:
         )
     # A longer one reads as a binary string of its full width; its hex is a number's, without leading zeros.
     width = ((column.length or 1) + 7) // 8 * 2
-    return replace(_binary(column), checksum_sql=lambda x: f"lpad(lower(hex({x})), {width}, '0')")
+    return replace(
+        _binary(column),
+        checksum_sql=lambda x: f"lpad(lower(hex({x})), {width}, '0')",
+        checksum_spark=lambda x: f"lower(hex({x}))",
+    )
 
 
 # What the lake has no value for (a zero or partial date) is null there, and so it is in the checksum.
-WHOLE = "if(month({0}) = 0 or day({0}) = 0, null, cast({0} as char character set utf8mb4))".format
+NOT_WHOLE = "({0} is null or month({0}) = 0 or day({0}) = 0)".format
 
 
 def _date(column: Column) -> Type:
-    return Type("string", "date", lambda x: f"try_cast({x} as date)", _quote, WHOLE, _string)
+    return Type("string", "date", lambda x: f"try_cast({x} as date)", _quote, _char, _string, NOT_WHOLE)
 
 
 def _time(column: Column) -> Type:
@@ -148,12 +164,14 @@ def _moment(column: Column) -> Callable[[str], str]:
 
 
 def _datetime(column: Column) -> Type:
-    return Type("string", "timestamp_ntz", lambda x: f"try_cast({x} as timestamp_ntz)", _quote, WHOLE, _moment(column))
+    parse = "try_cast({} as timestamp_ntz)".format
+    return Type("string", "timestamp_ntz", parse, _quote, _char, _moment(column), NOT_WHOLE)
 
 
 def _timestamp(column: Column) -> Type:
     iso = "json_quote(concat(replace(cast({} as char character set utf8mb4),' ','T'),'Z'))".format
-    return Type("string", "timestamp", lambda x: f"try_cast({x} as timestamp)", iso, WHOLE, _moment(column))
+    parse = "try_cast({} as timestamp)".format
+    return Type("string", "timestamp", parse, iso, _char, _moment(column), NOT_WHOLE)
 
 
 TABLE: dict[str, Callable[[Column], Type]] = {
@@ -161,7 +179,8 @@ TABLE: dict[str, Callable[[Column], Type]] = {
     "year": _year,
     "decimal": _decimal,
     **dict.fromkeys(("float", "double"), _floating),
-    **dict.fromkeys(("char", "varchar", "tinytext", "text", "mediumtext", "longtext", "enum", "set", "json"), _text),
+    **dict.fromkeys(("char", "varchar", "tinytext", "enum", "set"), _text),
+    **dict.fromkeys(("text", "mediumtext", "longtext", "json"), _long_text),
     **dict.fromkeys(("binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"), _binary),
     "bit": _bit,
     "date": _date,

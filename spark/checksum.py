@@ -46,9 +46,9 @@ def source_sql(schema: TableSchema) -> str:
     """SQL that gives the table's rows and checksum, in one consistent read."""
     texts = []
     for column in schema.columns:
-        text = types.of(column).checksum_sql
-        assert text is not None  # hashed_by_source
-        texts.append(f"coalesce(concat('=', {text(chunks.quoted(column.name))}), '~')")
+        name, kind = chunks.quoted(column.name), types.of(column)
+        assert kind.checksum_sql is not None  # hashed_by_source
+        texts.append(f"if({kind.missing_sql(name)}, '~', concat('=', {kind.checksum_sql(name)}))")
     line = f"concat_ws(char(31 using utf8mb4), {', '.join(texts)})"
     number = f"cast(conv(left(sha2({line}, 256), 12), 16, 10) as unsigned)"
     return f"SELECT count(*), coalesce(sum({number}), 0) FROM {chunks.table_sql(schema)}"

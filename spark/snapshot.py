@@ -90,8 +90,10 @@ def row_json(schema: TableSchema, columns: tuple[str, ...] | None = None) -> str
     parts, before = [], "{"
     for name in columns or [column.name for column in schema.columns]:
         label = before + json.dumps(name, ensure_ascii=False) + ":"
-        value = types.of(schema.column(name)).snapshot_sql(chunks.quoted(name))
-        parts.append(f"{text_literal(label)}, coalesce({value}, 'null')")
+        column = chunks.quoted(name)
+        value = types.of(schema.column(name)).snapshot_sql(column)
+        # By the column and not by its text, which is NULL as well if it is too long: that makes the row NULL.
+        parts.append(f"{text_literal(label)}, if({column} is null, 'null', {value})")
         before = ","
     return f"concat({', '.join(parts)}, '}}')"
 
@@ -124,8 +126,13 @@ def rows_of(spark: SparkSession, pipeline: Pipeline, schema: TableSchema, wanted
     options = jdbc_options(pipeline)
     url = options.pop("url")
     rows = spark.read.jdbc(url, query, predicates=wanted, properties=options)
-    # A row longer than max_allowed_packet comes as NULL.
-    too_long = fn.raise_error(fn.lit(f"a row of {schema.db}.{schema.table} is longer than MySQL's max_allowed_packet"))
+    # A row or a value longer than max_allowed_packet comes as NULL.
+    too_long = fn.raise_error(
+        fn.lit(
+            f"a row of {schema.db}.{schema.table} is longer than MySQL's max_allowed_packet: raise that (a blob takes "
+            "4/3 of its size), or exclude the table"
+        )
+    )
     after = fn.when(fn.col("row_after").isNull(), too_long).otherwise(fn.col("row_after"))
     return rows.select(fn.col("row_key").alias("key"), after.alias("after"))
 
