@@ -21,6 +21,7 @@ from contract.pipeline import Pipeline
 from contract.sequence import FIELDS, SPARK_TYPE
 from spark.batches import run_batches
 from spark.errors import LakeError, chain
+from spark.failures import records_lost
 from spark.kafka import Ends
 from spark.kafka_settings import spark_options
 from spark.lake import Lake
@@ -143,7 +144,9 @@ class Landing:
         self.landed = 0
 
     def run(self, ends: Ends) -> None:
-        """Lands all records below `ends`. Raises LakeError."""
+        """Lands all records below `ends`. Raises LakeError, also where Kafka has less than was read of it already."""
+        if lost := gone(self._done(), ends):
+            raise records_lost(self.pipeline, lost)
         if not any(ends.values()):
             return
         short = self._short(ends)
@@ -169,11 +172,16 @@ class Landing:
 
     def _short(self, ends: Ends) -> list[str]:
         """The topics that the query's checkpoint has not done to their ends."""
+        done = self._done()
+        return sorted({topic for (topic, number), end in ends.items() if done.get((topic, number), 0) < end})
+
+    def _done(self) -> Ends:
+        """The offsets up to which the query's checkpoint has read."""
         folder = self.lake.checkpoint("changes")
         batches = [int(name) for name in self.lake.list(f"{folder}/commits") if name.isdigit()]
         text = self.lake.text(f"{folder}/offsets/{max(batches)}") if batches else None
         topics = json.loads(text.splitlines()[-1]) if text else {}
-        return sorted({topic for (topic, n), end in ends.items() if topics.get(topic, {}).get(str(n), 0) < end})
+        return {(topic, int(n)): at for topic, numbers in topics.items() for n, at in numbers.items()}
 
     def _batch(self, records: DataFrame, number: int, query: str) -> None:
         marks = Marks(self.lake, query)
@@ -215,6 +223,20 @@ class Landing:
             fields = ", ".join(f"'{name}', {value}L" for name, value in zip(FIELDS, mark, strict=True))
             rows.append(f"('{topic}', {number}, named_struct({fields}))")
         return self.spark.sql(f"SELECT * FROM VALUES {', '.join(rows)} AS marks(topic, partition, mark)")
+
+
+def gone(done: Ends, ends: Ends) -> str | None:
+    """In words, what was read and is not in Kafka any more: a topic that was made again begins at 0, and its
+    records up to the old place would be passed by."""
+    for (topic, number), at in sorted(done.items()):
+        end = ends.get((topic, number))
+        if at and end is None:
+            return f"partition {number} of {topic} is gone, or tables.include no longer has it; {at} records were read"
+        if end is not None and end < at:
+            return (
+                f"partition {number} of {topic} ends at {end} and was read up to {at}: the topic was made again or cut"
+            )
+    return None
 
 
 def unreadable(records: DataFrame) -> LakeError:

@@ -10,6 +10,11 @@ import pymysql
 from contract.pipeline import Pipeline
 from spark.errors import LakeError, chain, reason
 
+LOST = (
+    "records were deleted from Kafka before they reached the lake ({reason}). Move {checkpoint} away, so that "
+    "compaction begins at the topics' earliest records (what is in the lake already is passed by), and run the "
+    "DAG {pipeline}.snapshot, which reads the tables again. Raise kafka.retention_hours above the longest pause"
+)
 RULES = (
     (
         r"No space left on device|Disk quota exceeded",
@@ -21,9 +26,7 @@ RULES = (
     ),
     (
         r"KAFKA_DATA_LOSS|KafkaIllegalStateException|OffsetOutOfRange|Some data may have been lost|were gone",
-        "records were deleted from Kafka before they reached the lake ({reason}). Move {checkpoint} away, so that "
-        "compaction begins at the topics' earliest records (what is in the lake already is passed by), and run the "
-        "DAG {pipeline}.snapshot, which reads the tables again. Raise kafka.retention_hours above the longest pause",
+        LOST,
     ),
     (
         r"Access denied for user",
@@ -45,7 +48,20 @@ def message_of(error: BaseException, pipeline: Pipeline) -> str:
     for known in _causes(error):
         if isinstance(known, LakeError):
             return str(known)
-    words = {
+    words = _words(pipeline)
+    told = [type(error).__name__, *chain(error)]
+    for pattern, meaning in RULES:
+        if any(re.search(pattern, text) for text in told):
+            return meaning.format(reason=_said(error, pattern), **words)
+    return f"{type(error).__name__}: {reason(error)}. The log above has the details"
+
+
+def records_lost(pipeline: Pipeline, reason: str) -> LakeError:
+    return LakeError(LOST.format(reason=reason, **_words(pipeline)))
+
+
+def _words(pipeline: Pipeline) -> dict[str, str]:
+    return {
         "lake": pipeline.lake.path,
         "pipeline": pipeline.name,
         "source": f"{pipeline.source.host}:{pipeline.source.port}",
@@ -53,11 +69,6 @@ def message_of(error: BaseException, pipeline: Pipeline) -> str:
         "kafka": pipeline.kafka.bootstrap,
         "checkpoint": f"{pipeline.lake.path.rstrip('/')}/{pipeline.name}/_checkpoints/changes",
     }
-    told = [type(error).__name__, *chain(error)]
-    for pattern, meaning in RULES:
-        if any(re.search(pattern, text) for text in told):
-            return meaning.format(reason=_said(error, pattern), **words)
-    return f"{type(error).__name__}: {reason(error)}. The log above has the details"
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from pyspark.sql import SparkSession
 from contract.pipeline import Pipeline
 from spark.changes import Landing, Marks, shaped
 from spark.errors import LakeError
+from spark.kafka import Ends
 from spark.lake import Lake
 from tests.spark.changes_by_hand import record, records
 
@@ -144,3 +146,26 @@ def test_tombstones_are_no_changes(spark: SparkSession, pipeline: Pipeline, lake
     batch = records(spark, record(0, seq(1), "d", None, row(1)), (b'{"id":1}', None, "shop.shop.items", 0, 1))
     Landing(spark, pipeline, lake)._batch(batch, 0, "q")
     assert landed(spark, lake) == [(1, 0)]
+
+
+@pytest.mark.parametrize(
+    ("ends", "said"),
+    [
+        ({("shop.shop.items", 0): 300}, "ends at 300 and was read up to 5000: the topic was made again or cut"),
+        ({("shop.shop.items", 0): 0}, "ends at 0 and was read up to 5000"),
+        ({("shop.shop.lines", 0): 7}, "partition 0 of shop.shop.items is gone"),
+        ({}, "partition 0 of shop.shop.items is gone"),
+    ],
+    ids=["made again", "made again and empty", "gone", "all gone"],
+)
+def test_a_topic_that_lost_what_was_read_stops_the_job(
+    spark: SparkSession, pipeline: Pipeline, lake: Lake, ends: Ends, said: str
+) -> None:
+    checkpoint = Path(lake.checkpoint("changes"))
+    for name, text in (("commits", "v1\n{}"), ("offsets", 'v1\n{}\n{"shop.shop.items":{"0":5000}}')):
+        (checkpoint / name).mkdir(parents=True)
+        (checkpoint / name / "0").write_text(text)
+    landing = Landing(spark, pipeline, lake)
+    with pytest.raises(LakeError, match=f"deleted from Kafka.*{said}.*Move {checkpoint} away.*DAG shop.snapshot"):
+        landing.run(ends)
+    landing.run({("shop.shop.items", 0): 5000})
