@@ -7,14 +7,15 @@ file (`password_file`) and never appear in an error or a repr.
 
 from __future__ import annotations
 
+import errno
 import fnmatch
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic import AfterValidator, Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from contract import gtids, topic_template
+from contract import cron, gtids, topic_template
 from contract.gtid import GtidSet
 from contract.pipeline_file import PipelineFileError, Problem, problems_of, read_yaml
 from contract.pipeline_kafka import Kafka, Section
@@ -23,6 +24,7 @@ __all__ = ["Kafka", "Pipeline", "PipelineFileError", "Problem", "Source", "load"
 
 FORMAT = 1
 NAME = r"^[a-z][a-z0-9-]{0,39}$"
+SYSTEM_SCHEMAS = frozenset({"mysql", "sys", "information_schema", "performance_schema"})  # the server's own
 Port = Annotated[int, Field(ge=1, le=65535)]
 
 
@@ -50,15 +52,18 @@ class Source(Section):
         return gtids.KINDS[self.flavor].parse(text)
 
     def secret(self) -> str:
-        """The password. Raises OSError where `password_file` cannot be read."""
+        """The password. Raises OSError where `password_file` cannot be read, or is empty."""
         if self.password is not None:
             return self.password.get_secret_value()
         assert self.password_file is not None
-        return self.password_file.read_text().strip()
+        if secret := self.password_file.read_text().strip():
+            return secret
+        raise OSError(errno.ENODATA, "the file is empty")
 
 
 class Tables(Section):
-    """Which tables take part: `db.table` globs; a table is in when it is included and not excluded."""
+    """Which tables take part: `db.table` globs; a table is in when it is included and not excluded. The server's own
+    tables never are."""
 
     include: tuple[str, ...] = Field(min_length=1)
     exclude: tuple[str, ...] = ()
@@ -72,7 +77,7 @@ class Tables(Section):
         return globs
 
     def match(self, db: str, table: str) -> bool:
-        return _any(self.include, db, table) and not _any(self.exclude, db, table)
+        return db not in SYSTEM_SCHEMAS and _any(self.include, db, table) and not _any(self.exclude, db, table)
 
 
 def _any(globs: tuple[str, ...], db: str, table: str) -> bool:
@@ -123,13 +128,16 @@ class Snapshot(Section):
     chunk_rows: int = Field(100_000, ge=100)
 
 
+Schedule = Annotated[str, AfterValidator(cron.check)]
+
+
 class Compaction(Section):
-    schedule: str | None = Field(None, description="cron; none: only when triggered")
+    schedule: Schedule | None = Field(None, description="cron; none: only when triggered")
     max_offsets_per_batch: int = Field(1_000_000, ge=1_000)
 
 
 class Quality(Section):
-    schedule: str | None = None
+    schedule: Schedule | None = Field(None, description="cron; none: only when triggered")
     wait_seconds: int = Field(600, ge=1, description="for the lake to reach the position that was read")
     webhook: str | None = Field(None, description="POSTed a JSON alert when a check fails")
 

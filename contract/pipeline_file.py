@@ -17,6 +17,8 @@ Keys = tuple[str | int, ...]
 Lines = dict[Keys, int]
 
 ENV = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+SECRET = re.compile(r"(password|secret)$")
+DEPTH = 10  # levels of keys; the format has four
 
 
 @dataclass(frozen=True)
@@ -56,9 +58,14 @@ def read_yaml(path: Path) -> tuple[dict[str, Any] | None, Lines, list[Problem]]:
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not UTF-8 text"
         return None, {}, [Problem(0, "file", f"cannot be read: {reason}", "", "check the path and its rights")]
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 0
-        return None, {}, [Problem(line, "yaml", str(error.problem), "", "mend the YAML on this line or before")]
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        text = str(getattr(error, "problem", None) or getattr(error, "reason", "is no YAML"))
+        return (
+            None,
+            {},
+            [Problem(mark.line + 1 if mark else 0, "yaml", text, "", "mend the YAML on this line or before")],
+        )
     if not isinstance(root, yaml.MappingNode):
         problem = Problem(1, "file", "is not a mapping", "key: value lines", "start from pipelines/flights.yaml")
         return None, {}, [problem]
@@ -86,12 +93,40 @@ class _Reader:
 
     def value(self, node: yaml.Node, keys: Keys) -> Any:
         self.lines.setdefault(keys, node.start_mark.line + 1)
+        if len(keys) > DEPTH:  # only an alias of what it stands in goes so deep
+            self.problems.append(Problem(self.lines[keys], dotted(keys[:2]), "goes too deep", "", "remove the alias"))
+            return None
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, keys)
         if isinstance(node, yaml.SequenceNode):
             return [self.value(item, (*keys, index)) for index, item in enumerate(node.value)]
-        value = yaml.SafeLoader("").construct_object(node)
-        return self._filled(value, keys) if isinstance(value, str) else value
+        value = self._scalar(node, keys)
+        value = self._filled(value, keys) if isinstance(value, str) else value
+        if value is not None and SECRET.search(str(keys[-1])):
+            self._check_secret(node.value, str(value), keys)
+        return value
+
+    def _scalar(self, node: yaml.Node, keys: Keys) -> Any:
+        """Python's value of what YAML takes the text for, such as a date; the text itself where it is none."""
+        try:
+            return yaml.SafeLoader("").construct_object(node)
+        except (ValueError, LookupError, AttributeError, yaml.YAMLError):
+            kind = node.tag.rpartition(":")[2]
+            message = f"YAML takes the value for one of the kind {kind}, and it is none"
+            self.problems.append(Problem(self.lines[keys], dotted(keys), message, "", "write it in quotes"))
+            return str(node.value)
+
+    def _check_secret(self, written: str, value: str, keys: Keys) -> None:
+        """Neither its text nor a default for it may stand in the file. The message does not show it."""
+        names = ENV.findall(written)
+        name = str(keys[-1])
+        also = ", or give password_file instead" if keys == ("source", "password") else ""
+        if not names or any(default for _, default in names):
+            fix = f"write {name}: ${{NAME}} and set the environment variable NAME{also}"
+            self.problems.append(Problem(self.lines[keys], dotted(keys), "stands in the file as plain text", "", fix))
+        elif not value:
+            fix = f"set the environment variable {names[0][0]}{also}"
+            self.problems.append(Problem(self.lines[keys], dotted(keys), "is empty", "", fix))
 
     def _mapping(self, node: yaml.MappingNode, keys: Keys) -> dict[str, Any]:
         tree: dict[str, Any] = {}

@@ -12,6 +12,7 @@ from contract import topic_template
 # librdkafka settings that `properties` may not hold, with the reason.
 LOSES = "set otherwise, changes could be lost or change places"
 READS = "the positions of a pipeline are its own, kept in its commit log"
+NO_TEXT = "it takes no text, and a file can give no other"
 REFUSED = {
     **dict.fromkeys(
         (
@@ -55,7 +56,14 @@ REFUSED = {
     "queue.buffering.max.kbytes": "streamer.ledger says it",
     "batch.size": "the streamer sets it",
     "logger": "the streamer sets it",
+    "delivery.report.only.error": "the streamer waits for every record's acknowledgement",
+    **dict.fromkeys(("on_delivery", "on_commit", "default.topic.config"), NO_TEXT),
 }
+
+
+def refusal(key: str) -> str | None:
+    """Why `properties` may not hold the key; None where it may."""
+    return NO_TEXT if key.endswith("_cb") else REFUSED.get(key)
 
 
 class Section(BaseModel):
@@ -88,14 +96,12 @@ class Kafka(Section):
     def _allowed(cls, properties: dict[str, str]) -> dict[str, str]:
         mistakes: list[InitErrorDetails] = [
             InitErrorDetails(
-                type=PydanticCustomError(
-                    "refused", "is refused: {reason}", {"reason": REFUSED[key], "fix": "remove it"}
-                ),
+                type=PydanticCustomError("refused", "is refused: {reason}", {"reason": why, "fix": "remove it"}),
                 loc=(key,),
                 input=None,
             )
-            for key, why in REFUSED.items()
-            if key in properties
+            for key in properties
+            if (why := refusal(key))
         ]
         if mistakes:
             raise ValidationError.from_exception_data("Kafka", mistakes, hide_input=True)

@@ -16,7 +16,6 @@ from contract.schema import Column, TableSchema
 from spark.errors import LakeError
 
 SESSION = {"time_zone": "'+00:00'", "sql_mode": "''", "max_execution_time": "0"}
-SYSTEM = ("mysql", "sys", "information_schema", "performance_schema")
 MEMBER = re.compile(r"'((?:[^']|'')*)'")
 ESCAPE = re.compile(r"''|\\.", re.DOTALL)  # as COLUMN_TYPE spells a member's characters
 CHARSETS = {"utf8": "utf8mb3"}  # as MySQL before 8.0.28 calls it
@@ -104,7 +103,7 @@ class Source:
     def tables(self) -> list[tuple[str, str]]:
         """The pipeline's tables that exist."""
         found = self.rows(TABLES)
-        return [(db, t) for db, t in found if db not in SYSTEM and self.pipeline.tables.match(db, t)]
+        return [(db, t) for db, t in found if self.pipeline.tables.match(db, t)]
 
     def schema(self, db: str, table: str) -> TableSchema | None:
         """The table's shape now, version 0; None where there is no such table."""

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import pymysql
 
 from contract.gtid import GtidSet
-from contract.pipeline import Pipeline
+from contract.pipeline import SYSTEM_SCHEMAS, Pipeline
 from streamer.connection import connect, refused
 from streamer.flavors import FLAVORS, flavor
 from streamer.flavors.mysql import replica_uuid
@@ -24,8 +24,8 @@ from streamer.flavors.port import Ask, Flavor
 DENIED = (1227, 1142, 1044)
 SELECT = re.compile(r"^GRANT (.*\b)?(SELECT|ALL PRIVILEGES)\b.* ON ")
 VISIBLE = (
-    "SELECT 1 FROM information_schema.tables WHERE table_schema NOT IN "
-    "('mysql', 'sys', 'information_schema', 'performance_schema') LIMIT 1"
+    "SELECT 1 FROM information_schema.tables "
+    f"WHERE table_schema NOT IN ({', '.join(map(repr, sorted(SYSTEM_SCHEMAS)))}) LIMIT 1"
 )
 CASCADES = """
 SELECT constraint_schema, table_name, constraint_name, referenced_table_name, update_rule, delete_rule

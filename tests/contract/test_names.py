@@ -88,7 +88,7 @@ def test_one_topic_for_all_tables() -> None:
 
 def edited(tmp_path: Path, topic: str, include: str) -> Path:
     path = tmp_path / "edited.yaml"
-    text = EXAMPLE.read_text().replace("${HEADRACE_MYSQL_PASSWORD}", "x")
+    text = EXAMPLE.read_text().replace("password: ${HEADRACE_MYSQL_PASSWORD}", "password_file: x")
     path.write_text(text.replace("{pipeline}.{db}.{table}", topic).replace('["nycflights.*"]', include))
     return path
 

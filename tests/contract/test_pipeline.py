@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from contract import names
+from contract import cron, names
 from contract.pipeline import Pipeline, PipelineFileError, load, load_folder
 
 EXAMPLE = Path(__file__).parents[2] / "pipelines" / "flights.yaml"
@@ -118,6 +118,103 @@ def test_what_is_not_allowed_is_said(tmp_path: Path, old: str, new: str, words: 
     assert words in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("schedule", "words"),
+    [
+        ("every minute", "it has 2 fields, not 5"),
+        ("* * * *", "it has 4 fields"),
+        ("", "it has 0 fields"),
+        ("@often", "it has 1 fields"),
+        ("60 * * * *", "'60' is no minute of a cron schedule: 0 to 59"),
+        ("* 24 * * *", "is no hour"),
+        ("* * 0 * *", "is no day of the month"),
+        ("* * * month *", "is no month"),
+        ("* * * * 8", "is no day of the week"),
+        ("*/0 * * * *", "is no minute"),
+        ("30-10 * * * *", "is no minute"),
+        ("1,,2 * * * *", "is no minute"),
+        ("0 0 30 2 *", "no such month has a day 30"),
+    ],
+)
+def test_a_wrong_schedule_is_named_with_its_line(tmp_path: Path, schedule: str, words: str) -> None:
+    path = edited(tmp_path, a=('schedule: "* * * * *"', f'schedule: "{schedule}"'))
+    with pytest.raises(PipelineFileError) as caught:
+        load(path)
+    assert f"{path}:{line_of(path, 'schedule:')}: compaction.schedule: " in str(caught.value)
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "schedule", ["* * * * *", "*/5 0-6,22 1 jan-mar,12 MON-fri", "0 0 31 2 sun", "1-59/2 * * * 7", "@daily"]
+)
+def test_a_schedule_that_is_taken_is_one_to_airflow(schedule: str) -> None:
+    croniter = pytest.importorskip("croniter").croniter
+    assert cron.check(schedule) == schedule
+    assert croniter.is_valid(schedule)
+
+
+@pytest.mark.parametrize(
+    "value", ["2026-13-45", "2026-02-30 00:00:00", "!!python/object:os.system x", "!!int x", "!!bool x", '!!int ""']
+)
+def test_a_scalar_that_yaml_cannot_read_is_a_mistake(tmp_path: Path, value: str) -> None:
+    path = edited(tmp_path, a=("start: latest", f"start: {value}"))
+    with pytest.raises(PipelineFileError) as caught:
+        load(path)
+    assert f"{path}:{line_of(path, 'start:')}: streamer.start: YAML takes the value for one of the kind" in str(
+        caught.value
+    )
+    assert "fix: write it in quotes" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("exclude: []", "exclude: &all [*all]"), ("start: latest", "start: late\x00st")]
+)
+def test_yaml_that_no_reader_can_take_is_a_mistake(tmp_path: Path, old: str, new: str) -> None:
+    with pytest.raises(PipelineFileError, match="fix: "):
+        load(edited(tmp_path, a=(old, new)))
+
+
+PASSWORD = "password: ${HEADRACE_MYSQL_PASSWORD}"
+
+
+@pytest.mark.parametrize("written", ["hunter2", "${UNKNOWN_TO_ALL:-hunter2}", "2026-12-31", "0x12345"])
+def test_a_password_in_the_file_is_a_mistake(tmp_path: Path, written: str) -> None:
+    path = edited(tmp_path, a=(PASSWORD, f"password: {written}"))
+    with pytest.raises(PipelineFileError) as caught:
+        load(path)
+    text = str(caught.value)
+    assert f"{path}:{line_of(path, 'password:')}: source.password: stands in the file as plain text" in text
+    assert "set the environment variable NAME, or give password_file" in text
+    assert "hunter2" not in text
+
+
+def test_a_password_of_the_broker_in_the_file_is_a_mistake(tmp_path: Path) -> None:
+    path = edited(tmp_path, a=("kafka:\n", "kafka:\n  properties: {sasl.password: hunter2}\n"))
+    with pytest.raises(PipelineFileError, match=r"properties\.sasl\.password: stands in the file as plain"):
+        load(path)
+    path = edited(tmp_path, a=("kafka:\n", "kafka:\n  properties: {sasl.password: '${HEADRACE_MYSQL_PASSWORD}'}\n"))
+    assert load(path).kafka.properties == {"sasl.password": "s3cret"}
+
+
+def test_an_empty_password_is_a_mistake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEADRACE_MYSQL_PASSWORD", "")
+    with pytest.raises(PipelineFileError, match=r"source\.password: is empty\n.*HEADRACE_MYSQL_PASSWORD"):
+        load(EXAMPLE)
+    with pytest.raises(PipelineFileError, match=r"source\.password: is empty"):
+        load(edited(tmp_path, a=(PASSWORD, "password: ${UNKNOWN_TO_ALL:-}")))
+    secret = tmp_path / "secret"
+    secret.write_text("\n")
+    pipeline = load(edited(tmp_path, a=(PASSWORD, f"password_file: {secret}")))
+    with pytest.raises(OSError, match="the file is empty"):
+        pipeline.source.secret()
+
+
+def test_the_servers_own_tables_never_take_part(tmp_path: Path) -> None:
+    tables = load(edited(tmp_path, a=('["nycflights.*"]', '["*.*"]'))).tables
+    assert tables.match("shop", "user")
+    assert not any(tables.match(db, "user") for db in ("mysql", "sys", "information_schema", "performance_schema"))
+
+
 def test_kafka_properties_that_break_a_promise_are_refused(tmp_path: Path) -> None:
     given = """  properties:
     security.protocol: SASL_SSL
@@ -130,7 +227,7 @@ def test_kafka_properties_that_break_a_promise_are_refused(tmp_path: Path) -> No
     with pytest.raises(PipelineFileError) as caught:
         load(path)
     text = str(caught.value)
-    assert "4 mistakes" in text
+    assert "5 mistakes" in text
     for key, reason in (
         ("acks", "changes could be lost"),
         ("enable.idempotence", "changes could be lost"),
@@ -140,6 +237,16 @@ def test_kafka_properties_that_break_a_promise_are_refused(tmp_path: Path) -> No
         assert reason in text
     assert "fix: remove it" in text
     assert "hunter2" not in text
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["stats_cb", "throttle_cb", "oauth_cb", "on_delivery", "delivery.report.only.error", "default.topic.config"],
+)
+def test_kafka_properties_that_the_client_takes_as_no_text_are_refused(tmp_path: Path, key: str) -> None:
+    path = edited(tmp_path, a=("kafka:\n", f"kafka:\n  properties: {{{key}: 'true'}}\n"))
+    with pytest.raises(PipelineFileError, match=f"kafka.properties.{key}: is refused: "):
+        load(path)
 
 
 @pytest.mark.parametrize("key", ["security.protocol", "sasl.username", "socket.keepalive.enable", "client.id", "debug"])

@@ -14,7 +14,7 @@ SCHEDULED = 'compaction: {schedule: "*/5 * * * *"}\nquality: {schedule: "0 3 * *
 
 def text(name: str, extra: str = "") -> str:
     return (
-        f"format: 1\nname: {name}\nsource: {{host: localhost, user: u, password: p, server_id: 7}}\n"
+        f"format: 1\nname: {name}\nsource: {{host: localhost, user: u, password_file: p, server_id: 7}}\n"
         "tables: {include: ['shop.*']}\nkafka: {bootstrap: 'localhost:9092'}\n"
         f"lake: {{path: /srv/lake}}\n{extra}"
     )
@@ -92,17 +92,22 @@ def test_two_parses_give_the_same(folder: Path) -> None:
     assert first == second
 
 
-def test_no_secret_in_what_airflow_stores(folder: Path) -> None:
+def test_no_secret_in_what_airflow_stores(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from airflow.serialization.serialized_objects import DagSerialization
 
-    (folder / "shop.yaml").write_text(text("shop").replace("password: p,", "password: hunter2secret,"))
-    assert "hunter2secret" not in str([DagSerialization.to_dict(dag) for dag in bag().dags.values()])
+    monkeypatch.setenv("SHOP_PASSWORD", "hunter2secret")
+    (folder / "shop.yaml").write_text(text("shop").replace("password_file: p", "password: '${SHOP_PASSWORD}'"))
+    stored = [DagSerialization.to_dict(dag) for dag in bag().dags.values()]
+    assert len(stored) == 4
+    assert "hunter2secret" not in str(stored)
 
 
 def test_a_wrong_file_is_named_with_line_and_fix_and_the_others_go_on(folder: Path) -> None:
     (folder / "shop.yaml").write_text(text("shop"))
     (folder / "crm.yaml").write_text(text("crm").replace("server_id: 7", "server_id: no") + "lakes: {}\n")
     (folder / "broken.yaml").write_text("name: [\n")
+    (folder / "often.yaml").write_text(text("often", "compaction: {schedule: every minute}\n"))
+    (folder / "dated.yaml").write_text(text("dated", "streamer: {start: 2026-13-45}\n"))
     found = bag()
     assert set(found.dags) == {f"shop.{purpose}" for purpose in PURPOSES}
     # Airflow stops scheduling the DAGs of a file that has an import error: it must not be theirs.
@@ -111,6 +116,8 @@ def test_a_wrong_file_is_named_with_line_and_fix_and_the_others_go_on(folder: Pa
     assert f"{folder}/crm.yaml:3: source.server_id" in error
     assert "did you mean lake?" in error
     assert "broken.yaml" in error
+    assert f"{folder}/often.yaml:7: compaction.schedule: 'every minute' is no cron schedule" in error
+    assert f"{folder}/dated.yaml:7: streamer.start: " in error
     assert "Traceback" not in error
 
 

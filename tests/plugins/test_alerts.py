@@ -58,7 +58,7 @@ def received() -> Any:
 def pipeline_file(tmp_path: Path, webhook: str = "") -> str:
     file = tmp_path / "shop.yaml"
     file.write_text(
-        "format: 1\nname: shop\nsource: {host: localhost, user: u, password: p, server_id: 7}\n"
+        "format: 1\nname: shop\nsource: {host: localhost, user: u, password_file: p, server_id: 7}\n"
         "tables: {include: ['shop.*']}\nkafka: {bootstrap: 'localhost:9092'}\n"
         f"lake: {{path: {tmp_path}/lake}}\n" + (f"quality: {{webhook: '{webhook}'}}\n" if webhook else "")
     )

@@ -19,7 +19,7 @@ REPORT: dict[str, Any] = {"snapshot": "s2", "p1": f"{UUID}:1-50", "tables": {"sh
 def file(tmp_path: Path) -> str:
     path = tmp_path / "shop.yaml"
     path.write_text(
-        "format: 1\nname: shop\nsource: {host: localhost, user: u, password: p, server_id: 7}\n"
+        "format: 1\nname: shop\nsource: {host: localhost, user: u, password_file: p, server_id: 7}\n"
         "tables: {include: ['shop.*']}\nkafka: {bootstrap: '127.0.0.1:9'}\n"
         f"lake: {{path: {tmp_path}/lake}}\n"
     )

@@ -38,8 +38,9 @@ LAST = {
 def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "pipelines").mkdir()
     monkeypatch.setenv("HEADRACE_PIPELINES", str(tmp_path / "pipelines"))
+    monkeypatch.setenv("SHOP_PASSWORD", "hunter2secret")
     (tmp_path / "pipelines" / "shop.yaml").write_text(
-        "format: 1\nname: shop\nsource: {host: localhost, user: u, password: hunter2secret, server_id: 7}\n"
+        "format: 1\nname: shop\nsource: {host: localhost, user: u, password: '${SHOP_PASSWORD}', server_id: 7}\n"
         "tables: {include: ['shop.*']}\nkafka: {bootstrap: 'localhost:9092'}\n"
         f"lake: {{path: {tmp_path}/lake}}\n"
     )

@@ -37,7 +37,7 @@ def spark() -> SparkSession:
 def pipeline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pipeline:
     file = tmp_path / "shop.yaml"
     file.write_text(
-        "format: 1\nname: shop\nsource: {host: localhost, user: u, password: p, server_id: 7}\n"
+        "format: 1\nname: shop\nsource: {host: localhost, user: u, password_file: p, server_id: 7}\n"
         "tables: {include: ['shop.*']}\nkafka: {bootstrap: 'localhost:9092'}\n"
         f"lake: {{path: {tmp_path}/lake}}\n"
     )

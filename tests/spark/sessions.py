@@ -14,7 +14,7 @@ from stack.spark import JAVA
 PIPELINE = """\
 format: 1
 name: shop
-source: {{host: 127.0.0.1, user: headrace, password: none, server_id: 7}}
+source: {{host: 127.0.0.1, user: headrace, password_file: none, server_id: 7}}
 tables: {{include: ["shop.*"]}}
 kafka: {{bootstrap: "127.0.0.1:1"}}
 lake: {{path: {lake}}}

@@ -1,0 +1,61 @@
+"""Schedules as cron writes them: five fields, or one of a few words. Narrower than what Airflow reads, never wider."""
+
+from __future__ import annotations
+
+import re
+
+PRESETS = ("@hourly", "@daily", "@weekly", "@monthly", "@quarterly", "@yearly")
+MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+LENGTHS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+FIELDS: tuple[tuple[str, int, int, dict[str, int]], ...] = (
+    ("minute", 0, 59, {}),
+    ("hour", 0, 23, {}),
+    ("day of the month", 1, 31, {}),
+    ("month", 1, 12, {name: number for number, name in enumerate(MONTHS, 1)}),
+    ("day of the week", 0, 7, {name: number for number, name in enumerate(DAYS)}),
+)
+PART = re.compile(r"(?:(?P<all>\*)|(?P<first>\w+)(?:-(?P<last>\w+))?)(?:/(?P<step>[0-9]{1,4}))?", re.ASCII)
+
+
+def check(text: str) -> str:
+    """The text itself. Raises ValueError with the field that is wrong."""
+    if text in PRESETS:
+        return text
+    given = text.split()
+    if len(given) != len(FIELDS):
+        raise ValueError(
+            f"{text!r} is no cron schedule: it has {len(given)} fields, not 5 (minute, hour, day of the month, month, "
+            f"day of the week); every five minutes is '*/5 * * * *', and {', '.join(PRESETS)} are known"
+        )
+    _, _, days, months, _ = (_numbers(one, *field) for one, field in zip(given, FIELDS, strict=True))
+    if given[4] == "*" and min(days) > max(LENGTHS[month - 1] for month in months):
+        raise ValueError(f"{text!r} never comes: no such month has a day {min(days)}")
+    return text
+
+
+def _numbers(given: str, field: str, low: int, high: int, names: dict[str, int]) -> set[int]:
+    """The numbers that a field stands for."""
+    found: set[int] = set()
+    for part in given.split(","):
+        match = PART.fullmatch(part)
+        first, last = _ends(match, low, high, names) if match else (None, None)
+        step = int(match["step"] or 1) if match else 0
+        if first is None or last is None or not low <= first <= last <= high or not step:
+            raise ValueError(f"{given!r} is no {field} of a cron schedule: {low} to {high}, as in '*', '1,2', '1-5/2'")
+        found.update(range(first, last + 1, step))
+    return found
+
+
+def _ends(match: re.Match[str], low: int, high: int, names: dict[str, int]) -> tuple[int | None, int | None]:
+    """A part's first and last number; None for what is none."""
+    if match["all"]:
+        return low, high
+    first = _number(match["first"], names)
+    if match["last"]:
+        return first, _number(match["last"], names)
+    return first, None if match["step"] else first
+
+
+def _number(text: str, names: dict[str, int]) -> int | None:
+    return int(text) if text.isdigit() else names.get(text.lower())
