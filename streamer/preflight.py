@@ -6,6 +6,7 @@ Session settings can still differ (the decoder stops on what they then write), s
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import closing
@@ -14,6 +15,7 @@ from typing import Any, Literal
 
 import pymysql
 
+from contract import types
 from contract.gtid import GtidSet
 from contract.pipeline import SYSTEM_SCHEMAS, Pipeline
 from streamer.connection import connect, refused
@@ -36,6 +38,16 @@ ORDER BY 1, 2, 3
 FLOAT_KEYS = """
 SELECT table_schema, table_name, column_name, data_type FROM information_schema.columns
 WHERE column_key = 'PRI' AND data_type IN ('float', 'double') ORDER BY 1, 2, ordinal_position
+"""
+KEYLESS = """
+SELECT t.table_schema, t.table_name FROM information_schema.tables t LEFT JOIN information_schema.statistics s
+ON s.table_schema = t.table_schema AND s.table_name = t.table_name AND s.index_name = 'PRIMARY'
+WHERE t.table_type = 'BASE TABLE' AND s.index_name IS NULL ORDER BY 1, 2
+"""
+TYPES = """
+SELECT c.table_schema, c.table_name, c.column_name, LOWER(c.data_type) FROM information_schema.columns c
+JOIN information_schema.tables t ON t.table_schema = c.table_schema AND t.table_name = c.table_name
+WHERE t.table_type = 'BASE TABLE' ORDER BY 1, 2, c.ordinal_position
 """
 Level = Literal["error", "warning"]
 
@@ -175,6 +187,31 @@ def _float_keys(server: Server) -> Iterator[Finding]:
             yield Finding("error", "key", what, step)
 
 
+def _keyless(server: Server) -> Iterator[Finding]:
+    rows = server.ask(KEYLESS) or []
+    if tables := [f"{db}.{table}" for db, table in rows if server.pipeline.tables.match(db, table)]:
+        what = f"no primary key, by which the lake knows a row: {', '.join(tables)}"
+        yield Finding("error", "key", what, f"Give each one a primary key, or write {_excluding(tables)}")
+
+
+def _types(server: Server) -> Iterator[Finding]:
+    """Types of which `_unclear` speaks are left to it."""
+    told = {(db, table, column) for db, table, column, _ in server.flavor.unclear(server.ask)}
+    columns = [
+        (f"{db}.{table}", f"{db}.{table}.{column} ({kind})")
+        for db, table, column, kind in server.ask(TYPES) or []
+        if kind not in types.TABLE and server.pipeline.tables.match(db, table) and (db, table, column) not in told
+    ]
+    if columns:
+        what = f"columns of a type that is not supported: {', '.join(column for _, column in columns)}"
+        tables = list(dict.fromkeys(table for table, _ in columns))
+        yield Finding("error", "type", what, f"Change the columns' types, or write {_excluding(tables)}")
+
+
+def _excluding(tables: list[str]) -> str:
+    return f"tables.exclude: [{', '.join(map(json.dumps, tables))}] in the pipeline file."
+
+
 def _unclear(server: Server) -> Iterator[Finding]:
     for db, table, column, kind in server.flavor.unclear(server.ask):
         if server.pipeline.tables.match(db, table):
@@ -186,4 +223,4 @@ def _unclear(server: Server) -> Iterator[Finding]:
             yield Finding("error", "type", what, step)
 
 
-CHECKS = (_binlog, _settings, _grants, _server_id, _purged, _cascades, _float_keys, _unclear)
+CHECKS = (_binlog, _settings, _grants, _server_id, _purged, _cascades, _float_keys, _keyless, _types, _unclear)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from contract.pipeline import Pipeline
-from streamer.preflight import CHECKS, Finding, Server, _flavor
+from streamer.preflight import CHECKS, KEYLESS, TYPES, Finding, Server, _flavor
 
 PIPELINE = Pipeline.model_validate(
     {
@@ -35,8 +35,10 @@ CHILDREN = [
 ]
 
 
-def findings(version: str, **variables: str) -> list[Finding]:
+def findings(version: str, answers: dict[str, list[tuple[Any, ...]]] | None = None, **variables: str) -> list[Finding]:
     def ask(sql: str, *_: Any) -> list[tuple[Any, ...]]:
+        if answers and sql in answers:
+            return answers[sql]
         if "referential_constraints" in sql:
             return list(CHILDREN)
         return [("GRANT ALL PRIVILEGES ON *.* TO `u`@`%`",)] if sql == "SHOW GRANTS" else []
@@ -72,3 +74,15 @@ def test_every_finding_comes_with_its_mending() -> None:
     found = findings("9.7.4", binlog_row_metadata="MINIMAL", **bad)
     assert {one.name for one in found} == {*bad, "binlog_row_metadata"}
     assert all(one.statement.endswith((";", ".")) for one in found)
+
+
+def test_tables_that_the_lake_cannot_take_are_all_named_with_the_line_to_write() -> None:
+    keyless = [("shop", "log"), ("other", "log"), ("shop", "audit")]
+    columns = [("shop", "t", "id", "int"), ("shop", "t", "at", "point"), ("shop", "t", "v", "vector")]
+    columns += [("shop", "u", "g", "geometry"), ("other", "t", "g", "geometry")]
+    key, kind = findings("9.7.4", {KEYLESS: keyless, TYPES: columns})
+    assert (key.level, key.name, kind.level, kind.name) == ("error", "key", "error", "type")
+    assert key.what.endswith(": shop.log, shop.audit")
+    assert key.statement.endswith('tables.exclude: ["shop.log", "shop.audit"] in the pipeline file.')
+    assert kind.what.endswith(": shop.t.at (point), shop.t.v (vector), shop.u.g (geometry)")
+    assert kind.statement.endswith('tables.exclude: ["shop.t", "shop.u"] in the pipeline file.')
