@@ -1,24 +1,28 @@
 """What happens when a task fails: the notifier of every task of a pipeline's DAGs.
 
 It logs, keeps one JSON line (quality/folder.py), and POSTs the same JSON to the pipeline's `quality.webhook`
-where there is one. An alert that cannot be delivered is logged and never hides the failure itself.
+where there is one. An alert that cannot be delivered is logged and never hides the failure itself. A task that fails
+again and again for one reason is posted once: anew when the text differs, when the webhook did not take it, or when the
+task had not failed for an hour.
 """
 
 from __future__ import annotations
 
 import json
 import urllib.request
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from airflow.sdk import BaseNotifier
 
-from contract.pipeline import PipelineFileError
+from contract.pipeline import Pipeline, PipelineFileError
 from headrace import pipeline_files
 from quality import folder
 from quality.report import differences
 
 TIMEOUT_SECONDS = 10
+PAUSE = timedelta(hours=1)  # after so long without one, a failure is news even with the same text
+LOOK_BACK = 200  # alerts
 
 
 class Alert(BaseNotifier):
@@ -40,17 +44,33 @@ class Alert(BaseNotifier):
             return
         self._keep(pipeline, {"pipeline": pipeline.name, **alert})
 
-    def _keep(self, pipeline: Any, alert: dict[str, Any]) -> None:
+    def _keep(self, pipeline: Pipeline, alert: dict[str, Any]) -> None:
+        alert["posted"] = self._repeated(pipeline, alert) or self._posted(pipeline, alert)
         try:
             self.log.info("kept in %s", folder.append_alert(pipeline, alert))
         except OSError as error:
             self.log.error("the alert was not kept in %s: %s", folder.folder(pipeline), error)
+
+    def _repeated(self, pipeline: Pipeline, alert: dict[str, Any]) -> bool:
+        """Whether the webhook has taken the same from this task's last failure, a short while ago."""
+        try:
+            kept = folder.read_alerts(pipeline, LOOK_BACK)
+        except (OSError, ValueError):
+            return False
+        last = next((one for one in kept if all(one.get(key) == alert[key] for key in ("dag", "task"))), None)
+        if last is None or not last.get("posted") or any(last.get(key) != alert[key] for key in ("message", "tables")):
+            return False
+        return datetime.fromisoformat(alert["at"]) - datetime.fromisoformat(last["at"]) < PAUSE
+
+    def _posted(self, pipeline: Pipeline, alert: dict[str, Any]) -> bool:
         if not pipeline.quality.webhook:
-            return
+            return False
         try:
             post(pipeline.quality.webhook, alert)
         except (OSError, ValueError) as error:  # URLError and HTTPError are OSErrors; ValueError: no such scheme
             self.log.error("quality.webhook did not take the alert: %s", error)
+            return False
+        return True
 
 
 def describe(context: Any) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from types import SimpleNamespace
@@ -78,6 +79,7 @@ def test_it_is_logged_kept_and_posted(tmp_path: Path, received: Any, capsys: pyt
         "shop.orders": "rows 5 in MySQL, 4 in the lake, checksum 1 in MySQL, 2 in the lake",
     }
     assert (kept["dag"], kept["task"], kept["message"]) == ("shop.quality", "verify", "1 of 2 tables differ")
+    assert kept.pop("posted") is True
     assert received.bodies == [kept]
     assert "ALERT shop.orders: rows 5 in MySQL, 4 in the lake" in capsys.readouterr().out
 
@@ -105,3 +107,37 @@ def test_newest_first(tmp_path: Path) -> None:
     for text in ("one", "two", "three"):
         Alert(file)({**failed(), "exception": RuntimeError(text)})
     assert [alert["message"] for alert in folder.read_alerts(pipeline_files.load(file), last=2)] == ["three", "two"]
+
+
+def test_the_same_failure_again_and_again_is_posted_once(tmp_path: Path, received: Any) -> None:
+    file = pipeline_file(tmp_path, received.url)
+
+    def fails(*texts: str, dag: str = "shop.compaction") -> list[str]:
+        """What was posted of failures with these texts."""
+        received.bodies.clear()
+        for text in texts:
+            ti = SimpleNamespace(dag_id=dag, task_id="t", run_id="r", log_url="")
+            Alert(file)({"ti": ti, "exception": RuntimeError(text)})
+        return [body["message"] for body in received.bodies]
+
+    assert fails("a stopped", "a stopped", "a stopped") == ["a stopped"]
+    assert fails("a stopped", dag="shop.quality") == ["a stopped"], "of each DAG"
+    assert fails("a stopped", "b stopped", "a stopped", "a stopped") == ["b stopped", "a stopped"]
+    received.status = 500
+    assert fails("c stopped", "c stopped") == ["c stopped"] * 2, "until the webhook has taken it"
+    received.status = 200
+    assert fails("c stopped", "c stopped") == ["c stopped"]
+    pipeline = pipeline_files.load(file)
+    assert len(folder.read_alerts(pipeline, 100)) == 12, "all are kept"
+
+
+def test_a_failure_after_an_hour_without_one_is_posted(tmp_path: Path, received: Any) -> None:
+    file = pipeline_file(tmp_path, received.url)
+    Alert(file)(failed())
+    kept = folder.folder(pipeline_files.load(file)) / "alerts.jsonl"
+    alert = json.loads(kept.read_text())
+    for minutes in (50, 70):
+        then = datetime.now(UTC) - timedelta(minutes=minutes)
+        kept.write_text(json.dumps({**alert, "at": then.isoformat(timespec="seconds")}) + "\n")
+        Alert(file)(failed())
+    assert len(received.bodies) == 2
