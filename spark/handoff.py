@@ -88,17 +88,30 @@ def _facts(manifest: Manifest, name: str) -> Applied:
 def _apply(spark: SparkSession, lake: Lake, manifest: Manifest, schema: TableSchema) -> None:
     path = lake.table(schema.db, schema.table)
     wanted = fields(schema)
+    staged = _staged(spark, lake, manifest, schema)
     if not DeltaTable.isDeltaTable(spark, path):
         prepare(spark, path, schema, schema)
     present = columns_of(spark, path)
     # The snapshot's types are the table's from now on; a column that the source dropped stays.
     columns = {**{name: kind for name, kind in present.items() if not _has(wanted, name)}, **wanted}
     ordered = {name: columns[name] for name in [*wanted, *(n for n in columns if n not in wanted)]}
-    staged = spark.read.schema("key string, after string").parquet(*manifest.parts(lake, schema))
     superseded = _keys_after(spark, lake, schema, manifest.sequence())
     current = fitted(spark.read.format("delta").load(path), ordered)
     table = replaced(current, staged, superseded, schema, manifest, ordered)
     table.write.format("delta").mode("overwrite").option("overwriteSchema", "true").save(path)
+
+
+def _staged(spark: SparkSession, lake: Lake, manifest: Manifest, schema: TableSchema) -> DataFrame:
+    """The staged rows, all of them: a row that is missing here would leave the lake."""
+    name, parts = f"{schema.db}.{schema.table}", manifest.parts(lake, schema)
+    rows = spark.read.schema("key string, after string").parquet(*parts) if parts else None
+    found, read = rows.count() if rows is not None else 0, manifest.counts[name]
+    if rows is None or found != read:
+        raise TableStoppedError(
+            f"{name}: the snapshot {manifest.id} read {read:,} rows, and its folder {manifest.rows(lake, schema)} has "
+            f"{found:,}: something removed the others. The table is as it was; run the snapshot DAG for it again"
+        )
+    return rows
 
 
 def _has(columns: dict[str, str], name: str) -> bool:

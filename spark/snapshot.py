@@ -30,6 +30,8 @@ from spark.lake import Lake
 from spark.source import SESSION, Source
 
 MANIFEST = "manifest.json"
+BEAT = "beat.json"  # when a snapshot that runs was last seen to write
+ABANDONED = 3600.0  # seconds without a beat; far more than a group of chunks takes
 ATTEMPTS = 3  # of a table whose shape changes while it is read
 GROUP = 4  # chunks a reader takes one after the other in one Spark job; progress is told between jobs
 
@@ -166,6 +168,7 @@ class Staging:
 
     def _stage(self, name: str, folder: str, p0: Checkpoint, planned: list[TableSchema]) -> Manifest:
         counts: dict[str, int] = {}
+        self._beat(folder)
         shapes_read = [self._table(folder, schema, counts) for schema in planned]
         manifest = Manifest(
             id=name, pipeline=self.pipeline.name, p0=p0, p1=self.source.executed(), tables=shapes_read, counts=counts
@@ -184,22 +187,25 @@ class Staging:
         return schema
 
     def _sweep(self) -> None:
-        """Removes what a snapshot that did not end has left."""
+        """Removes what a snapshot that did not end has left, and nothing of one that still runs somewhere."""
         for name in self.lake.list(self.lake.at(names.STAGING)):
             folder = self.lake.at(names.STAGING, name)
-            if not self.lake.exists(f"{folder}/{MANIFEST}"):
+            beat = self.lake.read(f"{folder}/{BEAT}") or {"at": 0.0}
+            if not self.lake.exists(f"{folder}/{MANIFEST}") and time.time() - beat["at"] > ABANDONED:
                 self.lake.delete(folder)
+
+    def _beat(self, folder: str) -> None:
+        self.lake.write(f"{folder}/{BEAT}", {"at": time.time()})
 
     def _table(self, folder: str, schema: TableSchema, counts: dict[str, int]) -> TableSchema:
         """Reads a table, anew if DDL came in between: a column added with a default has its value in rows that
         were read without it, and no row event tells. Gives the shape that all of its rows were read by."""
         db, table = schema.db, schema.table
         for _ in range(ATTEMPTS):
-            target = rows_folder(folder, schema)
-            self.lake.delete(target)
+            self.lake.delete(rows_folder(folder, schema))
             failure: Exception | None = None
             try:
-                counts[f"{db}.{table}"] = self._read(target, schema)
+                counts[f"{db}.{table}"] = self._read(folder, schema)
             except Exception as error:  # a column dropped meanwhile is such an error: the shape decides
                 failure = error
             now = self._plan(db, table)
@@ -214,7 +220,8 @@ class Staging:
             "the ALTER TABLEs are through"
         )
 
-    def _read(self, target: str, schema: TableSchema) -> int:
+    def _read(self, folder: str, schema: TableSchema) -> int:
+        target = rows_folder(folder, schema)
         name, began = f"{schema.db}.{schema.table}", time.time()
         boundaries = chunks.walk(schema, self.pipeline.snapshot.chunk_rows, self.source.row)
         wanted = chunks.conditions([f"k{at}" for at in range(len(schema.key))], boundaries)
@@ -226,6 +233,7 @@ class Staging:
             part = f"{target}/{at:08d}"
             rows_of(self.spark, self.pipeline, schema, group).coalesce(readers).write.parquet(part)
             rows += self.spark.read.parquet(part).count()
+            self._beat(folder)
             done += len(group)
             rate = rows / max(time.time() - began, 0.001)
             self.tell(f"{name}: {done}/{len(wanted)} chunks, {rows:,} rows, {rate:,.0f} rows/s")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -17,7 +18,7 @@ from spark import compaction
 from spark.handoff import apply_ready
 from spark.lake import Lake
 from spark.schema import Schemas
-from spark.snapshot import MANIFEST, Manifest
+from spark.snapshot import ABANDONED, BEAT, MANIFEST, Manifest, Staging
 from spark.tables import Merging
 from tests.spark.changes_by_hand import ITEMS, change, changes, compact_json, key_of
 
@@ -176,3 +177,27 @@ def test_a_table_that_cannot_take_its_snapshot_says_why_until_one_fits(spark: Sp
     assert (done.refused, done.applied) == ({}, {NAME})
     apply_ready(spark, lake)
     assert lake.list(lake.at("_staging")) == []
+
+
+def test_a_staging_with_rows_missing_is_refused_and_the_table_stays(spark: SparkSession, lake: Lake) -> None:
+    stage(spark, lake, "1", AT, item(1), item(2))
+    apply_ready(spark, lake)
+    manifest = stage(spark, lake, "2", AT + 50, item(1), item(2))
+    more = manifest.model_copy(update={"counts": {"shop.items": 3}})
+    lake.write(f"{manifest.folder(lake)}/{MANIFEST}", more.model_dump(mode="json"))
+    assert "read 3 rows" in (refused := apply_ready(spark, lake).refused[NAME])
+    assert "run the snapshot DAG" in refused
+    lake.delete(manifest.parts(lake, ITEMS)[0])
+    assert "has 0" in apply_ready(spark, lake).refused[NAME]
+    assert ids(spark, lake) == [(1, "a"), (2, "a")]
+
+
+def test_only_a_staging_that_no_snapshot_writes_any_more_is_swept(
+    spark: SparkSession, pipeline: Pipeline, lake: Lake
+) -> None:
+    stage(spark, lake, "ready", AT, item(1))
+    for name, age in (("running", 60.0), ("killed", 2 * ABANDONED)):
+        lake.write(lake.at("_staging", name, BEAT), {"at": time.time() - age})
+    lake.write(lake.at("_staging", "without", "part"), {})
+    Staging(spark, pipeline, lake, None)._sweep()  # type: ignore[arg-type]  # the source is not asked
+    assert lake.list(lake.at("_staging")) == ["ready", "running"]
