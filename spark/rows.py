@@ -15,6 +15,8 @@ from pyspark.sql import functions as fn
 from contract import types
 from contract.schema import Column, TableSchema
 
+NO_KEY = "headrace-key-without-value"  # what the error of such a row says
+
 
 def quoted(name: str) -> str:
     """A name as Spark SQL has it."""
@@ -26,9 +28,9 @@ def wire_schema(columns: Iterable[Column]) -> str:
     return ", ".join(f"{quoted(column.name)} {types.of(column).wire}" for column in columns)
 
 
-def parsed(json: str, columns: Iterable[Column]) -> SparkColumn:
+def parsed(json: str, columns: Iterable[Column], mode: str = "FAILFAST") -> SparkColumn:
     """The struct of wire values of the JSON text in the column named `json`; null where that is null."""
-    return fn.from_json(fn.col(json), wire_schema(columns), {"mode": "FAILFAST"})
+    return fn.from_json(fn.col(json), wire_schema(columns), {"mode": mode})
 
 
 def typed(struct: str, schema: TableSchema, lake: Mapping[str, str] | None = None) -> list[SparkColumn]:
@@ -44,4 +46,14 @@ def typed(struct: str, schema: TableSchema, lake: Mapping[str, str] | None = Non
         value = made.parse(f"{quoted(struct)}.{quoted(column.name)}")
         kind = kinds.get(column.name.lower(), made.spark)
         columns.append(fn.expr(value if kind == made.spark else f"try_cast({value} as {kind})").alias(column.name))
+    return columns
+
+
+def keyed(struct: str, schema: TableSchema, lake: Mapping[str, str] | None = None) -> list[SparkColumn]:
+    """As `typed`; a row whose key is null in one of its columns raises: nothing would find it again."""
+    columns = []
+    for column, value in zip(schema.columns, typed(struct, schema, lake), strict=True):
+        if column.name in schema.key:
+            value = fn.when(value.isNull(), fn.raise_error(fn.lit(f"{NO_KEY} {column.name}"))).otherwise(value)
+        columns.append(value.alias(column.name))
     return columns

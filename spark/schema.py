@@ -9,16 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from delta.tables import DeltaTable
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
-from contract import types
+from contract import names, types
 from contract.schema import TableSchema
 from contract.sequence import SPARK_TYPE
 from spark.errors import TableStoppedError
 from spark.rows import quoted
 
 OWN = {"_seq": SPARK_TYPE, "_ts": "timestamp"}
+FOLDERS = {names.CHANGES, names.STAGING, "_checkpoints", "_marks", "_quality"}  # the lake's own, beside the databases
 FORBIDDEN = set(" ,;{}()\n\t=")  # Delta keeps these out of column names
 
 
@@ -57,6 +59,11 @@ def fields(schema: TableSchema) -> dict[str, str]:
         raise TableStoppedError(
             f"{name} has no primary key, so its rows cannot be told apart in the lake. Add a key (ALTER TABLE "
             f"... ADD PRIMARY KEY) or exclude the table in the pipeline file; its changes are kept in _changes"
+        )
+    if schema.db.lower() in FOLDERS:
+        raise TableStoppedError(
+            f"{name}: {schema.db} is a folder of the lake's own, so no database of this name can be there. "
+            "Exclude the table, or move it to another database; its changes are kept in _changes"
         )
     for column in schema.columns:
         if FORBIDDEN & set(column.name) or column.name.lower() in OWN:
@@ -103,7 +110,10 @@ def fitted(rows: DataFrame, lake: dict[str, str]) -> DataFrame:
     for field in rows.schema:
         kind = kinds.get(field.name.lower(), "")
         if kind and kind != field.dataType.simpleString():
-            rows = rows.withColumn(field.name, fn.expr(f"try_cast({quoted(field.name)} as {kind})"))
+            try:
+                rows = rows.withColumn(field.name, fn.expr(f"try_cast({quoted(field.name)} as {kind})"))
+            except AnalysisException:  # no cast between such types
+                rows = rows.withColumn(field.name, fn.lit(None).cast(kind))
     return rows
 
 

@@ -29,14 +29,17 @@ from contract.sequence import FIELDS
 from spark.batches import run_batches
 from spark.errors import TableStoppedError, chain, reason
 from spark.lake import Lake
-from spark.rows import parsed, quoted, typed
+from spark.rows import NO_KEY, keyed, parsed, quoted
 from spark.schema import Schemas, prepare
 from spark.stopped import Name, Stopped, StoppedTables
 
 THREADS = 4
 USED = ("db", "tbl", "key", "op", "after", "schema", "_seq", "ts")
 # What Spark says of a value that does not fit its column's type.
-UNFIT = ("MALFORMED_RECORD_IN_PARSING", "CAST_INVALID_INPUT", "NUMERIC_VALUE_OUT_OF_RANGE", "CAST_OVERFLOW")
+UNFIT = (
+    "MALFORMED_RECORD_IN_PARSING", "CAST_INVALID_INPUT", "NUMERIC_VALUE_OUT_OF_RANGE", "CAST_OVERFLOW",
+    "DATATYPE_MISMATCH",
+)  # fmt: skip
 
 
 def sequence(numbers: Iterable[int]) -> Column:
@@ -56,7 +59,25 @@ def as_rows(changes: DataFrame, schema: TableSchema, lake: dict[str, str]) -> Da
     # The key's text is an object too: the row of a delete, as far as the merge needs it.
     image = changes.withColumn("_row", fn.when(fn.col("op") == "d", fn.col("key")).otherwise(fn.col("after")))
     wire = image.withColumn("_wire", parsed("_row", schema.columns))
-    return wire.select("op", "_seq", fn.col("ts").alias("_ts"), *typed("_wire", schema, lake))
+    return wire.select("op", "_seq", fn.col("ts").alias("_ts"), *keyed("_wire", schema, lake))
+
+
+def misfit(name: Name, error: BaseException) -> str | None:
+    """Why the rows do not fit their table, in the words that the table is stopped with; None for another failure."""
+    db, table = name
+    told, why = "\n".join(chain(error)), reason(error)
+    if NO_KEY in told:
+        return (
+            f"{db}.{table}: a row's primary key has no value in the lake (a zero or partial date, or a key that is no "
+            f"longer of its column's type): {why}. Give such rows a whole date if there are any, then run the snapshot "
+            "DAG for the table, or exclude it; its changes wait in _changes meanwhile"
+        )
+    if any(word in told for word in UNFIT):
+        return (
+            f"{db}.{table}: a value does not fit its column's type ({why}). Run the snapshot DAG "
+            "for the table once the schema topic and the table agree; its changes wait in _changes meanwhile"
+        )
+    return None
 
 
 def merge(spark: SparkSession, path: str, changes: DataFrame, key: Iterable[str], columns: list[str]) -> int:
@@ -156,14 +177,9 @@ class Merging:
             self.stopped.stop(part.name, part.since, str(error))
             return False
         except Exception as error:
-            told = "\n".join(chain(error))
-            if not any(word in told for word in UNFIT):
+            text = misfit(part.name, error)
+            if text is None:
                 raise
-            why = reason(error)
-            text = (
-                f"{db}.{table}: a value does not fit its column's type ({why}). Run the snapshot DAG "
-                "for the table once the schema topic and the table agree; its changes wait in _changes meanwhile"
-            )
             self.stopped.stop(part.name, part.since, text)
             return False
         self.merged[part.name] = self.merged.get(part.name, 0) + part.changes
@@ -178,8 +194,9 @@ class Merging:
         changes = changes.where(fn.col("_seq") > sequence(floor)) if floor else changes
         schemas = [self.schemas.of(db, table, version) for version in versions]
         path, newest = self.lake.table(db, table), self.schemas.newest(db, table)
-        # Where the primary key changed, the keys' texts are no longer of one kind: one merge a kind, in order.
-        for _, alike in groupby(schemas, key=lambda schema: schema.key):
+        # Where the primary key or the type of its columns changed, the keys' texts are no longer of one kind (a
+        # DATETIME(3) has more digits than the DATETIME that it was): one merge a kind, in order.
+        for _, alike in groupby(schemas, key=lambda schema: [schema.column(name) for name in schema.key]):
             group = list(alike)
             columns: dict[str, str] = {}
             for schema in group:

@@ -21,6 +21,11 @@ NARROWER = ITEMS.model_copy(update={"version": 3, "columns": ITEMS.columns[:2]})
 OTHER_TYPE = ITEMS.model_copy(
     update={"version": 4, "columns": (ITEMS.columns[0], Column(name="name", type="int"), ITEMS.columns[2])}
 )
+DAYS = TableSchema(db="shop", table="days", version=1, columns=(Column(name="d", type="date"),), key=("d",))
+MOMENTS = DAYS.model_copy(update={"columns": (Column(name="d", type="datetime"), Column(name="n", type="int"))})
+FINER = MOMENTS.model_copy(
+    update={"version": 2, "columns": (Column(name="d", type="datetime", fsp=3), Column(name="n", type="int"))}
+)
 NO_KEY = TableSchema(db="shop", table="heap", version=1, columns=ITEMS.columns, key=())
 
 
@@ -132,9 +137,23 @@ def test_one_table_stops_and_the_others_go_on_and_nothing_of_it_is_lost(spark: S
         (ITEMS.model_copy(update={"version": 9}), item(1), "schema version 9"),
         (ITEMS, item(1, price="not a number"), "shop.items: a value does not fit"),
         (ITEMS, {**item(1), "id": "x"}, "shop.items: a value does not fit"),
+        (
+            ITEMS.model_copy(update={"db": "_staging"}),
+            item(1),
+            "_staging.items: _staging is a folder of the lake's own",
+        ),
+        (DAYS, {"d": "2024-00-00"}, "shop.days: a row's primary key has no value in the lake"),
         (ITEMS.model_copy(update={"columns": (*ITEMS.columns, Column(name="a b", type="int"))}), item(1), "'a b'"),
     ],
-    ids=["no key", "unknown version", "wrong value", "wrong wire type", "column name"],
+    ids=[
+        "no key",
+        "unknown version",
+        "wrong value",
+        "wrong wire type",
+        "the lake's own folder",
+        "partial date as key",
+        "column name",
+    ],
 )
 def test_what_cannot_be_merged_says_why(
     spark: SparkSession, lake: Lake, schema: TableSchema, row: dict[str, Any], said: str
@@ -146,3 +165,16 @@ def test_what_cannot_be_merged_says_why(
     assert said in stop.reason
     assert stop.since == list(seq(1))
     assert merging(spark, lake).stopped.tables == step.stopped.tables  # the next run knows
+
+
+@pytest.mark.parametrize("batches", [1, 2])
+def test_a_key_whose_text_changes_with_its_columns_type_is_one_row(
+    spark: SparkSession, lake: Lake, batches: int
+) -> None:
+    made = change(seq(1), "c", {"d": "2026-01-01 00:00:00", "n": 1}, MOMENTS)
+    moved = change(seq(2), "u", {"d": "2026-01-01 00:00:00.000", "n": 2}, FINER)
+    step = merging(spark, lake, MOMENTS, FINER)
+    for number, some in enumerate([[made, moved]] if batches == 1 else [[made], [moved]]):
+        step._batch(changes(spark, *some), number, "q")
+    assert step.stopped.tables == {}
+    assert [n for _, n in rows(spark, lake, "days")] == [2]
