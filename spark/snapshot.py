@@ -110,7 +110,7 @@ def jdbc_options(pipeline: Pipeline) -> dict[str, str]:
     session = quote(",".join(f"{name}={value}" for name, value in SESSION.items()), safe="")
     return {
         "url": f"jdbc:mysql://{source.host}:{source.port}/?sessionVariables={session}"
-        "&characterEncoding=UTF-8&tinyInt1isBit=false&allowPublicKeyRetrieval=true&netTimeoutForStreamingResults=0",
+        "&characterEncoding=UTF-8&tinyInt1isBit=false&allowPublicKeyRetrieval=true",
         "driver": "com.mysql.cj.jdbc.Driver",
         "user": source.user,
         "password": source.secret(),
