@@ -40,6 +40,7 @@ DENIED = {
     1862,
     3118,
 }  # login, database, table, privilege; password expired, account locked
+LACKING = {1142, 1227}  # a right on a table, a privilege: the login itself was good
 # What passes: no answer, 1040 no connection is free, 1053 the server is stopping.
 AWAY = {0, 2002, 2003, 2005, 2006, 2013, 1040, 1053}
 FATAL_READING = 1236  # ER_SOURCE_FATAL_ERROR_READING_BINLOG: the text alone tells which
@@ -66,6 +67,9 @@ def refused(source: Source, error: Exception) -> HeadraceError:
     """The typed error of a failed login or statement."""
     code, message = _facts(error)
     where = f"{flavor(source).title} at {source.host}:{source.port}"
+    if code in LACKING:
+        hint = f"GRANT SELECT, REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO {source.user}, by a user that may"
+        return AccessDeniedError("ask", where, message, hint)
     if code in DENIED:
         hint = (
             f"Check user and password in the pipeline file; the server must know {source.user}, with SELECT, "
@@ -182,6 +186,9 @@ def dump_error(source: Source, code: int, message: str) -> HeadraceError:
         return error("read", where, cause, hint)
     if code in (1040, 1053, 1927, 3169, 3024):  # full, shutting down, killed
         return ConnectionLostError("read", where, message, "The streamer connects again by itself")
+    if code in LACKING:
+        hint = f"GRANT SELECT, REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO {source.user}, by a user that may"
+        return AccessDeniedError("ask", where, message, hint)
     if code in DENIED:
         hint = f"GRANT REPLICATION SLAVE, REPLICATION CLIENT, SELECT ON *.* TO '{source.user}'@'%'"
         return AccessDeniedError("read", where, message, hint)

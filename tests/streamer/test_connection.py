@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import threading
 from collections.abc import Iterator
@@ -47,6 +48,15 @@ def refusing(code: int, message: str) -> Iterator[Source]:
         port = listener.getsockname()[1]
         yield Source(host="127.0.0.1", port=port, user="u", password="s3cret", server_id=7)  # type: ignore[arg-type]
         listener.shutdown(socket.SHUT_RDWR)
+
+
+def test_a_missing_right_is_told_with_its_statement() -> None:
+    told = "GRANT SELECT, REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO u"
+    with (
+        refusing(1227, "Access denied; you need (at least one of) the REPLICATION CLIENT privilege(s)") as server,
+        pytest.raises(AccessDeniedError, match=re.escape(told)),
+    ):
+        connect(server)
 
 
 @pytest.mark.parametrize(
