@@ -60,14 +60,16 @@ def _tables(journey: Journey, status: LakeStatus, checks: dict[str, Any]) -> Tab
 
 
 def _caption(journey: Journey) -> str:
-    boundaries = {table.get("boundary") for table in journey.facts.checks.get("tables", {}).values()}
+    checks = journey.facts.checks.get("tables", {})
+    boundaries = {table.get("boundary") for table in checks.values()}
     where = f" at the commit boundary {boundaries.pop()}" if len(boundaries) == 1 else ", each at a commit boundary"
     suite = _expectations(journey.facts)
     evaluated = sum(table["evaluated"] for table in suite.get("tables", {}).values())
     met = "all met" if suite.get("ok") else "NOT all met"
     return (
         f"Equal: same count and same sum of row hashes{where}, while changes went on.\n"
-        f"Great Expectations: {evaluated} expectations, {met}. Changes: merged into the lake so far."
+        f"Great Expectations: {evaluated} expectations, {met}. Changes: merged into the lake so far.\n"
+        f"Rows: in the lake now; compared were {sum(table['lake_count'] for table in checks.values()):,}."
     )
 
 
@@ -130,10 +132,15 @@ def _addresses(console: Console, journey: Journey) -> None:
     _pairs(
         console,
         [
-            ("Airflow", platform.airflow.url),
+            ("Airflow", f"{platform.airflow.url}, no login; its page Headrace shows the pipelines"),
             ("streamer", platform.streamer.url),
             ("lake", str(lake)),
-            ("MySQL", f"{platform.mysql.address}, user headrace, password in {platform.mysql.home}/headrace.password"),
+            ("MySQL", f"{platform.mysql.address}, user root, password in {platform.mysql.home}/root.password"),
+            (
+                "headrace",
+                "export HEADRACE_MYSQL_PASSWORD=$(cat "
+                f"{platform.mysql.home}/headrace.password), then .venv/bin/headrace status pipelines/flights.yaml",
+            ),
             ("stop", "make demo-down (data stays; `make demo` goes on with it)"),
         ],
     )
