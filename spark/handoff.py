@@ -24,11 +24,11 @@ from contract.schema import TableSchema
 from spark.applied import Applied, AppliedSnapshots
 from spark.errors import TableStoppedError
 from spark.lake import Lake
-from spark.rows import parsed, quoted, typed
+from spark.rows import keyed, parsed, quoted
 from spark.schema import columns_of, fields, fitted, prepare
 from spark.snapshot import Manifest, manifests
 from spark.stopped import Name
-from spark.tables import THREADS, sequence
+from spark.tables import THREADS, misfit, sequence
 
 Crash = Callable[[str], None]  # called behind each step with its name (a test may raise there)
 
@@ -65,6 +65,11 @@ def _hand_off(
             _apply(spark, lake, manifest, schema)
         except TableStoppedError as error:
             result.refused[table] = str(error)
+            return
+        except Exception as error:
+            if (text := misfit(table, error)) is None:
+                raise
+            result.refused[table] = text
             return
         crash("written")
         result.snapshots.note(table, _facts(manifest, f"{schema.db}.{schema.table}"))
@@ -126,14 +131,13 @@ def replaced(
     manifest: Manifest,
     columns: Iterable[str],
 ) -> DataFrame:
-    """The table after the snapshot. `staged`: the rows' texts in `key` and `after`; `superseded`: the keys' texts
-    in `key`."""
-    if superseded is not None:
-        staged = staged.join(superseded, "key", "left_anti")
+    """The table after the snapshot. `staged`: the rows' texts in `after`; `superseded`: the keys' columns."""
     p0 = sequence(manifest.sequence())
     rows = staged.withColumn("_wire", parsed("after", schema.columns)).select(
-        *typed("_wire", schema), p0.alias("_seq"), fn.timestamp_millis(fn.lit(manifest.p0.ts_ms)).alias("_ts")
+        *keyed("_wire", schema), p0.alias("_seq"), fn.timestamp_millis(fn.lit(manifest.p0.ts_ms)).alias("_ts")
     )
+    if superseded is not None:
+        rows = rows.join(superseded, list(schema.key), "left_anti")
     newer = current.where(fn.col("_seq") > p0)
     together = newer.unionByName(rows, allowMissingColumns=True)
     return together.select(*[fn.col(quoted(name)) for name in columns], "_seq", "_ts")
@@ -147,4 +151,8 @@ def _keys_after(spark: SparkSession, lake: Lake, schema: TableSchema, p0: list[i
     # Said by single fields too, which lets Delta pass by the files that are older.
     recent = mine.where(fn.col("_seq.epoch") >= p0[0])
     recent = recent.where((fn.col("_seq.epoch") > p0[0]) | (fn.col("_seq.file") >= p0[1]))
-    return recent.where(fn.col("_seq") > sequence(p0)).select("key").distinct()
+    texts = recent.where(fn.col("_seq") > sequence(p0)).select("key").distinct()
+    # By value: where ALTER TABLE changed a key column meanwhile, the texts of one key differ. What cannot be read as
+    # the snapshot's key is of another key and raises, as a null.
+    key = schema.model_copy(update={"columns": tuple(schema.column(name) for name in schema.key)})
+    return texts.withColumn("_wire", parsed("key", key.columns, "PERMISSIVE")).select(*keyed("_wire", key))

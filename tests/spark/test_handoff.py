@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from contract import status
 from contract.checkpoint import Checkpoint
 from contract.pipeline import Pipeline
-from contract.schema import TableSchema
+from contract.schema import Column, TableSchema
 from spark import compaction
 from spark.handoff import apply_ready
 from spark.lake import Lake
@@ -41,14 +41,16 @@ def checkpoint(pos: int) -> Checkpoint:
     )  # fmt: skip
 
 
-def stage(spark: SparkSession, lake: Lake, id: str, pos: int, *rows: dict[str, Any]) -> Manifest:
-    """A snapshot of `items` that ended before anything more was written."""
+def stage(
+    spark: SparkSession, lake: Lake, id: str, pos: int, *rows: dict[str, Any], of: TableSchema = ITEMS
+) -> Manifest:
+    """A snapshot of one table that ended before anything more was written."""
     manifest = Manifest(
-        id=id, pipeline="shop", p0=checkpoint(pos), p1=f"u:1-{pos}", tables=[ITEMS], counts={"shop.items": len(rows)}
+        id=id, pipeline="shop", p0=checkpoint(pos), p1=f"u:1-{pos}", tables=[of], counts={f"shop.{of.table}": len(rows)}
     )
-    texts = [(key_of(ITEMS, row), compact_json(row)) for row in rows]
+    texts = [(key_of(of, row), compact_json(row)) for row in rows]
     frame = spark.createDataFrame(texts, "key string, after string")
-    frame.write.parquet(f"{manifest.rows(lake, ITEMS)}/00000000")
+    frame.write.parquet(f"{manifest.rows(lake, of)}/00000000")
     lake.write(f"{manifest.folder(lake)}/{MANIFEST}", manifest.model_dump(mode="json"))
     return manifest
 
@@ -201,3 +203,29 @@ def test_only_a_staging_that_no_snapshot_writes_any_more_is_swept(
     lake.write(lake.at("_staging", "without", "part"), {})
     Staging(spark, pipeline, lake, None)._sweep()  # type: ignore[arg-type]  # the source is not asked
     assert lake.list(lake.at("_staging")) == ["ready", "running"]
+
+
+def test_keys_are_compared_by_value_where_a_key_column_changed_while_it_was_read(
+    spark: SparkSession, lake: Lake
+) -> None:
+    number = Column(name="n", type="int")
+    older, finer, other = (
+        TableSchema(db="shop", table="days", version=n, columns=(key, number), key=("d",))
+        for n, key in enumerate((Column(name="d", type="datetime"), Column(name="d", type="datetime", fsp=3),
+                                 Column(name="d", type="int")), 1)
+    )  # fmt: skip
+    land(spark, lake, change(seq(AT + 1), "u", {"d": "2026-01-01 00:00:00", "n": 2}, older))
+    stage(spark, lake, "1", AT, {"d": "2026-01-01 00:00:00.000", "n": 1}, of=finer)
+    assert apply_ready(spark, lake).applied == {("shop", "days")}
+    assert spark.read.format("delta").load(lake.table("shop", "days")).count() == 0  # the change brings the row
+    stage(spark, lake, "2", AT, {"d": 5, "n": 1}, of=other)
+    assert "run the snapshot DAG" in apply_ready(spark, lake).refused["shop", "days"]
+
+
+def test_a_key_without_a_value_stops_its_table_alone(spark: SparkSession, lake: Lake) -> None:
+    days = TableSchema(db="shop", table="days", version=1, columns=(Column(name="d", type="date"),), key=("d",))
+    stage(spark, lake, "1", AT, {"d": "2024-00-00"}, of=days)
+    stage(spark, lake, "2", AT, item(1))
+    done = apply_ready(spark, lake)
+    assert "primary key has no value in the lake" in done.refused["shop", "days"]
+    assert ids(spark, lake) == [(1, "a")]
