@@ -69,12 +69,12 @@ class MySQL:
     def facts(self, cursor: Any) -> Facts | None:
         cursor.execute(IDENTITY)
         server_id, server_uuid, version, purged = cursor.fetchone()
-        cursor.execute("SHOW BINARY LOGS")
-        files = cursor.fetchall()
         status = _log_status(cursor)
-        if status is None or not files:
+        if status is None:  # no binlog; to ask for its files would be an error
             return None
         file, pos, *_, executed = status
+        cursor.execute("SHOW BINARY LOGS")
+        files = cursor.fetchall()
         gtids = GtidSet.parse
         return Facts(server_id, server_uuid, version, gtids(purged), gtids(executed), file, pos, files[0][0])
 

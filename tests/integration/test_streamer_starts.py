@@ -67,9 +67,37 @@ def test_a_password_changed_while_it_streams(make: Make, mysql: MySQL, tmp_path:
     goes_on(streamer)
 
 
-def test_server_not_reachable(make: Make) -> None:
-    port = free_port()
-    fails(make("nobody", mysql_port=port), "unreachable", f"127.0.0.1:{port}", "Start the server")
+def refused(streamer: Streamer, *words: str) -> str:
+    """Both commands, `run` and `check`, name the words and end with status 1; what `check` printed."""
+    fails(streamer, *words)
+    checked = streamer.command("check")
+    assert checked.returncode == 1, checked.stdout + checked.stderr
+    assert "Traceback" not in checked.stdout + checked.stderr
+    text = " ".join(checked.stdout.split())
+    assert [word for word in words if word not in text] == []
+    return text
+
+
+def test_a_server_that_is_away_then_without_binlog_then_without_grants(
+    make: Make, mysql_server: Callable[..., MySQL]
+) -> None:
+    own = mysql_server()
+    streamer = begun(make, own, "mended")
+    insert(own, "mended", 5, 1)
+    own.stop()
+    refused(streamer, f"127.0.0.1:{own.port}", "Start the server")
+    options, own.options = own.options, (*own.options, "skip_log_bin")
+    own.start()
+    refused(streamer, "writes no binlog", "Set log_bin")
+    own.stop()
+    own.options = options
+    own.start()
+    execute(own, "REVOKE REPLICATION SLAVE ON *.* FROM 'headrace'@'%'")
+    text = refused(streamer, "lacks REPLICATION SLAVE")
+    [grant] = re.findall(r"GRANT [^;]*;", text)
+    execute(own, grant)
+    insert(own, "mended", 6, 4)
+    goes_on(streamer)
 
 
 def test_port_in_use(make: Make, mysql: MySQL) -> None:
