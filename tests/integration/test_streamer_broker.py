@@ -104,7 +104,9 @@ def test_a_table_whose_topic_is_the_pipelines_own(make: Make, mysql: MySQL, kafk
     streamer.wait_until_released()
     execute(mysql, "CREATE TABLE meets.schemas (id INT PRIMARY KEY)", "INSERT INTO meets.schemas VALUES (1)")
     assert streamer.end() == 1
-    where = f"{streamer.file}:11: kafka.topic"
+    lines = streamer.file.read_text().splitlines()
+    line = next(number for number, text in enumerate(lines, 1) if text.startswith("kafka:"))
+    where = f"{streamer.file}:{line}: kafka.topic"
     for told in (streamer.log(), streamer.command("topics").stderr, streamer.command("check").stdout):
         text = "".join(told.split())
         assert "thetopicoftablemeets.schemaswouldbemeets.schemas" in text
