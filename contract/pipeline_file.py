@@ -145,7 +145,8 @@ class _Reader:
             name, default = match.groups()
             if (value := os.environ.get(name, default)) is None:
                 message = f"the environment variable {name} is not set"
-                fix = f"export {name}=..., or write ${{{name}:-default}}"
+                secret = SECRET.search(str(keys[-1]))  # for which a default would be a password in the file
+                fix = f"export {name}=..." + ("" if secret else f", or write ${{{name}:-default}}")
                 self.problems.append(Problem(self.lines[keys], dotted(keys), message, "", fix))
                 return "0"
             return value
@@ -175,9 +176,9 @@ def _problem(model: type[BaseModel], item: dict[str, Any], lines: Lines) -> Prob
     if item["type"] == "missing":
         return Problem(line, dotted(keys), "is missing", _allowed(field, name), f"add {name}: ... here")
     allowed = _allowed(field, name)
-    message = item["msg"].removeprefix("Value error, ")
+    message = item["msg"].removeprefix("Value error, ").replace("a valid tuple", "a list")
     known = item.get("ctx", {}).get("fix")
-    fix = known or (f"change it; {_description(field, name)}" if _description(field, name) else "change it")
+    fix = known or "; ".join(filter(None, [f"write {allowed}" if allowed else "change it", _description(field, name)]))
     return Problem(line, dotted(keys) or "file", message, allowed, fix)
 
 
@@ -197,6 +198,12 @@ def _section(model: type[BaseModel], keys: Keys) -> type[BaseModel] | None:
     return model
 
 
+TYPES = {
+    "array": "a list", "boolean": "true or false", "integer": "a whole number", "number": "a number",
+    "object": "a section of keys", "string": "a text",
+}  # fmt: skip
+
+
 def _allowed(section: type[BaseModel] | None, name: str) -> str:
     if section is None or name not in section.model_fields:
         return ""
@@ -204,7 +211,7 @@ def _allowed(section: type[BaseModel] | None, name: str) -> str:
     words = {"minimum": "at least", "maximum": "at most", "exclusiveMinimum": "above", "pattern": "pattern"}
     parts = [", ".join(map(str, schema["enum"]))] if "enum" in schema else []
     parts += [str(schema["const"])] if "const" in schema else []
-    parts += [schema["type"]] if "type" in schema and not parts else []
+    parts += [TYPES.get(schema["type"], schema["type"])] if "type" in schema and not parts else []
     return ", ".join(parts + [f"{word} {schema[key]}" for key, word in words.items() if key in schema])
 
 

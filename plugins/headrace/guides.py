@@ -26,8 +26,8 @@ Reads tables from MySQL by key ranges, without a lock and while changes go on, a
 moment the reading ended. Choose tables in the form, or leave it empty for all. Safe to run again: a second
 snapshot also removes rows that should not be there.
 
-It needs a streamer that has written its first checkpoint (`headrace run {file}`), and a compaction that runs:
-{compaction}.
+It needs a streamer that has written its first checkpoint (`headrace run {file}`), and the compaction DAG switched
+on. {compaction}.
 """,
     "compaction": """
 ### Compaction of {name}
