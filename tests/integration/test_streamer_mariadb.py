@@ -36,7 +36,7 @@ def test_changes_arrive_once_in_order_over_kills_and_cuts(make: Make, mariadb: M
     [last] = [record for record in found if record.key == {"id": 9000}]
     assert last.value["after"] == {"id": 9000, "v": 1, "name": "é", "w": 8}
     assert last.value["source"]["connector"] == "mariadb"
-    assert last.value["source"]["gtid"] == str(executed(mariadb))
+    assert last.value["source"]["gtid"] in str(executed(mariadb)).split(",")
 
 
 def test_a_start_is_a_position_of_mariadb_and_none_of_mysql(make: Make, mariadb: MariaDB, kafka: Kafka) -> None:
