@@ -25,6 +25,7 @@ from spark.failures import records_lost
 from spark.kafka import Ends
 from spark.kafka_settings import spark_options
 from spark.lake import Lake
+from spark.marks import Mark, Marks
 
 ENVELOPE = (
     "op string, before string, after string, source struct<name:string, db:string, `table`:string, "
@@ -33,9 +34,6 @@ ENVELOPE = (
 OPERATIONS = ("c", "u", "d")
 UNREADABLE = "headrace-unreadable-record"
 MARK_COLUMNS = f"topic string, partition int, mark {SPARK_TYPE}"
-KEPT_MARKS = 20  # batches; only the last can be repeated
-
-Mark = tuple[str, int, list[int]]  # topic, partition, the greatest _seq
 
 
 def opened(records: DataFrame) -> DataFrame:
@@ -100,37 +98,6 @@ def above(changes: DataFrame, marks: DataFrame) -> DataFrame:
     """The rows above their partition's mark; all of a partition without one."""
     marked = changes.join(fn.broadcast(marks), ["topic", "partition"], "left")
     return marked.where(fn.col("mark").isNull() | (fn.col("_seq") > fn.col("mark"))).select(*changes.columns)
-
-
-class Marks:
-    """The marks of each batch: one small file a batch with every partition's greatest `_seq` up to its end.
-
-    Batches are numbered anew by a new checkpoint (another `query`); its files sort behind the old one's.
-    """
-
-    def __init__(self, lake: Lake, query: str) -> None:
-        self.lake = lake
-        self.folder = lake.at("_marks")
-        names = self._names()
-        own = [name for name in names if name.endswith(f"-{query}.json")]
-        last = int(names[-1].split("-")[0]) if names else 0
-        self.query, self.series = query, int(own[-1].split("-")[0]) if own else last + 1
-
-    def _names(self) -> list[str]:
-        return [name for name in self.lake.list(self.folder) if name.endswith(".json")]  # no half-written one
-
-    def _name(self, batch: int) -> str:
-        return f"{self.series:06d}-{batch:012d}-{self.query}.json"
-
-    def before(self, batch: int) -> list[Mark]:
-        names = [name for name in self._names() if name < self._name(batch)]
-        marks: list[Mark] = (self.lake.read(f"{self.folder}/{names[-1]}") or []) if names else []
-        return marks
-
-    def write(self, batch: int, marks: list[Mark]) -> None:
-        self.lake.write(f"{self.folder}/{self._name(batch)}", marks)
-        for name in self._names()[:-KEPT_MARKS]:
-            self.lake.delete(f"{self.folder}/{name}")
 
 
 class Landing:

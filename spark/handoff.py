@@ -24,9 +24,9 @@ from contract.schema import TableSchema
 from spark.applied import Applied, AppliedSnapshots
 from spark.errors import TableStoppedError
 from spark.lake import Lake
+from spark.manifests import Manifest, manifests
 from spark.rows import keyed, parsed, quoted
 from spark.schema import columns_of, fields, fitted, prepare
-from spark.snapshot import Manifest, manifests
 from spark.stopped import Name
 from spark.tables import THREADS, misfit, sequence
 

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from pydantic import BaseModel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
@@ -22,55 +21,17 @@ from contract import names, types
 from contract.checkpoint import Checkpoint
 from contract.pipeline import Pipeline
 from contract.schema import TableSchema
-from contract.sequence import file_number
 from spark import chunks
 from spark import schema as shapes
 from spark.errors import LakeError, TableStoppedError
 from spark.lake import Lake
+from spark.manifests import MANIFEST, Manifest, rows_folder
 from spark.source import SESSION, Source
 
-MANIFEST = "manifest.json"
 BEAT = "beat.json"  # when a snapshot that runs was last seen to write
 ABANDONED = 3600.0  # seconds without a beat; far more than a group of chunks takes
 ATTEMPTS = 3  # of a table whose shape changes while it is read
 GROUP = 4  # chunks a reader takes one after the other in one Spark job; progress is told between jobs
-
-
-class Manifest(BaseModel):
-    """A staged snapshot. `p1`: a GTID set. `tables`: the shapes that the staged texts were written by."""
-
-    id: str
-    pipeline: str
-    p0: Checkpoint
-    p1: str
-    tables: list[TableSchema]
-    counts: dict[str, int]
-
-    def sequence(self) -> list[int]:
-        """What the staged rows get as `_seq`: behind everything before P0, before everything after it."""
-        return [self.p0.epoch, file_number(self.p0.file), self.p0.pos, -1, -1]
-
-    def folder(self, lake: Lake) -> str:
-        return lake.at(names.STAGING, self.id)
-
-    def rows(self, lake: Lake, schema: TableSchema) -> str:
-        return rows_folder(self.folder(lake), schema)
-
-    def parts(self, lake: Lake, schema: TableSchema) -> list[str]:
-        """The folders of the table's staged rows, one a group of chunks."""
-        folder = self.rows(lake, schema)
-        return [f"{folder}/{name}" for name in lake.list(folder)]
-
-
-def rows_folder(staging: str, schema: TableSchema) -> str:
-    return f"{staging}/{names.escape(schema.db)}/{names.escape(schema.table)}"
-
-
-def manifests(lake: Lake) -> Iterator[Manifest]:
-    """The snapshots that are staged whole, the oldest first."""
-    for name in lake.list(lake.at(names.STAGING)):
-        if text := lake.text(lake.at(names.STAGING, name, MANIFEST)):
-            yield Manifest.model_validate_json(text)
 
 
 def chosen(pipeline: Pipeline, source: Source, tables: list[str]) -> list[tuple[str, str]]:

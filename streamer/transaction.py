@@ -19,6 +19,7 @@ from zstandard import ZstdError
 from streamer.errors import CorruptEventError, DecodeError
 from streamer.protocol import events as ev
 from streamer.protocol import mariadb, refusals
+from streamer.protocol.dispatch import BETWEEN, NEXT, OPEN, Handlers
 from streamer.protocol.gtid_event import gtid, tagged_gtid
 from streamer.protocol.images import check_images
 from streamer.protocol.model import Commit, Ddl, Item, Op, RowsBatch, TableMap
@@ -29,48 +30,12 @@ from streamer.protocol.query import HEARTBEAT, Meaning, meaning, query
 from streamer.protocol.server import NEWEST, writer
 from streamer.protocol.table_map import names, table_map
 
-Handler = Callable[[bytes, int, int, Header], Iterable[Item]]
 BROKEN = (ValueError, IndexError, KeyError, StructError, OverflowError, ZstdError, ZlibError)
 SHAPES = 10_000  # table shapes kept compiled
 NOTHING: Header = (0,) * 8
 BEGINS = 1_000  # spellings of BEGIN, with the session's settings, kept
 unpack_thread = Struct("<I").unpack_from
 unpack_xid = Struct("<Q").unpack_from
-
-
-class Transitions(dict[tuple[str, str], str]):
-    def __missing__(self, pair: tuple[str, str]) -> str:
-        raise refusals.out_of_order(pair[1], pair[0])
-
-
-# What may follow what; the only place that says so.
-BETWEEN, STARTED, OPEN = "between transactions", "behind a GTID", "inside a transaction"
-NEXT = Transitions(
-    {
-        (BETWEEN, "GTID"): STARTED,
-        (STARTED, "BEGIN"): OPEN,
-        (STARTED, "end"): BETWEEN,
-        (OPEN, "rows"): OPEN,
-        (OPEN, "end"): BETWEEN,
-    }
-)
-
-
-class Handlers(dict[int, Handler]):
-    """By event type; one that is not known may be skipped where its flag says so, and is counted."""
-
-    def __init__(self, ignored: Counter[str]) -> None:
-        super().__init__()
-        self._ignored = ignored
-
-    def __missing__(self, kind: int) -> Handler:
-        def skip(_d: bytes, _o: int, _end: int, header: Header) -> Iterable[Item]:
-            if not header[ev.FLAGS] & ev.MAY_BE_IGNORED or kind in refusals.REASONS:
-                raise refusals.event(kind)
-            self._ignored[ev.name_of(kind)] += 1
-            return ()
-
-        return skip
 
 
 class BinlogDecoder:

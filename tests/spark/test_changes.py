@@ -10,10 +10,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from contract.pipeline import Pipeline
-from spark.changes import Landing, Marks, shaped
+from spark.changes import Landing, shaped
 from spark.errors import LakeError
 from spark.kafka import Ends
 from spark.lake import Lake
+from spark.marks import Marks
 from tests.spark.changes_by_hand import record, records
 
 Seq = tuple[int, int, int, int, int]

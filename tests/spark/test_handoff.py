@@ -17,8 +17,9 @@ from contract.schema import Column, TableSchema
 from spark import compaction
 from spark.handoff import apply_ready
 from spark.lake import Lake
+from spark.manifests import MANIFEST, Manifest
 from spark.schema import Schemas
-from spark.snapshot import ABANDONED, BEAT, MANIFEST, Manifest, Staging
+from spark.snapshot import ABANDONED, BEAT, Staging
 from spark.tables import Merging
 from tests.spark.changes_by_hand import ITEMS, change, changes, compact_json, key_of
 

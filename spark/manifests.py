@@ -1,0 +1,52 @@
+"""What a snapshot that is staged whole says of itself, and where its rows are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pydantic import BaseModel
+
+from contract import names
+from contract.checkpoint import Checkpoint
+from contract.schema import TableSchema
+from contract.sequence import file_number
+from spark.lake import Lake
+
+MANIFEST = "manifest.json"
+
+
+class Manifest(BaseModel):
+    """A staged snapshot. `p1`: a GTID set. `tables`: the shapes that the staged texts were written by."""
+
+    id: str
+    pipeline: str
+    p0: Checkpoint
+    p1: str
+    tables: list[TableSchema]
+    counts: dict[str, int]
+
+    def sequence(self) -> list[int]:
+        """What the staged rows get as `_seq`: behind everything before P0, before everything after it."""
+        return [self.p0.epoch, file_number(self.p0.file), self.p0.pos, -1, -1]
+
+    def folder(self, lake: Lake) -> str:
+        return lake.at(names.STAGING, self.id)
+
+    def rows(self, lake: Lake, schema: TableSchema) -> str:
+        return rows_folder(self.folder(lake), schema)
+
+    def parts(self, lake: Lake, schema: TableSchema) -> list[str]:
+        """The folders of the table's staged rows, one a group of chunks."""
+        folder = self.rows(lake, schema)
+        return [f"{folder}/{name}" for name in lake.list(folder)]
+
+
+def rows_folder(staging: str, schema: TableSchema) -> str:
+    return f"{staging}/{names.escape(schema.db)}/{names.escape(schema.table)}"
+
+
+def manifests(lake: Lake) -> Iterator[Manifest]:
+    """The snapshots that are staged whole, the oldest first."""
+    for name in lake.list(lake.at(names.STAGING)):
+        if text := lake.text(lake.at(names.STAGING, name, MANIFEST)):
+            yield Manifest.model_validate_json(text)
