@@ -69,9 +69,5 @@ def lake_root(pipeline: Pipeline) -> str:
     return f"{pipeline.lake.path.rstrip('/')}/{pipeline.name}"
 
 
-def lake_changes(pipeline: Pipeline) -> str:
-    return f"{lake_root(pipeline)}/{CHANGES}"
-
-
 def lake_table(pipeline: Pipeline, db: str, table: str) -> str:
     return f"{lake_root(pipeline)}/{escape(db)}/{escape(table)}"

@@ -20,7 +20,7 @@ from contract.gtid import GtidSet
 from contract.pipeline_file import PipelineFileError, Problem, problems_of, read_yaml
 from contract.pipeline_kafka import Kafka, Section
 
-__all__ = ["Kafka", "Pipeline", "PipelineFileError", "Problem", "Source", "load", "load_folder"]
+__all__ = ["Kafka", "Pipeline", "PipelineFileError", "Problem", "Source", "load"]
 
 FORMAT = 1
 NAME = r"^[a-z][a-z0-9-]{0,39}$"
@@ -193,15 +193,3 @@ def load(path: str | Path) -> Pipeline:
     if pipeline is None or problems:
         raise PipelineFileError(path, [*problems, *found])
     return pipeline
-
-
-def load_folder(folder: str | Path) -> list[Pipeline]:
-    """Every `*.yaml` of a folder, by name. Raises PipelineFileError; two files of one name are a mistake."""
-    pipelines: dict[str, Pipeline] = {}
-    for path in sorted(Path(folder).glob("*.yaml")):
-        pipeline = load(path)
-        other = pipelines.setdefault(pipeline.name, pipeline)
-        if other is not pipeline:
-            text = f"the name {pipeline.name!r} is taken by {other.path}"
-            raise PipelineFileError(path, [Problem(0, "name", text, "a name of its own", "rename one of them")])
-    return list(pipelines.values())

@@ -26,6 +26,7 @@ from spark.kafka import Ends
 from spark.kafka_settings import spark_options
 from spark.lake import Lake
 from spark.marks import Mark, Marks
+from spark.topic_ids import Ids, TopicIds
 
 ENVELOPE = (
     "op string, before string, after string, source struct<name:string, db:string, `table`:string, "
@@ -110,12 +111,15 @@ class Landing:
         self.spark, self.pipeline, self.lake, self.crash = spark, pipeline, lake, crash
         self.landed = 0
 
-    def run(self, ends: Ends) -> None:
-        """Lands all records below `ends`. Raises LakeError, also where Kafka has less than was read of it already."""
-        if lost := gone(self._done(), ends):
+    def run(self, ends: Ends, ids: Ids) -> None:
+        """Lands all records below `ends`. `ids`: Kafka's ids of the topics. Raises LakeError, also where Kafka has
+        less than was read of it already, or something else."""
+        done, known = self._done(), TopicIds(self.lake, self.lake.checkpoint("changes"))
+        if lost := gone(done, ends) or known.made_again(ids, done):
             raise records_lost(self.pipeline, lost)
         if not any(ends.values()):
             return
+        known.keep(ids)
         short = self._short(ends)
         for _ in range(3):  # a topic that is new since the query's last run may be seen in the run after
             if not short:

@@ -6,8 +6,10 @@ The events go through Spark. These topics are a few records, for which a consume
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka.admin import AdminClient
 
 from contract import names
 from contract.checkpoint import Checkpoint
@@ -16,6 +18,7 @@ from contract.schema import TableSchema
 from spark.errors import LakeError
 
 SECONDS = 15.0
+NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"  # sixteen zeros, as Kafka prints an id
 Ends = dict[tuple[str, int], int]  # (topic, partition) -> the offset behind the last record
 
 
@@ -34,6 +37,17 @@ class Broker:
     def schemas(self) -> list[TableSchema]:
         records = self._records(names.schemas_topic(self.pipeline))
         return [TableSchema.model_validate_json(value) for _, value in records if value is not None]
+
+    def topic_ids(self) -> dict[str, str]:
+        """The ids of the pipeline's event topics; a broker that knows no ids gives none."""
+        with _Reading(self.pipeline) as consumer:
+            events = names.event_topics(self.pipeline, consumer.list_topics(timeout=SECONDS).topics)
+            if not events:
+                return {}
+            admin = AdminClient(_connection(self.pipeline), logger=_Silent())
+            asked = admin.describe_topics(TopicCollection(events), request_timeout=SECONDS)
+            found = {topic: str(told.result().topic_id) for topic, told in asked.items()}
+        return {topic: id for topic, id in found.items() if id != NO_ID}
 
     def ends(self) -> Ends:
         """The end of every partition of the pipeline's event topics; 0 where nothing was ever written."""
@@ -74,6 +88,10 @@ def _partition(consumer: Consumer, topic: str, number: int) -> Iterator[tuple[by
             return
 
 
+def _connection(pipeline: Pipeline) -> dict[str, Any]:
+    return {**pipeline.kafka.properties, "bootstrap.servers": pipeline.kafka.bootstrap}
+
+
 class _Reading:
     """A consumer that commits nothing, closed at the end; Kafka's errors become LakeErrors."""
 
@@ -81,8 +99,7 @@ class _Reading:
         self.address = pipeline.kafka.bootstrap
         self.consumer = Consumer(
             {
-                **pipeline.kafka.properties,
-                "bootstrap.servers": self.address,
+                **_connection(pipeline),
                 "group.id": f"headrace-{pipeline.name}-driver",
                 "enable.auto.commit": False,
                 "enable.partition.eof": True,

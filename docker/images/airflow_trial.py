@@ -7,7 +7,7 @@ from pathlib import Path
 
 import httpx
 
-from contract.pipeline import load_folder
+from contract.pipeline import load
 from docker.images.container import Container
 from docker.images.trial import Engine, health_check, refuse_root, wait_healthy
 from stack.errors import StackError
@@ -63,7 +63,7 @@ def read_dags(url: str, container: Container) -> int:
         client.headers["Authorization"] = f"Bearer {token.json()['access_token']}"
         errors = client.get("/api/v2/importErrors").raise_for_status().json()["import_errors"]
         found = {dag["dag_id"] for dag in client.get("/api/v2/dags").raise_for_status().json()["dags"]}
-    wanted = {f"{pipeline.name}.{purpose}" for pipeline in load_folder(PIPELINES) for purpose in PURPOSES}
+    wanted = {f"{load(file).name}.{purpose}" for file in PIPELINES.glob("*.yaml") for purpose in PURPOSES}
     if errors or wanted - found:
         words = errors[0]["stack_trace"] if errors else f"no DAG {', '.join(sorted(wanted - found))}"
         raise StackError(f"Airflow in the image could not take the DAGs: {words}", log=container.log)

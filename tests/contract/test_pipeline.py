@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from contract import cron, names
-from contract.pipeline import Pipeline, PipelineFileError, load, load_folder
+from contract.pipeline import Pipeline, PipelineFileError, load
 
 EXAMPLE = Path(__file__).parents[2] / "pipelines" / "flights.yaml"
 
@@ -269,13 +269,6 @@ def test_what_is_no_pipeline_file_at_all(tmp_path: Path, content: str, words: st
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(PipelineFileError, match="cannot be read: No such file"):
         load(tmp_path / "none.yaml")
-
-
-def test_two_files_of_one_name_are_a_mistake(tmp_path: Path) -> None:
-    for name in ("a.yaml", "b.yaml"):
-        (tmp_path / name).write_text(EXAMPLE.read_text())
-    with pytest.raises(PipelineFileError, match="is taken by"):
-        load_folder(tmp_path)
 
 
 def test_tables_match_by_glob_and_exclusion(tmp_path: Path) -> None:

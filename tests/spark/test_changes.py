@@ -15,6 +15,7 @@ from spark.errors import LakeError
 from spark.kafka import Ends
 from spark.lake import Lake
 from spark.marks import Marks
+from spark.topic_ids import TopicIds
 from tests.spark.changes_by_hand import record, records
 
 Seq = tuple[int, int, int, int, int]
@@ -149,6 +150,15 @@ def test_tombstones_are_no_changes(spark: SparkSession, pipeline: Pipeline, lake
     assert landed(spark, lake) == [(1, 0)]
 
 
+def read_up_to(lake: Lake, offset: int) -> Path:
+    """The checkpoint of a query that has read the topic of items so far."""
+    checkpoint = Path(lake.checkpoint("changes"))
+    for name, text in (("commits", "v1\n{}"), ("offsets", f'v1\n{{}}\n{{"shop.shop.items":{{"0":{offset}}}}}')):
+        (checkpoint / name).mkdir(parents=True)
+        (checkpoint / name / "0").write_text(text)
+    return checkpoint
+
+
 @pytest.mark.parametrize(
     ("ends", "said"),
     [
@@ -162,11 +172,26 @@ def test_tombstones_are_no_changes(spark: SparkSession, pipeline: Pipeline, lake
 def test_a_topic_that_lost_what_was_read_stops_the_job(
     spark: SparkSession, pipeline: Pipeline, lake: Lake, ends: Ends, said: str
 ) -> None:
-    checkpoint = Path(lake.checkpoint("changes"))
-    for name, text in (("commits", "v1\n{}"), ("offsets", 'v1\n{}\n{"shop.shop.items":{"0":5000}}')):
-        (checkpoint / name).mkdir(parents=True)
-        (checkpoint / name / "0").write_text(text)
+    checkpoint = read_up_to(lake, 5000)
     landing = Landing(spark, pipeline, lake)
     with pytest.raises(LakeError, match=f"deleted from Kafka.*{said}.*Move {checkpoint} away.*DAG shop.snapshot"):
-        landing.run(ends)
-    landing.run({("shop.shop.items", 0): 5000})
+        landing.run(ends, {})
+    landing.run({("shop.shop.items", 0): 5000}, {})
+
+
+def test_a_topic_made_again_is_told_by_its_id_though_its_end_is_past_the_old_offsets(
+    spark: SparkSession, pipeline: Pipeline, lake: Lake
+) -> None:
+    Path(lake.changes).parent.mkdir(parents=True)
+    checkpoint = read_up_to(lake, 5000)
+    landing = Landing(spark, pipeline, lake)
+    ends = {("shop.shop.items", 0): 5000, ("shop.shop.lines", 0): 0}
+    landing.run(ends, {"shop.shop.items": "one"})  # a lake of before ids were kept takes those that it finds
+    landing.run(ends, {"shop.shop.items": "one", "shop.shop.lines": "two"})
+    landing.run(ends, {"shop.shop.items": "one", "shop.shop.lines": "three"})  # nothing of it was read: nothing lost
+    landing.run(ends, {})  # a broker without ids
+    ends["shop.shop.items", 0] = 9000
+    with pytest.raises(LakeError, match=r"shop\.items was deleted and made again.*Move .* away.*DAG shop\.snapshot"):
+        landing.run(ends, {"shop.shop.items": "other", "shop.shop.lines": "three"})
+    checkpoint.rename(checkpoint.with_name("away"))
+    assert TopicIds(lake, str(checkpoint)).made_again({"shop.shop.items": "other"}, {}) is None

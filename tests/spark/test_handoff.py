@@ -73,6 +73,7 @@ def compact(spark: SparkSession, pipeline: Pipeline, monkeypatch: pytest.MonkeyP
         def __init__(self, pipeline: Pipeline) -> None:
             self.checkpoint = lambda: checkpoint(1000)
             self.ends: Callable[[], dict[Any, Any]] = dict
+            self.topic_ids: Callable[[], dict[str, str]] = dict
             self.schemas = lambda: [ITEMS]
 
     monkeypatch.setattr(compaction, "Broker", Broker)
