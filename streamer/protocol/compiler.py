@@ -86,7 +86,7 @@ class PlanWriter:
         self.readers = readers
         self.columns = [column.name for column in schema.columns]
         self.key = [self.columns.index(name) for name in schema.key]
-        self.names: dict[str, object] = {"SAFE": text.SAFE, "escape": text.escape}
+        self.names: dict[str, object] = {"PLAIN": text.PLAIN, "escape": text.escape}
         self.names |= {f"x{n}": reader.bound for n, reader in enumerate(readers)}
 
     def plan(self, nulls: int) -> Plan:
@@ -146,7 +146,9 @@ class PlanWriter:
         if not texts:
             return []
         escapes = "; ".join(f"{name} = escape({name})" for name in texts)
-        return [f"if ({' + '.join(texts)}).translate(None, SAFE): {escapes}"]
+        if len(texts) == 1:
+            return [f"if {texts[0]}.translate(PLAIN) != {texts[0]}: {escapes}"]
+        return [f"t = {' + '.join(texts)}", f"if t.translate(PLAIN) != t: {escapes}"]
 
     def _named(self, n: int, piece: str) -> str:
         places = [f"c{n}_{i}" for i in range(self.readers[n].fields)]
