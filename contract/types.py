@@ -4,10 +4,11 @@ Wire values (contracts.md, "exact before handy"): `number` a JSON number with al
 string, `bool`, `floating` the shortest round trip. Every part asks this table and nothing else; a type that is
 not in it stops with UnknownTypeError.
 
-`snapshot_sql` gives, inside MySQL with the session in UTC, a utf8mb4 text that is the wire value as JSON, or
-SQL NULL. `checksum_sql` and `checksum_spark` give texts that are equal exactly when the stored values are;
-they are None for floats, which are compared by value. A text that MySQL makes NULL because it is longer than
-max_allowed_packet must never pass for a NULL value: `missing_sql` alone says which values are.
+`snapshot_sql` gives, inside the server with the session in UTC and group_concat_max_len at its greatest, a utf8mb4
+text that is the wire value as JSON, or SQL NULL. `checksum_sql` and `checksum_spark` give texts that are equal exactly
+when the stored values are; they are None for floats, which are compared by value. A text that the server makes NULL
+because it is longer than max_allowed_packet must never pass for a NULL value: `missing_sql` alone says which values
+are.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from contract.schema import Column
+from contract.wire_sql import base64, char, elements, quote, quote_in_mariadb
 
 
 class UnknownTypeError(ValueError):
@@ -37,25 +39,20 @@ class Type:
     missing_sql: Callable[[str], str] = "{} is null".format
 
 
-def of(column: Column) -> Type:
-    """The row of a column's type. Raises UnknownTypeError."""
+def of(column: Column, flavor: str = "mysql") -> Type:
+    """The row of a column's type. `flavor`: whose SQL it is to give. Raises UnknownTypeError."""
     try:
         make = TABLE[column.type]
     except KeyError:
         raise UnknownTypeError(f"column {column.name}: type {column.type!r} is not in contract/types.py") from None
-    return make(column)
+    made = make(column)
+    if flavor == "mariadb" and made.snapshot_sql is quote:
+        return replace(made, snapshot_sql=quote_in_mariadb)
+    return made
 
 
 def _same(x: str) -> str:
     return x
-
-
-def _char(x: str) -> str:
-    return f"cast({x} as char character set utf8mb4)"
-
-
-def _quote(x: str) -> str:
-    return f"json_quote({_char(x)})"
 
 
 def _string(x: str) -> str:
@@ -71,7 +68,7 @@ def _integer(column: Column) -> Type:
 
 def _year(column: Column) -> Type:
     number = "cast({} as unsigned)".format
-    return Type("bigint", "bigint", _same, lambda x: _char(number(x)), lambda x: _char(number(x)), _string)
+    return Type("bigint", "bigint", _same, lambda x: char(number(x)), lambda x: char(number(x)), _string)
 
 
 def _decimal(column: Column) -> Type:
@@ -82,8 +79,8 @@ def _decimal(column: Column) -> Type:
         "string",
         spark,
         lambda x: f"cast({x} as {spark})",
-        lambda x: _quote(plain(x)),
-        lambda x: _char(plain(x)),
+        lambda x: quote(plain(x)),
+        lambda x: char(plain(x)),
         _string,
     )
 
@@ -93,11 +90,11 @@ def _floating(column: Column) -> Type:
     spark = "float" if column.type == "float" else "double"
     # Times one, for MySQL before 8.0.17 has no cast to it, and minus zero plus zero would lose its sign.
     wide = "({} * 1e0)".format if column.type == "float" else _same
-    return Type("double", spark, lambda x: f"cast({x} as {spark})", lambda x: _char(wide(x)), None, None)
+    return Type("double", spark, lambda x: f"cast({x} as {spark})", lambda x: char(wide(x)), None, None)
 
 
 def _text(column: Column) -> Type:
-    return Type("string", "string", _same, _quote, _char, _same)
+    return Type("string", "string", _same, quote, char, _same)
 
 
 def _digest(x: str) -> str:
@@ -106,16 +103,15 @@ def _digest(x: str) -> str:
 
 
 def _long_text(column: Column) -> Type:
-    return replace(_text(column), checksum_sql=lambda x: _digest(_char(x)), checksum_spark=_digest)
+    return replace(_text(column), checksum_sql=lambda x: _digest(char(x)), checksum_spark=_digest)
 
 
 def _binary(column: Column) -> Type:
-    base64 = "replace(to_base64({}),char(10 using utf8mb4),'')".format
     return Type(
         "string",
         "binary",
         lambda x: f"unbase64({x})",
-        lambda x: f"json_quote({base64(x)})",
+        lambda x: f"concat('\"', {base64(x)}, '\"')",
         _digest,
         _digest,
     )
@@ -130,7 +126,7 @@ def _bit(column: Column) -> Type:
             "boolean",
             _same,
             truth,
-            lambda x: _char(number(x)),
+            lambda x: char(number(x)),
             lambda x: f"cast(cast({x} as int) as string)",
         )
     # A longer one reads as a binary string of its full width; its hex is a number's, without leading zeros.
@@ -147,11 +143,11 @@ NOT_WHOLE = "({0} is null or month({0}) = 0 or day({0}) = 0)".format
 
 
 def _date(column: Column) -> Type:
-    return Type("string", "date", lambda x: f"try_cast({x} as date)", _quote, _char, _string, NOT_WHOLE)
+    return Type("string", "date", lambda x: f"try_cast({x} as date)", quote, char, _string, NOT_WHOLE)
 
 
 def _time(column: Column) -> Type:
-    return Type("string", "string", _same, _quote, _char, _same)
+    return Type("string", "string", _same, quote, char, _same)
 
 
 def _moment(column: Column) -> Callable[[str], str]:
@@ -165,21 +161,44 @@ def _moment(column: Column) -> Callable[[str], str]:
 
 def _datetime(column: Column) -> Type:
     parse = "try_cast({} as timestamp_ntz)".format
-    return Type("string", "timestamp_ntz", parse, _quote, _char, _moment(column), NOT_WHOLE)
+    return Type("string", "timestamp_ntz", parse, quote, char, _moment(column), NOT_WHOLE)
 
 
 def _timestamp(column: Column) -> Type:
     iso = "json_quote(concat(replace(cast({} as char character set utf8mb4),' ','T'),'Z'))".format
     parse = "try_cast({} as timestamp)".format
-    return Type("string", "timestamp", parse, iso, _char, _moment(column), NOT_WHOLE)
+    return Type("string", "timestamp", parse, iso, char, _moment(column), NOT_WHOLE)
 
 
+def _geometry(column: Column) -> Type:
+    """The bytes that the server keeps: SRID, then WKB with x before y whatever the axes of the SRS (ST_AsBinary would
+    turn them)."""
+    wkb, srid = "substr({}, 5)".format, "cast(st_srid({}) as char character set utf8mb4)".format
+    made = "named_struct('wkb', unbase64({0}.wkb), 'srid', {0}.srid)".format
+    return Type(
+        "struct<wkb:string,srid:bigint>",
+        "struct<wkb:binary,srid:bigint>",
+        lambda x: f"if({x} is null, null, {made(x)})",
+        lambda x: f"""concat('{{"wkb":"', {base64(wkb(x))}, '","srid":', {srid(x)}, '}}')""",
+        lambda x: f"concat({srid(x)}, ' ', {_digest(wkb(x))})",
+        lambda x: f"concat(cast({x}.srid as string), ' ', {_digest(f'{x}.wkb')})",
+    )
+
+
+def _vector(column: Column) -> Type:
+    """Floats, made of their bits: the server's own text of a VECTOR has six digits of each."""
+    return Type("array<double>", "array<float>", lambda x: f"cast({x} as array<float>)", elements, None, None)
+
+
+GEOMETRIES = (
+    "geometry", "point", "linestring", "polygon", "multipoint", "multilinestring", "multipolygon", "geometrycollection",
+)  # fmt: skip
 TABLE: dict[str, Callable[[Column], Type]] = {
     **dict.fromkeys(("tinyint", "smallint", "mediumint", "int", "bigint"), _integer),
     "year": _year,
     "decimal": _decimal,
     **dict.fromkeys(("float", "double"), _floating),
-    **dict.fromkeys(("char", "varchar", "tinytext", "enum", "set"), _text),
+    **dict.fromkeys(("char", "varchar", "tinytext", "enum", "set", "uuid", "inet4", "inet6"), _text),
     **dict.fromkeys(("text", "mediumtext", "longtext", "json"), _long_text),
     **dict.fromkeys(("binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"), _binary),
     "bit": _bit,
@@ -187,4 +206,6 @@ TABLE: dict[str, Callable[[Column], Type]] = {
     "time": _time,
     "datetime": _datetime,
     "timestamp": _timestamp,
+    **dict.fromkeys(GEOMETRIES, _geometry),
+    "vector": _vector,
 }
