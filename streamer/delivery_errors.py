@@ -52,16 +52,35 @@ class SchemasLostError(HeadraceError):
     kind = "schemas_lost"
 
 
+class UnknownSchemaError(HeadraceError):
+    """A table, or a version, that the schema topic does not have."""
+
+    kind = "unknown_schema"
+
+
 class WrongServerError(HeadraceError):
     """The checkpoint is of another server than the one that answers."""
 
     kind = "wrong_server"
 
 
+class BehindError(HeadraceError):
+    """Another server that lacks streamed transactions, and replicates: it may catch up."""
+
+    kind = "behind"
+    retryable = True
+
+
 class FirstStartError(HeadraceError):
     """No checkpoint, but topics that hold records: a person decides."""
 
     kind = "first_start"
+
+
+class StartError(HeadraceError):
+    """streamer.start names no place of the server's binlog at which a stream can begin."""
+
+    kind = "start"
 
 
 class PortInUseError(HeadraceError):

@@ -70,10 +70,10 @@ class Streamer:
         self.file.write_text(PIPELINE.format(name=name, folder=folder, **self.values))
         self.process: subprocess.Popen[bytes] | None = None
 
-    def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Another of headrace's commands, with the pipeline file as its last argument."""
+    def command(self, name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Another of headrace's commands on the pipeline file."""
         return subprocess.run(
-            [sys.executable, "-m", "streamer.cli", *arguments, str(self.file)],
+            [sys.executable, "-m", "streamer.cli", name, str(self.file), *arguments],
             env=self._environment(), cwd=ROOT, capture_output=True, text=True, timeout=60,
         )  # fmt: skip
 

@@ -1,0 +1,43 @@
+"""A schema's columns -> how each is read: what a TABLE_MAP tells besides, worked out from the column alone.
+
+The schema topic keeps no event's bytes; the sizes that the reader of a column needs follow from its type, length,
+members and character set. Raises UnsupportedTypeError for a type that has no reader.
+"""
+
+from __future__ import annotations
+
+from contract.schema import Column
+from streamer.protocol import columns
+from streamer.protocol.charsets import BY_NAME
+from streamer.protocol.columns import BLOBS, TEXTS
+from streamer.protocol.compiler import READERS
+from streamer.protocol.values.decimals import size_of
+from streamer.protocol.values.reader import Field
+
+WIDE = 256  # bytes from which on a length takes two
+PREFIXES = {name: size for names in (TEXTS, BLOBS) for size, name in names.items()}
+
+
+def field(column: Column) -> Field:
+    if column.type not in READERS:
+        raise columns.refused(column.name, column.type)
+    charset = BY_NAME.get(column.charset) if column.charset else None
+    return Field(column, _size(column, charset.width if charset else 1), charset)
+
+
+def _size(column: Column, width: int) -> int:
+    match column.type:
+        case "decimal":
+            return size_of(column.precision or 10, column.scale or 0)
+        case "bit":
+            return ((column.length or 1) + 7) // 8
+        case "char" | "varchar" | "binary" | "varbinary":
+            return 1 if (column.length or 0) * width < WIDE else 2
+        case "enum":
+            return 1 if len(column.members) < WIDE else 2
+        case "set":
+            size = (len(column.members) + 7) // 8
+            return size if size <= 4 else 8
+        case "json":
+            return 4
+    return PREFIXES.get(column.type, 0)
