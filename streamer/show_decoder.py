@@ -37,7 +37,7 @@ def source(schema: TableSchema) -> str:
     title = (
         f"# {schema.db}.{schema.table}, schema version {schema.version}, for rows without NULL.\n"
         "# Rows with NULLs get such a function for each combination of NULL columns, without what is read for these.\n"
-        "# d: the event's bytes; o: where the row's values begin. Gives the JSON of row and key; returns the row's end.\n"
+        "# d: the event's bytes; o: where the row's values begin. Gives JSON of row and key; returns the row's end.\n"
     )
     return title + "".join(f"{line}\n" for line in _names(schema, writer.names, plan)) + plan
 
