@@ -17,8 +17,8 @@ class Column(BaseModel):
 
     `type` is MySQL's DATA_TYPE in lower case (`int`, `varchar`, `datetime`, `enum` ...), by which
     contract/types.py finds its row. `length`: characters of char/varchar, bytes of binary/varbinary, bits of
-    bit; None for others. `precision`, `scale`: of decimal. `fsp`: fractional digits of time, datetime,
-    timestamp. `members`: of enum and set, in order.
+    bit, dimensions of vector; None for others. `precision`, `scale`: of decimal. `fsp`: fractional digits of time,
+    datetime, timestamp. `members`: of enum and set, in order.
     """
 
     model_config = ConfigDict(frozen=True)

@@ -13,9 +13,11 @@ import pymysql
 
 from contract.pipeline import Pipeline
 from contract.schema import Column, TableSchema
+from contract.types import SPELLINGS
 from spark.errors import LakeError
 
 SESSION = {"time_zone": "'+00:00'", "sql_mode": "''", "max_execution_time": "0"}
+FLOAT_BYTES = 4  # of a VECTOR's element
 MEMBER = re.compile(r"'((?:[^']|'')*)'")
 ESCAPE = re.compile(r"''|\\.", re.DOTALL)  # as COLUMN_TYPE spells a member's characters
 CHARSETS = {"utf8": "utf8mb3"}  # as MySQL before 8.0.28 calls it
@@ -116,7 +118,10 @@ def _column(row: Sequence[Any]) -> Column:
     _, _, name, kind, unsigned, characters, precision, scale, fsp, charset, nullable, spelled = row
     spelled = spelled.decode() if isinstance(spelled, bytes) else spelled
     kind = kind.decode() if isinstance(kind, bytes) else kind
+    kind = SPELLINGS.get(kind, kind)
     length = characters if kind in ("char", "varchar", "binary", "varbinary") else None
+    if kind == "vector":
+        length = characters // FLOAT_BYTES
     return Column(
         name=name,
         type=kind,

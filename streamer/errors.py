@@ -94,6 +94,12 @@ class UnsupportedTypeError(DecodeError):
     kind = "unsupported_type"
 
 
+class UnclearTypeError(DecodeError):
+    """A column whose type the binlog does not tell, and the table's definition not for certain."""
+
+    kind = "unclear_type"
+
+
 class MissingMetadataError(DecodeError):
     """Rows that do not say which columns they hold: row metadata or row image is not FULL."""
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 
 from contract import types
+from contract.types import INEXACT
 from streamer.findings import Finding, Server
 
 CASCADES = """
@@ -14,9 +15,9 @@ FROM information_schema.referential_constraints
 WHERE update_rule IN ('CASCADE', 'SET NULL') OR delete_rule IN ('CASCADE', 'SET NULL')
 ORDER BY 1, 2, 3
 """
-FLOAT_KEYS = """
+INEXACT_KEYS = f"""
 SELECT table_schema, table_name, column_name, data_type FROM information_schema.columns
-WHERE column_key = 'PRI' AND data_type IN ('float', 'double') ORDER BY 1, 2, ordinal_position
+WHERE column_key = 'PRI' AND data_type IN ({", ".join(map(repr, INEXACT))}) ORDER BY 1, 2, ordinal_position
 """
 KEYLESS = """
 SELECT t.table_schema, t.table_name FROM information_schema.tables t LEFT JOIN information_schema.statistics s
@@ -43,8 +44,8 @@ def _cascades(server: Server) -> Iterator[Finding]:
             yield Finding("warning", "foreign_key", what, step)
 
 
-def _float_keys(server: Server) -> Iterator[Finding]:
-    for db, table, column, kind in server.ask(FLOAT_KEYS) or []:
+def _inexact_keys(server: Server) -> Iterator[Finding]:
+    for db, table, column, kind in server.ask(INEXACT_KEYS) or []:
         if server.pipeline.tables.match(db, table):
             what = f"the primary key of {db}.{table} has the column {column} of type {kind}: no text of it is exact"
             step = f"Exclude {db}.{table} in the pipeline file, or give it a primary key of exact types."
@@ -59,12 +60,10 @@ def _keyless(server: Server) -> Iterator[Finding]:
 
 
 def _types(server: Server) -> Iterator[Finding]:
-    """Types of which `_unclear` speaks are left to it."""
-    told = {(db, table, column) for db, table, column, _ in server.flavor.unclear(server.ask)}
     columns = [
         (f"{db}.{table}", f"{db}.{table}.{column} ({kind})")
         for db, table, column, kind in server.ask(TYPES) or []
-        if kind not in types.TABLE and server.pipeline.tables.match(db, table) and (db, table, column) not in told
+        if not types.known(kind, server.pipeline.source.flavor) and server.pipeline.tables.match(db, table)
     ]
     if columns:
         what = f"columns of a type that is not supported: {', '.join(column for _, column in columns)}"
@@ -77,14 +76,18 @@ def _excluding(tables: list[str]) -> str:
 
 
 def _unclear(server: Server) -> Iterator[Finding]:
+    """Whole tables: an ALTER TABLE of one is what brings doubt."""
+    columns: dict[str, list[str]] = {}
     for db, table, column, kind in server.flavor.unclear(server.ask):
         if server.pipeline.tables.match(db, table):
-            what = (
-                f"the column {column} of {db}.{table} is {kind}: in the binlog UUID, INET6, INET4 and BINARY of their "
-                "width cannot be told apart"
-            )
-            step = f"Exclude {db}.{table} in the pipeline file, or make the column a VARBINARY or a CHAR."
-            yield Finding("error", "type", what, step)
+            columns.setdefault(f"{db}.{table}", []).append(f"{column} ({kind})")
+    for name, found in columns.items():
+        what = (
+            f"the binlog does not tell the type of {', '.join(found)} in {name}: it is asked of the server, which "
+            "knows it for rows written since the table was last altered"
+        )
+        step = f"Alter {name} only while the streamer reads without lag; else it stops with unclear_type."
+        yield Finding("warning", "type", what, step)
 
 
-TABLE_CHECKS = (_cascades, _float_keys, _keyless, _types, _unclear)
+TABLE_CHECKS = (_cascades, _inexact_keys, _keyless, _types, _unclear)

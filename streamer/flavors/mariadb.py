@@ -23,6 +23,7 @@ REPLICATION = re.compile(r"^GRANT .*\b(REPLICATION SLAVE|ALL PRIVILEGES)\b.* ON 
 UNCLEAR = """
 SELECT table_schema, table_name, column_name, column_type FROM information_schema.columns
 WHERE data_type IN ('uuid', 'inet4', 'inet6') OR column_type IN ('binary(4)', 'binary(16)')
+OR column_type LIKE '%mariadb-5.3%'
 ORDER BY table_schema, table_name, ordinal_position
 """
 
@@ -90,5 +91,5 @@ class MariaDB:
         return False
 
     def unclear(self, ask: Ask) -> Rows:
-        """In the binlog UUID, INET6 and INET4 look like BINARY of their width, and it like them."""
+        """As streamer/protocol/unclear.py tells it."""
         return ask(UNCLEAR) or ()

@@ -7,9 +7,10 @@ Raises UnsupportedTypeError for a type without an exact wire value, ValueError f
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from contract.schema import Column
+from contract.types import GEOMETRIES
 from streamer.errors import UnsupportedTypeError
 from streamer.protocol.charsets import BINARY, BY_COLLATION, Charset
 from streamer.protocol.values.decimals import size_of
@@ -20,11 +21,13 @@ DATE, YEAR, NEWDATE, VARCHAR, BIT, TIMESTAMP2, DATETIME2, TIME2 = 10, 13, 14, 15
 TYPED_ARRAY, VECTOR, BOOL, JSON, NEWDECIMAL, ENUM, SET = 20, 242, 244, 245, 246, 247, 248
 TINY_BLOB, MEDIUM_BLOB, LONG_BLOB, BLOB, VAR_STRING, STRING, GEOMETRY = 249, 250, 251, 252, 253, 254, 255
 
+BLOB_COMPRESSED, VARCHAR_COMPRESSED = 140, 141  # MariaDB's
+
 NUMERIC = frozenset((TINY, SHORT, INT24, LONG, LONGLONG, FLOAT, DOUBLE, NEWDECIMAL, YEAR))  # with a bit for the sign
-TEXTUAL = frozenset((STRING, VAR_STRING, VARCHAR, BLOB))
+TEXTUAL = frozenset((STRING, VAR_STRING, VARCHAR, BLOB, BLOB_COMPRESSED, VARCHAR_COMPRESSED))
 WIDTHS = {
-    **dict.fromkeys((FLOAT, DOUBLE, BLOB, JSON, GEOMETRY, VECTOR, TIME2, DATETIME2, TIMESTAMP2), 1),
-    **dict.fromkeys((VARCHAR, VAR_STRING, BIT, NEWDECIMAL, STRING, ENUM, SET), 2),
+    **dict.fromkeys((FLOAT, DOUBLE, BLOB, JSON, GEOMETRY, VECTOR, TIME2, DATETIME2, TIMESTAMP2, BLOB_COMPRESSED), 1),
+    **dict.fromkeys((VARCHAR, VARCHAR_COMPRESSED, VAR_STRING, BIT, NEWDECIMAL, STRING, ENUM, SET), 2),
 }  # bytes of a type's metadata; none for the others
 PLAIN = {
     TINY: "tinyint", SHORT: "smallint", INT24: "mediumint", LONG: "int", LONGLONG: "bigint", FLOAT: "float",
@@ -34,13 +37,13 @@ FRACTIONAL = {TIME2: "time", DATETIME2: "datetime", TIMESTAMP2: "timestamp"}
 TEXTS = {1: "tinytext", 2: "text", 3: "mediumtext", 4: "longtext"}
 BLOBS = {1: "tinyblob", 2: "blob", 3: "mediumblob", 4: "longblob"}
 REFUSED = {0: "decimal (of MySQL 4)", 7: "timestamp (of MySQL 5.5)", 11: "time (of MySQL 5.5)",
-           12: "datetime (of MySQL 5.5)", TYPED_ARRAY: "typed array", VECTOR: "vector", BOOL: "boolean",
-           GEOMETRY: "geometry", 140: "compressed text or blob", 141: "compressed varchar"}  # fmt: skip
+           12: "datetime (of MySQL 5.5)", TYPED_ARRAY: "typed array", BOOL: "boolean"}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Raw:
-    """A column as the event's parts tell it. `meta`: the type's own bytes. `collation`: None where it has none."""
+    """A column as the event's parts tell it. `meta`: the type's own bytes. `collation`: None where it has none.
+    `number`: of a geometry its kind, of a VECTOR its dimensions."""
 
     name: str
     code: int
@@ -49,6 +52,7 @@ class Raw:
     nullable: bool
     collation: int | None
     members: tuple[bytes, ...]
+    number: int = 0
 
 
 def real_type(code: int, meta: bytes) -> int:
@@ -100,6 +104,13 @@ def _char(raw: Raw) -> Field:
     return _string(raw, length, "binary", "char")
 
 
+def _compressed_varchar(raw: Raw) -> Field:
+    """The length has a byte more, for how it is compressed."""
+    length = int.from_bytes(raw.meta, "little")
+    found = _string(raw, length - 1, "varbinary", "varchar")
+    return replace(found, size=1 if length < 256 else 2, compressed=True)
+
+
 def _string(raw: Raw, length: int, binary: str, text: str) -> Field:
     charset, size = _charset(raw), 1 if length < 256 else 2
     if charset is BINARY:
@@ -112,6 +123,18 @@ def _blob(raw: Raw) -> Field:
     if charset is BINARY:
         return Field(_column(raw, BLOBS[size]), size)
     return Field(_column(raw, TEXTS[size], charset=charset.name), size, charset)
+
+
+def _compressed_blob(raw: Raw) -> Field:
+    return replace(_blob(raw), compressed=True)
+
+
+def _geometry(raw: Raw) -> Field:
+    return Field(_column(raw, GEOMETRIES[raw.number]), raw.meta[0])
+
+
+def _vector(raw: Raw) -> Field:
+    return Field(_column(raw, "vector", length=raw.number), raw.meta[0])
 
 
 def _json(raw: Raw) -> Field:
@@ -143,4 +166,8 @@ MAKERS: dict[int, Callable[[Raw], Field]] = {
     SET: _chosen,
     BLOB: _blob,
     JSON: _json,
+    GEOMETRY: _geometry,
+    VECTOR: _vector,
+    BLOB_COMPRESSED: _compressed_blob,
+    VARCHAR_COMPRESSED: _compressed_varchar,
 }

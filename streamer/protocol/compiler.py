@@ -14,8 +14,9 @@ from struct import Struct
 from typing import cast
 
 from contract.schema import TableSchema
+from contract.types import GEOMETRIES
 from streamer.protocol.model import RowDecoder
-from streamer.protocol.values import binary, decimals, document, numbers, temporal, text
+from streamer.protocol.values import addresses, binary, decimals, document, numbers, old_times, temporal, text
 from streamer.protocol.values.reader import Field, Reader
 
 Append = Callable[[bytes], None]
@@ -39,7 +40,14 @@ READERS: dict[str, Callable[[Field], Reader]] = {
     "binary": binary.fixed,
     **dict.fromkeys(("varbinary", "tinyblob", "blob", "mediumblob", "longblob"), binary.varying),
     "bit": binary.bit,
+    "vector": numbers.vector,
+    **dict.fromkeys(GEOMETRIES, binary.geometry),
+    "uuid": addresses.uuid,
+    "inet4": addresses.inet4,
+    "inet6": addresses.inet6,
 }
+
+OLD_FORMAT = {"time": old_times.time, "datetime": old_times.datetime_, "timestamp": old_times.timestamp}
 
 
 def compile_rows(schema: TableSchema, fields: Sequence[Field]) -> tuple[RowDecoder, str]:
@@ -48,7 +56,7 @@ def compile_rows(schema: TableSchema, fields: Sequence[Field]) -> tuple[RowDecod
     The decoder raises ValueError, IndexError, KeyError, UnicodeError or struct.error for broken bytes; what it
     appended before belongs to no event then.
     """
-    writer = PlanWriter(schema, [READERS[field.column.type](field) for field in fields])
+    writer = PlanWriter(schema, list(map(_reader, fields)))
     plans = Plans(writer)
     width = (len(fields) + 7) // 8
 
@@ -60,6 +68,10 @@ def compile_rows(schema: TableSchema, fields: Sequence[Field]) -> tuple[RowDecod
             raise ValueError("the rows do not end where their event does")
 
     return decode, writer.source(0)
+
+
+def _reader(field: Field) -> Reader:
+    return (OLD_FORMAT if field.old_format else READERS)[field.column.type](field)
 
 
 class Plans(dict[bytes, Plan]):

@@ -7,6 +7,7 @@ members and character set. Raises UnsupportedTypeError for a type that has no re
 from __future__ import annotations
 
 from contract.schema import Column
+from contract.types import GEOMETRIES
 from streamer.protocol import columns
 from streamer.protocol.charsets import BY_NAME
 from streamer.protocol.columns import BLOBS, TEXTS
@@ -38,6 +39,10 @@ def _size(column: Column, width: int) -> int:
         case "set":
             size = (len(column.members) + 7) // 8
             return size if size <= 4 else 8
-        case "json":
+        case "uuid" | "inet4" | "inet6":
+            return 1
+        case "json" | "vector":
+            return 4
+        case kind if kind in GEOMETRIES:
             return 4
     return PREFIXES.get(column.type, 0)

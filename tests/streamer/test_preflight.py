@@ -79,11 +79,11 @@ def test_every_finding_comes_with_its_mending() -> None:
 
 def test_tables_that_the_lake_cannot_take_are_all_named_with_the_line_to_write() -> None:
     keyless = [("shop", "log"), ("other", "log"), ("shop", "audit")]
-    columns = [("shop", "t", "id", "int"), ("shop", "t", "at", "point"), ("shop", "t", "v", "vector")]
-    columns += [("shop", "u", "g", "geometry"), ("other", "t", "g", "geometry")]
+    columns = [("shop", "t", "id", "int"), ("shop", "t", "at", "xmltype"), ("shop", "t", "v", "vector")]
+    columns += [("shop", "t", "w", "period"), ("shop", "u", "g", "unheard"), ("other", "t", "g", "unheard")]
     key, kind = findings("9.7.4", {KEYLESS: keyless, TYPES: columns})
     assert (key.level, key.name, kind.level, kind.name) == ("error", "key", "error", "type")
     assert key.what.endswith(": shop.log, shop.audit")
     assert key.statement.endswith('tables.exclude: ["shop.log", "shop.audit"] in the pipeline file.')
-    assert kind.what.endswith(": shop.t.at (point), shop.t.v (vector), shop.u.g (geometry)")
+    assert kind.what.endswith(": shop.t.at (xmltype), shop.t.w (period), shop.u.g (unheard)")
     assert kind.statement.endswith('tables.exclude: ["shop.t", "shop.u"] in the pipeline file.')

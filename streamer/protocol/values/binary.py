@@ -1,10 +1,11 @@
-"""BINARY, VARBINARY, BLOBs and BIT: base64 in one line; BIT(1) is true or false."""
+"""BINARY, VARBINARY, BLOBs, BIT and geometries: base64 in one line; BIT(1) is true or false."""
 
 from __future__ import annotations
 
 from binascii import b2a_base64
 from collections.abc import Callable
 
+from streamer.protocol.values.compressed import inflated
 from streamer.protocol.values.reader import Field, Reader, prefixed
 
 
@@ -13,6 +14,8 @@ def base64(raw: bytes) -> bytes:
 
 
 def varying(field: Field) -> Reader:
+    if field.compressed:
+        return Reader('"%b"', ("{x}({v})",), read=prefixed(field.size), bound=lambda raw: base64(inflated(raw)))
     return Reader('"%b"', ("{x}({v})",), read=prefixed(field.size), bound=base64)
 
 
@@ -29,3 +32,9 @@ def bit(field: Field) -> Reader:
     if field.column.length == 1:
         return Reader("%b", ("{x}[{0}]",), "B", bound=(b"false", b"true"))
     return Reader('"%b"', ("{x}({0})",), f"{field.size}s", bound=base64)
+
+
+def geometry(field: Field) -> Reader:
+    """The server keeps the SRID in four bytes, then WKB."""
+    args = ("{x}({v}[4:])", 'int.from_bytes({v}[:4], "little")')
+    return Reader('{"wkb":"%b","srid":%d}', args, read=prefixed(field.size), bound=base64)

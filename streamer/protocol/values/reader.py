@@ -17,11 +17,14 @@ from streamer.protocol.charsets import Charset
 @dataclass(frozen=True)
 class Field:
     """A column as the TABLE_MAP tells it. `size`: bytes of its length prefix, or of its fixed width, where the
-    type alone does not say; else 0."""
+    type alone does not say; else 0. `compressed`: the server may keep its values compressed.
+    `old_format`: a time as MariaDB kept it before 10.1."""
 
     column: Column
     size: int = 0
     charset: Charset | None = None
+    compressed: bool = False
+    old_format: bool = False
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 
 from streamer.protocol.charsets import Charset
+from streamer.protocol.values.compressed import inflated
 from streamer.protocol.values.reader import Field, Reader, prefixed
 
 LIMIT = 10_000  # combinations of a SET kept as text
@@ -29,6 +30,9 @@ def quoted(text: str) -> bytes:
 def text(field: Field) -> Reader:
     assert field.charset is not None
     read = prefixed(field.size)
+    if field.compressed:
+        plain = _converter(field.charset)
+        return Reader('"%b"', ("{x}({v})",), read=read, bound=lambda raw: plain(inflated(raw)))
     if field.charset.decode is None:
         return Reader('"%b"', ("{v}",), read=read, escaped=True)
     return Reader('"%b"', ("{x}({v})",), read=read, bound=_converter(field.charset))

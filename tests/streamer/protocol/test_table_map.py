@@ -6,8 +6,8 @@ import pytest
 
 from streamer.errors import MissingMetadataError
 from streamer.protocol.columns import LONG, YEAR
+from streamer.protocol.metadata import _unsigned
 from streamer.protocol.server import server
-from streamer.protocol.table_map import _unsigned
 
 KINDS = (LONG, YEAR, LONG, LONG)
 

@@ -23,3 +23,9 @@ def test_binary_gets_its_zero_bytes_back() -> None:
 def test_one_bit_is_a_truth_more_are_bytes() -> None:
     assert wire(Field(column("bit", length=1), 1), b"\0", b"\1") == [b"false", b"true"]
     assert wire(Field(column("bit", length=9), 2), b"\1\0") == [b'"AQA="']
+
+
+def test_a_geometry_is_its_wkb_and_its_srid() -> None:
+    wkb = bytes.fromhex("0101000000000000000000f03f0000000000000040")
+    raw = (25).to_bytes(4, "little") + (4326).to_bytes(4, "little") + wkb
+    assert wire(Field(column("point"), 4), raw) == [b'{"wkb":"AQEAAAAAAAAAAADwPwAAAAAAAABA","srid":4326}']

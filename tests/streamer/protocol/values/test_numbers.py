@@ -44,3 +44,13 @@ def test_a_double_reads_back(value: float) -> None:
 
 def test_year_zero_is_zero() -> None:
     assert wire(Field(column("year")), b"\0", b"\1", b"\xff") == [b"0", b"1901", b"2155"]
+
+
+def test_a_vector_is_an_array_of_its_floats() -> None:
+    raw = struct.pack("<I3f", 12, 1, -0.1, 1e-45)
+    assert wire(Field(column("vector", length=3), 4), raw) == [b"[1.0,-0.1,1e-45]"]
+
+
+def test_a_vectors_element_that_is_no_number_is_refused() -> None:
+    with pytest.raises(ValueError, match="no number"):
+        wire(Field(column("vector", length=1), 4), struct.pack("<If", 4, float("nan")))
