@@ -78,15 +78,24 @@ class Envelope:
 
     def _updates(self, batch: RowsBatch) -> Records:
         rows = batch.rows
+        if len(rows) == 2:
+            return self._update(batch)
         before, after = batch.keys[0::2], batch.keys[1::2]
         if before != after:
             return self._moved(batch)
         keys: list[bytes | None] = [*before] or [None] * (len(rows) // 2)
-        if len(rows) == 2:
-            return keys, [self._one["u"] % (*rows, *_numbers(batch))]
         template = self._template("u", batch)
         pairs = zip(rows[0::2], rows[1::2], strict=True)
         return keys, [template % (old, new, n, n) for n, (old, new) in enumerate(pairs)]
+
+    def _update(self, batch: RowsBatch) -> Records:
+        """One row: most transactions of an application are of this kind."""
+        key = None
+        if batch.keys:
+            key, moved_to = batch.keys
+            if key != moved_to:
+                return self._moved(batch)
+        return [key], [self._one["u"] % (*batch.rows, *_numbers(batch))]
 
     def _moved(self, batch: RowsBatch) -> Records:
         """Updates of which one or more change the primary key."""

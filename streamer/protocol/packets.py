@@ -16,6 +16,8 @@ from streamer.protocol.events import ARTIFICIAL, FLAGS, FORMAT_DESCRIPTION, FRAM
 
 FULL = 0xFFFFFF  # a packet of this length goes on in the next one
 ERR, EOF = 0xFF, 0xFE
+WHOLE = FRAME.size  # bytes from a packet's start to its event's body
+SMALLEST, LARGEST = HEADER + 4, FULL - 1
 RESIDUE = 0x2144DF1C  # the CRC32 of any bytes followed by their own CRC32
 CHECKSUM = 4
 CRC32 = 1  # the checksum algorithm's number in a format description
@@ -54,22 +56,22 @@ class Packets:
         buffer = chunk if len(self._parts) == 1 else b"".join(self._parts)
         at, size, tail = 0, len(buffer), self._tail
         while True:
-            if size - at >= FRAME.size:
+            if at + WHOLE <= size:
                 header = unpack_frame(buffer, at)
                 first, ok, _, kind, _, length, _, flags = header
-                end = at + 5 + length
+                end = at + PACKET + length
                 # The ordinary case, which is nearly every one: an event in one whole packet.
                 if (
                     end <= size
-                    and first & FULL == length + 1 < FULL
+                    and first & FULL == length + 1
                     and not ok
+                    and SMALLEST <= length < LARGEST
                     and kind != FORMAT_DESCRIPTION
                     and not flags & ARTIFICIAL
-                    and length >= HEADER + CHECKSUM
                 ):
                     if tail and crc32(buffer[at + PACKET : end]) != RESIDUE:
                         raise wrong_checksum()
-                    yield buffer, at + PACKET + HEADER, end - tail, header
+                    yield buffer, at + WHOLE, end - tail, header
                     at = end
                     continue
             packet, at = self._packet(buffer, at)
