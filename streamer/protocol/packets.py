@@ -17,9 +17,9 @@ from streamer.protocol.events import ARTIFICIAL, FLAGS, FORMAT_DESCRIPTION, FRAM
 FULL = 0xFFFFFF  # a packet of this length goes on in the next one
 ERR, EOF = 0xFF, 0xFE
 WHOLE = FRAME.size  # bytes from a packet's start to its event's body
-SMALLEST, LARGEST = HEADER + 4, FULL - 1
 RESIDUE = 0x2144DF1C  # the CRC32 of any bytes followed by their own CRC32
 CHECKSUM = 4
+SMALLEST, LARGEST = HEADER + CHECKSUM, FULL - 1  # sizes of an event in one packet
 CRC32 = 1  # the checksum algorithm's number in a format description
 Header = tuple[int, ...]
 Event = tuple[bytes, int, int, Header]
