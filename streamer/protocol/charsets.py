@@ -1,19 +1,35 @@
 """A column's text as UTF-8 bytes, whatever its character set, exactly as MySQL converts it.
 
-In: a collation's number from a TABLE_MAP. Out: a `Charset`. Python's codecs do the work; where MySQL's own
-tables differ (seen by comparing every one and two byte code with a MySQL 9.7 server), `fixes` says how.
-Raises UnicodeDecodeError for bytes that have no certain meaning.
+In: a collation's number from a TABLE_MAP. Out: a `Charset`. Python's codecs do the work; where the servers'
+own tables differ (tests/integration/test_decoder_charsets.py compares every code with them), `fixes` and `codes` say
+how. Raises UnicodeDecodeError or ValueError for bytes that are no text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache, partial
 
-from streamer.protocol.charset_tables import ARMSCII8, DEC8, GEOSTD8, KEYBCS2, LATIN1, SWE7
+from streamer.protocol.charset_tables import (
+    ARMSCII8,
+    BIG5,
+    DEC8,
+    EUCJPMS,
+    GEOSTD8,
+    KEYBCS2,
+    LATIN1,
+    SWE7,
+    UJIS,
+)
 
 Decode = Callable[[bytes], str]
 NOT_MAPPED = "?"  # what MySQL converts a code to that has no Unicode
+NO_CODES: Mapping[bytes, str] = {}
+CHARACTERS = 10_000  # of a character set, kept
+TWO = dict.fromkeys(range(0x81, 0xFF), 2)
+SJIS = dict.fromkeys((*range(0x81, 0xA0), *range(0xE0, 0xFD)), 2)
+EUC = dict.fromkeys((0x8E, *range(0xA1, 0xFF)), 2) | {0x8F: 3}
 
 
 @dataclass(frozen=True)
@@ -38,15 +54,66 @@ def _codec(name: str, fixes: Mapping[str, str] | None = None) -> Decode:
     return decode
 
 
-def _lenient(name: str, fixes: Mapping[str, str] | None = None) -> Decode:
-    """A single-byte codec where MySQL converts each code that Python does not know to "?"."""
+def _wide(
+    name: str,
+    fixes: Mapping[str, str] | None = None,
+    sizes: Mapping[int, int] = TWO,
+    codes: Mapping[bytes, str] = NO_CODES,
+) -> Decode:
+    """A multi-byte codec. `sizes`: bytes of a character by its first one, where that is more than one byte. `codes`:
+    what Python does not know or takes for something else. What has no Unicode is one "?"."""
+    whole = _codec(name, fixes)
+    taken_for = {char for char in map(partial(_or_none, whole), codes) if char}
+
+    def decode(raw: bytes) -> str:
+        try:
+            text = whole(raw)
+        except UnicodeDecodeError:
+            return "".join(map(char, _characters(raw, sizes)))
+        if taken_for and not taken_for.isdisjoint(text):
+            return "".join(map(char, _characters(raw, sizes)))
+        return text
+
+    @lru_cache(CHARACTERS)
+    def char(code: bytes) -> str:
+        return codes.get(code) or _or_none(whole, code) or NOT_MAPPED
+
+    return decode
+
+
+def _or_none(decode: Decode, code: bytes) -> str | None:
+    try:
+        return decode(code)
+    except UnicodeDecodeError:
+        return None
+
+
+def _characters(raw: bytes, sizes: Mapping[int, int]) -> Iterator[bytes]:
+    o = 0
+    while o < len(raw):
+        end = o + sizes.get(raw[o], 1)
+        if end > len(raw):
+            raise ValueError("a text that ends within a character")
+        yield raw[o:end]
+        o = end
+
+
+def _ucs2(raw: bytes) -> str:
+    text = raw.decode("utf-16-be")
+    if any(char > "\uffff" for char in text):
+        raise ValueError("a surrogate in a text of UCS-2")
+    return text
+
+
+def _lenient(name: str, fixes: Mapping[str, str] | None = None, not_mapped: str = NOT_MAPPED) -> Decode:
+    """A single-byte codec where MySQL converts each code that Python does not know to one character."""
     one = _codec(name, fixes)
 
     def char(code: int) -> str:
         try:
             return one(bytes((code,)))
         except UnicodeDecodeError:
-            return NOT_MAPPED
+            return not_mapped
 
     return _table("".join(map(char, range(256))))
 
@@ -57,7 +124,7 @@ def _table(chars: str) -> Decode:
 
 CP1256 = dict.fromkeys("ٹڈکڑںھہے", NOT_MAPPED)
 GREEK = {"‘": "ʽ", "’": "ʼ", "€": "?", "₯": "?", "ͺ": "?"}
-EUCJPMS = {"〜": "～", "‖": "∥", "−": "－", "¢": "￠", "£": "￡", "¬": "￢", "¦": "￤"}
+EUCJPMS_FIXES = {"〜": "～", "‖": "∥", "−": "－", "¢": "￠", "£": "￡", "¬": "￢", "¦": "￤"}
 
 _UTF8 = None
 CHARSETS: tuple[tuple[str, int, Decode | None, tuple[range, ...]], ...] = (
@@ -71,19 +138,19 @@ CHARSETS: tuple[tuple[str, int, Decode | None, tuple[range, ...]], ...] = (
         (range(5, 6), range(8, 9), range(15, 16), range(31, 32), range(47, 50), range(94, 95)),
     ),
     ("binary", 1, None, (range(63, 64),)),
-    ("ucs2", 2, _codec("utf-16-be"), (range(35, 36), range(90, 91), range(128, 152), range(159, 160))),
+    ("ucs2", 2, _ucs2, (range(35, 36), range(90, 91), range(128, 152), range(159, 160))),
     ("utf16", 4, _codec("utf-16-be"), (range(54, 56), range(101, 125))),
     ("utf16le", 4, _codec("utf-16-le"), (range(56, 57), range(62, 63))),
     ("utf32", 4, _codec("utf-32-be"), (range(60, 62), range(160, 184))),
-    ("gb18030", 4, _codec("gb18030", {"\ue7c7": "ḿ"}), (range(248, 251),)),
-    ("big5", 2, _codec("big5"), (range(1, 2), range(84, 85))),
-    ("gb2312", 2, _codec("gb2312"), (range(24, 25), range(86, 87))),
-    ("gbk", 2, _codec("gbk"), (range(28, 29), range(87, 88))),
-    ("euckr", 2, _codec("cp949"), (range(19, 20), range(85, 86))),
-    ("sjis", 2, _codec("shift_jis", {"＼": "\\"}), (range(13, 14), range(88, 89))),
-    ("cp932", 2, _codec("cp932"), (range(95, 97),)),
-    ("ujis", 3, _codec("euc_jp", {"＼": "\\"}), (range(12, 13), range(91, 92))),
-    ("eucjpms", 3, _codec("euc_jp", EUCJPMS), (range(97, 99),)),
+    ("gb18030", 4, _codec("gb18030", {"\ue7c7": "ḿ", "ḿ": "\ue7c7"}), (range(248, 251),)),
+    ("big5", 2, _wide("big5", codes=BIG5), (range(1, 2), range(84, 85))),
+    ("gb2312", 2, _wide("gb2312"), (range(24, 25), range(86, 87))),
+    ("gbk", 2, _wide("gbk"), (range(28, 29), range(87, 88))),
+    ("euckr", 2, _wide("cp949"), (range(19, 20), range(85, 86))),
+    ("sjis", 2, _wide("shift_jis", {"＼": "\\"}, SJIS), (range(13, 14), range(88, 89))),
+    ("cp932", 2, _wide("cp932", None, SJIS), (range(95, 97),)),
+    ("ujis", 3, _wide("euc_jp", {"＼": "\\"}, EUC, UJIS), (range(12, 13), range(91, 92))),
+    ("eucjpms", 3, _wide("euc_jp", EUCJPMS_FIXES, EUC, EUCJPMS), (range(97, 99),)),
     ("latin2", 1, _codec("iso8859_2"), (range(2, 3), range(9, 10), range(21, 22), range(27, 28), range(77, 78))),
     ("latin5", 1, _codec("iso8859_9"), (range(30, 31), range(78, 79))),
     ("latin7", 1, _codec("iso8859_13"), (range(20, 21), range(41, 43), range(79, 80))),
@@ -98,7 +165,7 @@ CHARSETS: tuple[tuple[str, int, Decode | None, tuple[range, ...]], ...] = (
     ("koi8u", 1, _codec("koi8_u", {"∙": "•"}), (range(22, 23), range(75, 76))),
     ("hebrew", 1, _lenient("iso8859_8", {"¯": "‾"}), (range(16, 17), range(71, 72))),
     ("greek", 1, _lenient("iso8859_7", GREEK), (range(25, 26), range(70, 71))),
-    ("tis620", 1, _codec("tis_620"), (range(18, 19), range(89, 90))),
+    ("tis620", 1, _lenient("tis_620", not_mapped="\ufffd"), (range(18, 19), range(89, 90))),
     ("macce", 1, _codec("mac_latin2"), (range(38, 39), range(43, 44))),
     ("macroman", 1, _codec("mac_roman"), (range(39, 40), range(53, 54))),
     ("hp8", 1, _lenient("hp_roman8"), (range(6, 7), range(72, 73))),
