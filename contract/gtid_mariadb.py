@@ -7,7 +7,7 @@ it. Source: MariaDB's documentation, "Global Transaction ID".
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from contract.gtid import GtidSet
 
@@ -61,6 +61,15 @@ class MariaGtids(GtidSet):
         result = MariaGtids()
         result.intervals = super().subtract(other).intervals
         result.servers = dict(self.servers)
+        return result
+
+    def without(self, left_out: Sequence[tuple[str, str]]) -> MariaGtids:
+        """A domain's transactions stand in one order: it goes back to before the first of those left out."""
+        result = self.copy()
+        for gtid, before in reversed(left_out):
+            result.intervals.pop(gtid.split("-")[0], None)
+            if before:
+                result.add(before)
         return result
 
     def copy(self) -> MariaGtids:

@@ -11,7 +11,7 @@ from struct import Struct
 
 unpack_gtid = Struct("<QIB").unpack_from  # sequence, domain, flags
 STANDALONE = 0x01  # one statement, with no COMMIT behind it
-XA = 0x40 | 0x80  # an XA transaction is prepared, or ended
+PREPARED = 0x40  # an XA transaction's rows, which its end comes behind
 COMPRESSED = 0x80  # in the first byte: the ways of compression follow, and how long the length is
 WAY, LENGTH = 0x70, 0x07
 ZLIB = 0

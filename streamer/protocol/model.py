@@ -7,7 +7,7 @@ JSON: no Python object is made for a row or a value beyond its bytes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from contract.schema import Column, TableSchema
 
@@ -45,11 +45,12 @@ class RowsBatch:
     after. `keys`: the same order and length: the primary key's JSON object in key order; an empty list for
     a table without one. `ts_us`, `ts_ms`: the transaction's commit time, Unix, UTC. `pos`: where the event
     starts in `file`. `file_number`, `tx_pos`, `ordinal`: the middle of the order tuple
-    (epoch, file_number, tx_pos, ordinal, row); rows of filtered tables are counted too.
+    (epoch, file_number, tx_pos, ordinal, row); rows of filtered tables are counted too. `query`: the statement
+    that made the rows, as a JSON string, where it is asked for and the server sends it.
     """
 
     __slots__ = (
-        "file", "file_number", "gtid", "keys", "op", "ordinal", "pos", "rows", "server_id", "table", "thread",
+        "file", "file_number", "gtid", "keys", "op", "ordinal", "pos", "query", "rows", "server_id", "table", "thread",
         "ts_ms", "ts_us", "tx_pos",
     )  # fmt: skip
 
@@ -71,6 +72,7 @@ class RowsBatch:
         self.pos = pos
         self.tx_pos = tx_pos
         self.ordinal = ordinal
+        self.query: bytes | None = None
 
 
 class Ddl:
@@ -88,15 +90,25 @@ class Ddl:
         self.ts_ms = ts_ms
 
 
+class OpenXa(NamedTuple):
+    """An XA transaction that is prepared and has not ended: the GTID under which its rows are in the binlog, and
+    the transaction before it in its domain (of MariaDB, empty for its first one)."""
+
+    gtid: str
+    before: str
+
+
 class Commit:
     """The end of a transaction, also of an empty or wholly filtered one. `file`, `pos`: behind its last
-    event; a checkpoint may stand here. `xid`: None where the server wrote no XID event (DDL, MyISAM)."""
+    event; a checkpoint may stand here. `xid`: None where the server wrote no XID event (DDL, MyISAM).
+    `open_xa`: what a checkpoint here must not contain, in the order in which they were prepared."""
 
-    __slots__ = ("file", "gtid", "pos", "server_id", "ts_ms", "ts_us", "tx_pos", "xid")
+    __slots__ = ("file", "gtid", "open_xa", "pos", "server_id", "ts_ms", "ts_us", "tx_pos", "xid")
 
     def __init__(
-        self, gtid: str, file: str, pos: int, tx_pos: int, xid: int | None, ts_us: int, server_id: int
-    ) -> None:
+        self, gtid: str, file: str, pos: int, tx_pos: int, xid: int | None, ts_us: int, server_id: int,
+        open_xa: tuple[OpenXa, ...] = (),
+    ) -> None:  # fmt: skip
         self.gtid = gtid
         self.file = file
         self.pos = pos
@@ -105,6 +117,7 @@ class Commit:
         self.ts_us = ts_us
         self.ts_ms = ts_us // 1000
         self.server_id = server_id
+        self.open_xa = open_xa
 
 
 Item = RowsBatch | Ddl | Commit

@@ -6,6 +6,7 @@ rows in any other way would be lost, so it is told apart here and refused by the
 
 from __future__ import annotations
 
+import json
 import re
 from enum import Enum
 from struct import Struct
@@ -13,6 +14,7 @@ from struct import Struct
 # thread, seconds it took, length of the database's name, error, length of the status variables
 unpack_query = Struct("<IIBHH").unpack_from
 FIXED = 13
+LONGEST = 4_096  # characters of a statement that its rows carry
 
 
 class Meaning(Enum):
@@ -20,6 +22,7 @@ class Meaning(Enum):
     COMMIT = "commit"
     ROLLBACK = "rollback"
     SAVEPOINT = "savepoint"
+    RELEASED = "savepoint that is given up"
     UNDONE = "rollback to a savepoint"
     XA = "xa"
     ROWS = "change of rows"
@@ -31,6 +34,7 @@ WORDS = {
     b"COMMIT": Meaning.COMMIT,
     b"ROLLBACK": Meaning.ROLLBACK,
     b"SAVEPOINT": Meaning.SAVEPOINT,
+    b"RELEASE": Meaning.RELEASED,
     b"XA": Meaning.XA,
     **dict.fromkeys(
         (b"INSERT", b"UPDATE", b"DELETE", b"REPLACE", b"LOAD", b"WITH", b"SELECT", b"CALL", b"DO"), Meaning.ROWS
@@ -62,3 +66,11 @@ def meaning(statement: bytes) -> Meaning:
     if found is Meaning.ROLLBACK and _UNDONE.match(statement, word.start()):
         return Meaning.UNDONE
     return found
+
+
+def statement_text(statement: bytes) -> bytes:
+    """As a JSON string; a long one is cut, since each of its rows carries it."""
+    text = statement.decode(errors="replace")
+    if len(text) > LONGEST:
+        text = f"{text[:LONGEST]}... ({len(statement)} bytes)"
+    return json.dumps(text, ensure_ascii=False).encode()

@@ -22,11 +22,6 @@ REASONS: dict[int, tuple[type[DecodeError], str, str]] = {
         "Run SET PERSIST gtid_mode = 'ON' (in the documented steps, over OFF_PERMISSIVE and ON_PERMISSIVE), take a "
         "new snapshot, and start from a position behind the last transaction without a GTID",
     ),
-    ev.XA_PREPARE: (
-        UnsupportedTransactionError,
-        "XA transactions are not read yet",
-        PASS_BY,
-    ),
     ev.PARTIAL_UPDATE_ROWS: (
         UnsupportedTransactionError,
         "it holds differences of JSON documents, not whole rows",
@@ -68,11 +63,25 @@ def statement() -> UnsupportedTransactionError:
 
 
 def xa() -> UnsupportedTransactionError:
-    return _transaction("XA transactions are not read yet", PASS_BY)
+    return _transaction("it is an XA statement that no row-format binlog is known to hold", PASS_BY)
+
+
+def unknown_xa() -> UnsupportedTransactionError:
+    cause = "it commits an XA transaction that was prepared before the place where reading began"
+    return _transaction(cause, PASS_BY)
+
+
+def held(limit: int) -> UnsupportedTransactionError:
+    cause = f"the rows of XA transactions that are prepared, or will be, take more than {limit:,} bytes"
+    hint = (
+        "End those that XA RECOVER lists and nobody needs, by XA COMMIT or XA ROLLBACK; raise "
+        "streamer.ledger.max_bytes in the pipeline file, which is the limit; then start again"
+    )
+    return _transaction(cause, hint)
 
 
 def rollback() -> UnsupportedTransactionError:
-    cause = "it takes back rows that were given already (tables without transactions, or temporary ones, take part)"
+    cause = "it takes back rows that were given already"
     return _transaction(cause, PASS_BY)
 
 

@@ -87,3 +87,9 @@ def test_nothing_is_the_empty_set() -> None:
     assert not GtidSet.parse(" \n")
     assert str(GtidSet()) == ""
     assert GtidSet().issuperset(GtidSet())
+
+
+def test_left_out_of_a_set() -> None:
+    gtids = GtidSet.parse(f"{A}:1-100:102")
+    assert str(gtids.without([(f"{A}:50", ""), (f"{A}:102", "")])) == f"{A}:1-49:51-100"
+    assert str(gtids) == f"{A}:1-100:102"

@@ -58,3 +58,9 @@ def test_a_text_tells_its_kind() -> None:
     assert type(gtids.parse("0-1-5")) is MariaGtids
     assert gtids.parse("0-1-5").issuperset(gtids.parse(""))
     assert not gtids.parse("").issuperset(gtids.parse("0-1-5"))
+
+
+def test_what_is_left_out_takes_its_domain_back_to_before_the_first_of_it() -> None:
+    gtids = MariaGtids.parse("0-1-100,3-1-7")
+    assert str(gtids.without([("0-1-60", "0-2-58"), ("0-1-80", "0-1-79")])) == "0-2-58,3-1-7"
+    assert str(gtids.without([("3-1-1", "")])) == "0-1-100"

@@ -15,6 +15,7 @@ from contract.gtid import GtidSet
 from contract.pipeline import Pipeline, Source
 from stack.database import USER, Database
 from streamer.connection import BinlogConnection
+from streamer.protocol.held import PreparedXa
 from streamer.protocol.model import Commit, Item, RowsBatch
 from streamer.protocol.packets import ServerAnswerError
 from streamer.source import facts
@@ -93,11 +94,12 @@ def chunks(server: Database, begin: GtidSet, end: GtidSet, server_id: int = 4711
 
 def items(
     server: Database, begin: GtidSet, end: GtidSet, wanted: Callable[[str, str], bool] = lambda db, table: True,
-    server_id: int = 4711, received: list[bytes] | None = None,
+    server_id: int = 4711, received: list[bytes] | None = None, prepared: PreparedXa | None = None,
+    statements: bool = False,
 ) -> Iterator[Item]:  # fmt: skip
     """Everything behind `begin` up to and with `end`."""
     connection = BinlogConnection(source(server, server_id), begin)
-    decoder = BinlogDecoder(wanted)
+    decoder = BinlogDecoder(wanted, prepared, statements)
     seen = begin.copy()
     if seen.issuperset(end):
         return

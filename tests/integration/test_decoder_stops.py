@@ -32,11 +32,6 @@ STOPS: dict[str, tuple[type[HeadraceError], list[str], str]] = {
         ["SET binlog_row_value_options = PARTIAL_JSON", "UPDATE t SET doc = json_set(doc, '$.a', 2)"],
         "binlog_row_value_options = ''",
     ),
-    "XA": (
-        UnsupportedTransactionError,
-        ["XA START 'x'", "INSERT INTO t (id) VALUES (51)", "XA END 'x'", "XA PREPARE 'x'", "XA COMMIT 'x'"],
-        "XA transactions are not read yet",
-    ),
     "metadata": (
         MissingMetadataError,
         ["SET GLOBAL binlog_row_metadata = MINIMAL", "CREATE TABLE n (id int)", "INSERT INTO n VALUES (1)",

@@ -62,12 +62,6 @@ def test_an_encrypted_binlog_is_refused_with_the_reason() -> None:
         fed(ev.START_ENCRYPTION, b"\x01\x01\x00\x00\x00" + bytes(12))
 
 
-@pytest.mark.parametrize("flag", [0x40, 0x80])
-def test_xa_is_refused_before_its_rows(flag: int) -> None:
-    with pytest.raises(UnsupportedTransactionError, match="XA"):
-        fed(ev.MARIADB_GTID, (1).to_bytes(8, "little") + bytes(4) + bytes((flag,)) + bytes(10))
-
-
 def test_a_cut_gtid_is_no_traceback() -> None:
     with pytest.raises(CorruptEventError):
         fed(ev.MARIADB_GTID, b"\x01")

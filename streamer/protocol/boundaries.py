@@ -1,0 +1,185 @@
+"""Where a transaction begins and how it ends: GTIDs, statements, XIDs, XA.
+
+Rows are committed when they are read, but for those that `held` tells of; these are given with the end of their
+transaction, or of another one, or not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from struct import Struct
+
+from streamer.protocol import events as ev
+from streamer.protocol import held, mariadb, refusals
+from streamer.protocol.dispatch import NEXT, OPEN
+from streamer.protocol.held import Held, PreparedXa
+from streamer.protocol.holding import HeldRows
+from streamer.protocol.model import Commit, Ddl, Item, RowsBatch
+from streamer.protocol.packets import Header
+from streamer.protocol.query import HEARTBEAT, Meaning, meaning, query
+
+BEGINS = 1_000  # spellings of BEGIN, with the session's settings, kept
+unpack_thread = Struct("<I").unpack_from
+unpack_xid = Struct("<Q").unpack_from
+
+
+class Transactions(HeldRows):
+    """`last_event_ts`: when the last transaction began, seconds, Unix, by the source's clock."""
+
+    def __init__(self, wanted: Callable[[str, str], bool], prepared: PreparedXa | None = None) -> None:
+        super().__init__(wanted, prepared)
+        self.last_event_ts = 0
+        self._begins: set[bytes] = set()
+        self._before = ""  # the transaction before this one in MariaDB's domain
+
+    # Beginnings
+
+    def _gtid_event(
+        self, read: Callable[[bytes, int, int], tuple[str, int]], d: bytes, o: int, end: int, header: Header
+    ) -> Iterable[Item]:
+        return self._started(*read(d, o, end), header)
+
+    def _started(self, gtid: str, micros: int, header: Header) -> Iterable[Item]:
+        self._state = NEXT[self._state, "GTID"]
+        self._position.move(header)
+        self._gtid = gtid
+        self._micros = micros or header[ev.TIMESTAMP] * 1_000_000
+        self._tx_pos = self._position.start
+        self._ordinal = self._given = 0
+        self.last_event_ts = header[ev.TIMESTAMP]
+        return ()
+
+    def _mariadb_gtid(self, d: bytes, o: int, _end: int, header: Header) -> Iterable[Item]:
+        """It begins its transaction itself: no BEGIN follows."""
+        text, flags = mariadb.gtid(d, o, header[ev.SERVER_ID])
+        domain, last = text[: text.index("-")], self._prepared.last
+        self._before = last.get(domain, "")
+        last[domain] = text
+        self._started(text, 0, header)
+        if not flags & mariadb.STANDALONE:
+            self._thread = 0
+            self._state = NEXT[self._state, "BEGIN"]
+            self._in_xa = flags & mariadb.PREPARED != 0
+            if not self._holds:
+                self._way(True, self._told)
+        return ()
+
+    # Statements
+
+    def _query(self, d: bytes, o: int, end: int, header: Header, packed: bool = False) -> Iterable[Item]:
+        # What follows thread and time is the same bytes for nearly every BEGIN.
+        rest = d[o + 8 : end]
+        if rest in self._begins:
+            self._thread = unpack_thread(d, o)[0]
+            self._state = NEXT[self._state, "BEGIN"]
+            return ()
+        self._thread, db, statement = query(d, o, end)
+        if packed:
+            statement = mariadb.plain(statement, 0, len(statement))
+        kind = meaning(statement)
+        if kind is Meaning.BEGIN:
+            if len(self._begins) >= BEGINS:
+                self._begins.clear()
+            self._begins.add(rest)
+            self._state = NEXT[self._state, "BEGIN"]
+            return ()
+        return self._statement(kind, db, statement, header)
+
+    def _statement(self, kind: Meaning, db: bytes, statement: bytes, header: Header) -> Iterable[Item]:
+        if kind is Meaning.COMMIT:
+            return self._end(header, None)
+        if kind is Meaning.ROLLBACK:
+            return self._rolled_back(header)
+        if kind is Meaning.SAVEPOINT:
+            self._held.savepoint(statement, self._given)
+            self._odd = True
+            return ()
+        if kind is Meaning.RELEASED:
+            return ()
+        if kind is Meaning.UNDONE:
+            self._given = self._held.undo(statement, self._given)
+            return ()
+        if kind is Meaning.XA:
+            return self._xa(statement, header)
+        if kind is Meaning.ROWS:
+            if not HEARTBEAT.search(statement):
+                raise refusals.statement()
+            return () if self._state == OPEN else self._end(header, None)
+        ddl = Ddl(
+            db.decode(errors="replace"), statement.decode(errors="replace"), self._gtid, self.file, self._tx_pos,
+            self._micros // 1000,
+        )  # fmt: skip
+        # CREATE TABLE ... SELECT has its DDL inside the transaction of its rows.
+        return (ddl,) if self._state == OPEN else (ddl, *self._end(header, None))
+
+    @property
+    def file(self) -> str:
+        return self._position.file
+
+    def _rolled_back(self, header: Header) -> Iterable[Item]:
+        """What was held of it is given up; what was given already cannot be."""
+        if self._given > len(self._held.batches):
+            raise refusals.rollback()
+        self._held.clear()
+        return self._end(header, None)
+
+    # Ends
+
+    def _xid(self, d: bytes, o: int, _end: int, header: Header) -> Iterable[Item]:
+        return self._end(header, unpack_xid(d, o)[0])
+
+    def _end(self, header: Header, xid: int | None) -> Iterable[Item]:
+        self._state = NEXT[self._state, "end"]
+        place = self._position
+        place.move(header)
+        commit = Commit(self._gtid, place.file, place.pos, self._tx_pos, xid, self._micros, header[ev.SERVER_ID])
+        return self._odd_end(commit) if self._odd else (commit,)
+
+    def _odd_end(self, commit: Commit) -> Iterable[Item]:
+        """Of a transaction with rows that were held, or savepoints, or while an XA transaction is open."""
+        commit.open_xa = self._prepared.open
+        self._odd = bool(commit.open_xa)
+        return (*self._let_go(), commit)
+
+    # XA
+
+    def _xa(self, statement: bytes, header: Header) -> Iterable[Item]:
+        found = held.STATEMENT.match(statement[statement.upper().find(b"XA") :])
+        verb = found[1].upper() if found else b""
+        if found is None or verb not in (b"START", b"BEGIN", b"END", b"COMMIT", b"ROLLBACK"):
+            raise refusals.xa()
+        if verb in (b"START", b"BEGIN"):
+            self._state = NEXT[self._state, "BEGIN"]
+            self._in_xa = True
+            self._way(True, self._told)
+        elif verb != b"END":
+            if self._state == OPEN:
+                raise refusals.out_of_order("XA " + verb.decode(), self._state)
+            return self._xa_ended(found[2], verb == b"COMMIT", header)
+        return ()
+
+    def _xa_prepare(self, d: bytes, o: int, end: int, header: Header) -> Iterable[Item]:
+        """The end of its rows, and, with ONE PHASE, their commit."""
+        xid, committed = held.xid_of(d[o:end], 0)
+        self._in_xa = False
+        self._way(False, self._told)
+        if not committed:
+            self._prepared.prepare(xid, self._held, self._gtid, self._before)
+            self._held, self._odd = Held(), True
+        return self._end(header, None)
+
+    def _xa_ended(self, xid: bytes, committed: bool, header: Header) -> Iterator[Item]:
+        """Its rows are of the transaction that commits it."""
+        self._position.move(header)
+        if committed:
+            for batch in self._prepared.rows(xid):
+                self._restamp(batch, header)
+                yield batch
+        self._prepared.end(xid)  # when all its rows were taken
+        yield from self._end(header, None)
+
+    def _restamp(self, batch: RowsBatch, header: Header) -> None:
+        place = self._position
+        batch.gtid, batch.thread, batch.server_id = self._gtid, self._thread, header[ev.SERVER_ID]
+        batch.ts_us, batch.ts_ms = self._micros, self._micros // 1000
+        batch.file, batch.file_number, batch.pos, batch.tx_pos = place.file, place.number, place.start, self._tx_pos

@@ -1,0 +1,117 @@
+"""Rows of transactions that may yet end otherwise than by a commit: held back until that is known.
+
+An XA transaction is written to the binlog when it is prepared, under a GTID of its own; whether it was committed is
+told later, by another transaction. MariaDB writes a transaction that was rolled back where it had made a temporary
+table, and `ROLLBACK TO` with the rows that it takes back.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from contract.gtid import GtidSet
+from contract.gtid_mariadb import MariaGtids
+from streamer.protocol import refusals
+from streamer.protocol.model import OpenXa, RowsBatch
+
+LIMIT = 256 << 20  # bytes of rows of all open XA transactions
+UNDOABLE = 16 << 20  # bytes of rows of one transaction of MariaDB; a larger one is given while it is read
+STATEMENT = re.compile(rb"XA\s+(\w+)\s*(.*?)\s*(ONE\s+PHASE)?$", re.IGNORECASE | re.DOTALL)
+SAVEPOINT = re.compile(rb"(?:^|\s)`?((?:[^`]|``)+?)`?\s*$")
+
+
+def xid_of(d: bytes, o: int) -> tuple[bytes, bool]:
+    """An XA_PREPARE event's body -> the id as statements spell it, and whether it is committed by the same event."""
+    form, first, second = (int.from_bytes(d[o + 1 + 4 * n : o + 5 + 4 * n], "little") for n in range(3))
+    names = d[o + 13 : o + 13 + first + second]
+    if len(names) != first + second:
+        raise ValueError("an XA transaction's id is cut off")
+    return b"X'%b',X'%b',%d" % (names[:first].hex().encode(), names[first:].hex().encode(), form), d[o] != 0
+
+
+def size(batch: RowsBatch) -> int:
+    return sum(map(len, batch.rows)) + sum(map(len, batch.keys))
+
+
+class Held:
+    """The rows of the transaction that is being read, as far as they are held. Of the methods,
+    `given`: how many batches the transaction has so far."""
+
+    def __init__(self) -> None:
+        self.batches: list[RowsBatch] = []
+        self.size = 0
+        self._savepoints: dict[bytes, int] = {}
+
+    def add(self, batch: RowsBatch) -> None:
+        self.batches.append(batch)
+        self.size += size(batch)
+
+    def clear(self) -> None:
+        self.batches, self.size = [], 0
+        self._savepoints.clear()
+
+    def savepoint(self, statement: bytes, given: int) -> None:
+        self._savepoints[_name(statement)] = given
+
+    def undo(self, statement: bytes, given: int) -> int:
+        """Takes back what was read since the savepoint; how many batches are left. Raises
+        UnsupportedTransactionError where some of them were given already."""
+        first = given - len(self.batches)
+        left = self._savepoints.get(_name(statement), 0 if given == 0 else -1)
+        if left < first:
+            raise refusals.rollback()
+        del self.batches[left - first :]
+        self.size = sum(map(size, self.batches))
+        return left
+
+
+def _name(statement: bytes) -> bytes:
+    """Of the savepoint; they are compared without regard to case."""
+    found = SAVEPOINT.search(statement)
+    return found[1].lower() if found else b""
+
+
+class _Prepared(NamedTuple):
+    batches: list[RowsBatch]
+    size: int
+    open: OpenXa
+
+
+class PreparedXa:
+    """The XA transactions that are prepared and have not ended. It outlives a connection: what was read of them is not
+    sent again. `limit`: bytes of their rows. `behind`: where reading begins. `last`: the last transaction seen of each
+    of MariaDB's domains, to which a checkpoint goes back."""
+
+    def __init__(self, limit: int = LIMIT, behind: GtidSet | None = None) -> None:
+        self.limit = limit
+        self.last: dict[str, str] = {}
+        if isinstance(behind, MariaGtids):
+            self.last = {gtid.split("-")[0]: gtid for gtid in behind.last()}
+        self.open: tuple[OpenXa, ...] = ()
+        self._known: dict[bytes, _Prepared] = {}
+        self._size = 0
+
+    def check(self, more: int) -> None:
+        """Raises UnsupportedTransactionError where this many bytes more would be too many."""
+        if self._size + more > self.limit:
+            raise refusals.held(self.limit)
+
+    def prepare(self, xid: bytes, held: Held, gtid: str, before: str) -> None:
+        self.end(xid)
+        self._known[xid] = _Prepared(held.batches, held.size, OpenXa(gtid, before))
+        self._changed()
+
+    def rows(self, xid: bytes) -> list[RowsBatch]:
+        """Raises UnsupportedTransactionError where it was prepared before the place where reading began."""
+        if xid not in self._known:
+            raise refusals.unknown_xa()
+        return self._known[xid].batches
+
+    def end(self, xid: bytes) -> None:
+        if self._known.pop(xid, None):
+            self._changed()
+
+    def _changed(self) -> None:
+        self.open = tuple(one.open for one in self._known.values())
+        self._size = sum(one.size for one in self._known.values())

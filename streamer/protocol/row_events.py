@@ -1,0 +1,102 @@
+"""TABLE_MAP and rows events -> batches of rows, each with its place in the transaction that is being read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from streamer.protocol import events as ev
+from streamer.protocol import mariadb, refusals
+from streamer.protocol.dispatch import BETWEEN, NEXT
+from streamer.protocol.images import check_images
+from streamer.protocol.model import Item, Op, RowsBatch, TableMap
+from streamer.protocol.packets import Header
+from streamer.protocol.position import Position
+from streamer.protocol.server import NEWEST
+from streamer.protocol.table_map import names, table_map
+
+SHAPES = 10_000  # table shapes kept compiled
+
+
+class RowsEvents:
+    """What a transaction's rows are of: the tables by their ids, and the transaction as far as it is known."""
+
+    def __init__(self, wanted: Callable[[str, str], bool]) -> None:
+        self._wanted = wanted
+        self._position = Position()
+        self._state = BETWEEN
+        self._tables: dict[bytes, TableMap | None] = {}  # by the id that rows events use
+        self._shapes: dict[bytes, TableMap | None] = {}  # by their TABLE_MAP's bytes
+        self._server = NEWEST
+        self._gtid, self._micros, self._thread, self._tx_pos = "", 0, 0, 0
+        self._ordinal, self._given = 0, 0  # rows events of this transaction: all, and those of wanted tables
+
+    def _table_map(self, d: bytes, o: int, end: int, _header: Header) -> Iterable[Item]:
+        shape = d[o + 8 : end]
+        try:
+            table = self._shapes[shape]
+        except KeyError:
+            table = self._shape(shape)
+        self._tables[d[o : o + 6]] = table
+        return ()
+
+    def _shape(self, shape: bytes) -> TableMap | None:
+        db, name, _ = names(shape, 0)
+        if len(self._shapes) >= SHAPES:
+            self._shapes.clear()
+        table = self._shapes[shape] = table_map(shape, self._server) if self._wanted(db, name) else None
+        return table
+
+    def _rows(
+        self, op: Op, newer: bool, d: bytes, o: int, end: int, header: Header, packed: bool = False
+    ) -> Sequence[RowsBatch]:
+        self._state = NEXT[self._state, "rows"]
+        ordinal = self._ordinal
+        self._ordinal += 1
+        table = self._tables[d[o : o + 6]]
+        if table is None:
+            return ()
+        o += 8 + (d[o + 8] | d[o + 9] << 8 if newer else 0)
+        full = table.full_update if op == "u" else table.full
+        if d[o : o + len(full)] != full:
+            check_images(table, full, d[o : o + len(full)])
+        o += len(full)
+        if packed:
+            d = mariadb.plain(d, o, end)
+            o, end = 0, len(d)
+        rows: list[bytes] = []
+        keys: list[bytes] = []
+        table.decode(d, o, end, rows.append, keys.append)
+        if op == "u" and len(rows) % 2:
+            raise ValueError("an update without its after image")
+        self._given += 1
+        place = self._position
+        place.move(header)
+        return (
+            RowsBatch(
+                op, table, rows, keys, self._micros, self._gtid, self._thread, header[ev.SERVER_ID], place.file,
+                place.number, place.start, self._tx_pos, ordinal,
+            ),
+        )  # fmt: skip
+
+    def _partial_rows(self, d: bytes, o: int, _end: int, _header: Header) -> Iterable[Item]:
+        self._state = NEXT[self._state, "rows"]
+        self._ordinal += 1
+        if self._tables[d[o : o + 6]] is not None:
+            raise refusals.event(ev.PARTIAL_UPDATE_ROWS)
+        return ()
+
+
+NEWER = (
+    ev.WRITE_ROWS, ev.UPDATE_ROWS, ev.DELETE_ROWS, ev.WRITE_ROWS_COMPRESSED, ev.UPDATE_ROWS_COMPRESSED,
+    ev.DELETE_ROWS_COMPRESSED,
+)  # fmt: skip
+COMPRESSED: dict[Op, tuple[int, ...]] = {
+    "c": (ev.WRITE_ROWS_COMPRESSED_V1, ev.WRITE_ROWS_COMPRESSED),
+    "u": (ev.UPDATE_ROWS_COMPRESSED_V1, ev.UPDATE_ROWS_COMPRESSED),
+    "d": (ev.DELETE_ROWS_COMPRESSED_V1, ev.DELETE_ROWS_COMPRESSED),
+}
+OPERATIONS: dict[Op, tuple[int, ...]] = {
+    "c": (ev.WRITE_ROWS_V1, ev.WRITE_ROWS),
+    "u": (ev.UPDATE_ROWS_V1, ev.UPDATE_ROWS),
+    "d": (ev.DELETE_ROWS_V1, ev.DELETE_ROWS),
+}

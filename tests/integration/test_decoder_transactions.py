@@ -1,0 +1,250 @@
+"""What was committed is given, and nothing else: XA, rollbacks, savepoints, tables without transactions.
+
+The rows that the decoder gives, applied in order, are the server's tables as they are after the statements.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+
+import pymysql
+import pytest
+
+from contract.gtid import GtidSet
+from stack.database import Database
+from streamer.errors import UnsupportedTransactionError
+from streamer.protocol.held import PreparedXa
+from streamer.protocol.model import Commit, Item, RowsBatch
+from tests.integration.decoding import executed, items, recorded, rows, run, shape
+
+# A duplicate key, no such table, XA with nothing prepared; and both kinds of tables at once, on a server with GTIDs.
+REFUSED = (1062, 1146, 1399, 1785)
+TABLES = {"i": "InnoDB", "m": "MyISAM", "made": "InnoDB"}
+
+
+@pytest.fixture(autouse=True)
+def room(server: Database) -> Iterator[None]:
+    run(server, "DROP DATABASE IF EXISTS ends", "CREATE DATABASE ends")
+    for name, engine in list(TABLES.items())[:2]:
+        run(server, f"CREATE TABLE ends.{name} (id int primary key, v varchar(50)) ENGINE={engine}")
+    yield
+    with server.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("XA RECOVER")
+        for form, first, _, data in cursor.fetchall():
+            data = data.decode() if isinstance(data, bytes) else data
+            cursor.execute(f"XA ROLLBACK '{data[:first]}', '{data[first:]}', {form}")
+
+
+def tried(server: Database, statements: Sequence[str]) -> None:
+    """In one session; what the server refuses is passed by, as an application might."""
+    with server.connect(database="ends") as connection, connection.cursor() as cursor:
+        for statement in statements:
+            try:
+                cursor.execute(statement)
+            except pymysql.MySQLError as error:
+                if error.args[0] not in REFUSED:
+                    raise
+
+
+Tables = dict[str, dict[int, str | None]]
+
+
+def applied(found: Sequence[Item], before: Tables | None = None) -> Tables:
+    """The tables that the rows make."""
+    tables: Tables = before or {name: {} for name in TABLES}
+    for batch in (item for item in found if isinstance(item, RowsBatch)):
+        table, read = tables[batch.table.table], [json.loads(row) for row in batch.rows]
+        for gone in {"c": [], "u": read[::2], "d": read}[batch.op]:
+            del table[gone["id"]]
+        for row in {"c": read, "u": read[1::2], "d": []}[batch.op]:
+            table[row["id"]] = row["v"]
+    return tables
+
+
+def stored(server: Database) -> Tables:
+    tables: Tables = {}
+    with server.connect(database="ends") as connection, connection.cursor() as cursor:
+        cursor.execute("SHOW TABLES")
+        there = {name for (name,) in cursor.fetchall()}
+        for name in TABLES:
+            if name in there:
+                cursor.execute(f"SELECT id, v FROM {name}")
+            tables[name] = dict(cursor.fetchall()) if name in there else {}
+    return tables
+
+
+XA = ["XA START 'g','b',3", "INSERT INTO i VALUES (1, 'a'), (2, 'b')", "UPDATE i SET v = 'c' WHERE id = 2"]
+XA_PREPARED = [*XA, "XA END 'g','b',3", "XA PREPARE 'g','b',3"]
+TRIGGER = "CREATE TRIGGER tr AFTER INSERT ON i FOR EACH ROW INSERT INTO m VALUES (NEW.id + 1000, NEW.v)"
+TEMPORARY = "CREATE TEMPORARY TABLE temp (id int primary key)"
+CASES = {
+    "XA COMMIT": [*XA_PREPARED, "XA COMMIT 'g','b',3"],
+    "XA COMMIT ONE PHASE": [*XA, "XA END 'g','b',3", "XA COMMIT 'g','b',3 ONE PHASE"],
+    "XA ROLLBACK of a prepared one": [*XA_PREPARED, "XA ROLLBACK 'g','b',3"],
+    "XA ROLLBACK of one that is not": [*XA, "XA END 'g','b',3", "XA ROLLBACK 'g','b',3"],
+    "XA without changes": ["XA START 'e'", "SELECT * FROM i", "XA END 'e'", "XA PREPARE 'e'", "XA COMMIT 'e'"],
+    "XA with a table without transactions": [
+        "XA START 'n'", "INSERT INTO i VALUES (6, 'a')", "INSERT INTO m VALUES (6, 'a')", "XA END 'n'",
+        "XA PREPARE 'n'", "XA ROLLBACK 'n'",
+    ],
+    "XA with a savepoint": [
+        "XA START 's'", "INSERT INTO i VALUES (7, 'a')", "SAVEPOINT s", "INSERT INTO i VALUES (8, 'a')",
+        "ROLLBACK TO s", "XA END 's'", "XA PREPARE 's'", "XA COMMIT 's'",
+    ],
+    "no transactions": ["INSERT INTO m VALUES (10, 'a')", "UPDATE m SET v = 'b'", "DELETE FROM m WHERE id = 1"],
+    "no transactions, rolled back": ["BEGIN", "INSERT INTO m VALUES (11, 'a')", "ROLLBACK"],
+    "half of a statement": ["INSERT INTO m VALUES (40, 'a'), (41, 'a'), (40, 'again')"],
+    "both kinds of tables, rolled back": [
+        "BEGIN", "INSERT INTO i VALUES (14, 'a')", "INSERT INTO m VALUES (14, 'a')", "INSERT INTO i VALUES (15, 'a')",
+        "ROLLBACK",
+    ],
+    "both kinds in one statement": [
+        "INSERT INTO i VALUES (18, 'a')", "INSERT INTO m VALUES (18, 'a')", "BEGIN",
+        "UPDATE i, m SET i.v = 'z', m.v = 'z' WHERE i.id = m.id", "ROLLBACK",
+    ],
+    "a trigger into the other kind": [
+        TRIGGER, "BEGIN", "INSERT INTO i VALUES (24, 'a')", "SAVEPOINT s", "INSERT INTO i VALUES (25, 'a')",
+        "ROLLBACK TO s", "INSERT INTO i VALUES (26, 'a')", "COMMIT", "BEGIN",
+        "INSERT INTO i VALUES (27, 'a')", "ROLLBACK",
+    ],
+    "savepoints": [
+        "BEGIN", "SAVEPOINT s", "INSERT INTO i VALUES (20, 'a')", "SAVEPOINT `t u`", "INSERT INTO i VALUES (21, 'a')",
+        "INSERT INTO m VALUES (21, 'a')", "ROLLBACK TO `t u`", "INSERT INTO i VALUES (22, 'a')", "ROLLBACK WORK TO S",
+        "INSERT INTO i VALUES (23, 'a')", "RELEASE SAVEPOINT s", "COMMIT",
+    ],
+    "a temporary table, rolled back": [
+        TEMPORARY, "BEGIN", "INSERT INTO i VALUES (30, 'a')", "DROP TEMPORARY TABLE temp", "ROLLBACK",
+        "BEGIN", "INSERT INTO i VALUES (31, 'a')", TEMPORARY, "INSERT INTO i VALUES (32, 'a')", "ROLLBACK",
+    ],
+    "a temporary table and savepoints": [
+        TEMPORARY, "BEGIN", "INSERT INTO i VALUES (33, 'a')", "SAVEPOINT a", "INSERT INTO i VALUES (34, 'a')",
+        "DROP TEMPORARY TABLE temp", "SAVEPOINT b", "INSERT INTO i VALUES (35, 'a')", "ROLLBACK TO b",
+        "INSERT INTO i VALUES (36, 'a')", "ROLLBACK TO a", "INSERT INTO i VALUES (37, 'a')", "COMMIT",
+    ],
+    "a commit that DDL implies": [
+        "BEGIN", "INSERT INTO i VALUES (50, 'a')", "CREATE TABLE made (id int primary key, v varchar(9))",
+        "INSERT INTO made VALUES (1, 'a')", "ROLLBACK",
+    ],
+    "a statement that fails inside": [
+        "BEGIN", "INSERT INTO i VALUES (60, 'a')", "INSERT INTO i VALUES (61, 'a'), (60, 'again')", "COMMIT",
+    ],
+    "LOCK TABLES": [
+        "LOCK TABLES i WRITE, m WRITE", "INSERT INTO i VALUES (70, 'a')", "INSERT INTO m VALUES (70, 'a')",
+        "UNLOCK TABLES",
+    ],
+}  # fmt: skip
+
+
+def test_rows_are_what_was_committed(server: Database) -> None:
+    """All cases are read in one go: each begins with empty tables, and ends at a place of its own."""
+    begin = executed(server)
+    ends: list[tuple[str, GtidSet, Tables]] = []
+    for name, statements in CASES.items():
+        tried(server, [*(f"DELETE FROM {table}" for table in ("i", "m")), *statements])
+        ends.append((name, executed(server), stored(server)))
+        tried(server, ["DROP TRIGGER IF EXISTS tr", "DELETE FROM made", "DROP TABLE IF EXISTS made"])
+    seen, tables = begin.copy(), applied([])
+    for item in items(server, begin, executed(server)):
+        if isinstance(item, Commit):
+            seen.add(item.gtid)
+        tables = applied([item], tables)
+        while ends and seen.issuperset(ends[0][1]):
+            name, _, expected = ends.pop(0)
+            assert tables == expected, name
+    assert not ends
+
+
+@pytest.mark.lacks("mysql80", "binlog_transaction_compression came with 8.0.20")
+@pytest.mark.lacks("mariadb", "it compresses single events")
+def test_an_xa_transaction_that_is_compressed(server: Database) -> None:
+    with recorded(server) as found:
+        tried(server, ["SET binlog_transaction_compression = ON", *CASES["XA COMMIT"], "DELETE FROM i"])
+        tried(server, ["SET binlog_transaction_compression = ON", *CASES["XA COMMIT ONE PHASE"]])
+    assert applied(found) == stored(server)
+    assert shape(found) == ["Commit", "c", "u", "Commit", "d", "Commit", "c", "u", "Commit"]
+
+
+def test_rows_of_an_xa_transaction_are_of_its_commit(server: Database) -> None:
+    """pitfalls: XA rows count from their XA COMMIT, and the checkpoint stays before an open XA."""
+    begin = executed(server)
+    tried(server, XA_PREPARED)
+    with recorded(server) as between:
+        tried(server, ["INSERT INTO m VALUES (1, 'between')"])
+    tried(server, ["XA COMMIT 'g','b',3"])
+    found = list(items(server, begin, executed(server)))
+    assert shape(found) == ["Commit", "c", "Commit", "c", "u", "Commit"]
+    prepared, middle, end = (item for item in found if isinstance(item, Commit))
+    assert [one.gtid for one in prepared.open_xa] == [one.gtid for one in middle.open_xa] == [prepared.gtid]
+    assert end.open_xa == ()
+    batches = [item for item in found if isinstance(item, RowsBatch)][1:]
+    assert {batch.gtid for batch in batches} == {end.gtid}
+    assert [(b.tx_pos, b.ordinal, b.ts_us) for b in batches] == [(end.tx_pos, n, end.ts_us) for n in (0, 1)]
+    assert all(end.tx_pos < batch.pos < end.pos for batch in batches)
+    assert shape(between) == ["c", "Commit"]
+    # A set that lacks the open one is a start, from which it comes again.
+    known = executed(server)
+    assert not known.without([(end.gtid, middle.gtid), *prepared.open_xa][::-1]).contains(prepared.gtid)
+
+
+def test_a_start_from_before_an_open_xa_reads_it_again(server: Database) -> None:
+    begin = executed(server)
+    tried(server, XA_PREPARED)
+    run(server, "INSERT INTO ends.m VALUES (1, 'between')")
+    found = list(items(server, begin, executed(server), prepared=PreparedXa(behind=begin)))
+    last = [item for item in found if isinstance(item, Commit)][-1]
+    start = executed(server).without(last.open_xa)
+    run(server, "FLUSH BINARY LOGS")
+    tried(server, ["XA COMMIT 'g','b',3"])
+    found = list(items(server, start, executed(server)))
+    assert [row["id"] for _, row in rows(found)][-4:] == [1, 2, 2, 2]  # type: ignore[index]
+
+
+def test_a_connection_lost_while_an_xa_is_open(server: Database) -> None:
+    begin = executed(server)
+    tried(server, XA_PREPARED)
+    middle, prepared = executed(server), PreparedXa()
+    assert rows(list(items(server, begin, middle, prepared=prepared))) == []
+    tried(server, ["XA COMMIT 'g','b',3"])
+    assert len(rows(list(items(server, middle, executed(server), prepared=prepared)))) == 4
+
+
+def test_an_xa_that_was_prepared_before_the_start_stops(server: Database) -> None:
+    tried(server, XA_PREPARED)
+    begin = executed(server)
+    tried(server, ["XA COMMIT 'g','b',3"])
+    with pytest.raises(UnsupportedTransactionError, match="prepared before the place where reading began"):
+        list(items(server, begin, executed(server)))
+    begin = executed(server)
+    tried(server, ["XA START 'r'", "INSERT INTO i VALUES (9, 'a')", "XA END 'r'", "XA PREPARE 'r'"])
+    middle = executed(server)
+    tried(server, ["XA ROLLBACK 'r'"])
+    assert shape(list(items(server, middle, executed(server)))) == ["Commit"], "there was nothing to lose"
+
+
+def test_rows_of_open_xa_transactions_are_bounded(server: Database) -> None:
+    begin = executed(server)
+    for first in (0, 1000):
+        values = ", ".join(f"({first + n}, repeat('x', 50))" for n in range(300))
+        statements = [f"XA START 'x{first}'", f"INSERT INTO i VALUES {values}", f"XA END 'x{first}'"]
+        run(server, *statements, f"XA PREPARE 'x{first}'", database="ends")
+    given: list[Item] = []
+    with pytest.raises(UnsupportedTransactionError, match=r"more than 40,000 bytes.*XA RECOVER.*ledger\.max_bytes"):
+        given.extend(items(server, begin, executed(server), prepared=PreparedXa(limit=40_000)))
+    assert shape(given) == ["Commit"], "the first has room"
+
+
+@pytest.mark.lacks("mysql", "it writes no ROLLBACK behind rows")
+@pytest.mark.lacks("mysql80", "it writes no ROLLBACK behind rows")
+def test_a_transaction_too_large_to_wait_for_is_given_while_it_is_read(
+    server: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("streamer.protocol.holding.UNDOABLE", 10_000)
+    many = [f"INSERT INTO i VALUES ({n}, repeat('x', 50))" for n in range(200)]
+    with recorded(server) as found:
+        tried(server, ["BEGIN", *many, "COMMIT"])
+    assert applied(found) == stored(server)
+    begin = executed(server)
+    tried(server, [TEMPORARY, "DELETE FROM i", "BEGIN", *many, "DROP TEMPORARY TABLE temp", "ROLLBACK"])
+    with pytest.raises(UnsupportedTransactionError, match="takes back rows that were given already"):
+        list(items(server, begin, executed(server)))
