@@ -21,6 +21,7 @@ from streamer.errors import HeadraceError, PreflightError
 from streamer.flavors import flavor
 from streamer.ledger import Ledger
 from streamer.patience import Patience, Stopping
+from streamer.protocol.held import PreparedXa
 from streamer.report import Report
 from streamer.routes import Router
 from streamer.sinks.kafka import KafkaSink
@@ -82,7 +83,7 @@ class Runner:
             checkpoints.offer(begin)
         stream = Stream(
             connect=partial(self._connect, watcher),
-            decoder=partial(BinlogDecoder, pipeline.tables.match),
+            decoder=partial(BinlogDecoder, pipeline.tables.match, PreparedXa(bounds.max_bytes, ledger.released)),
             ledger=ledger,
             sink=sink,
             checkpoints=checkpoints,

@@ -69,19 +69,23 @@ class Watcher:
         if end is None:
             return
         assert isinstance(end, Commit)
-        self.checkpoint = self.checkpoint.model_copy(
+        released = self._ledger.released
+        checkpoint = self.checkpoint.model_copy(
             update={
                 "server_id": end.server_id,
                 "file": end.file,
                 "pos": end.pos,
-                "gtid_set": str(self._ledger.released),
+                # An open XA transaction is read again by a later start: its rows are not durable before its commit.
+                "gtid_set": str(released.without(end.open_xa) if end.open_xa else released),
                 "xid": end.xid,
                 "ts_ms": end.ts_ms,
                 "events": self._ledger.events,
                 "written_at": time.time_ns() // 1_000_000,
             }
         )
-        self._checkpoints.offer(self.checkpoint)
+        if checkpoint.place >= self.checkpoint.place:  # it goes not back to what is read again for an open XA
+            self.checkpoint = checkpoint
+            self._checkpoints.offer(checkpoint)
 
     def _watch_head(self, now: float) -> None:
         head = self._ledger.head()
