@@ -98,20 +98,21 @@ class Envelope:
         return [key], [self._one["u"] % (*batch.rows, *_numbers(batch))]
 
     def _moved(self, batch: RowsBatch) -> Records:
-        """Updates of which one or more change the primary key."""
+        """Updates of which one or more change the primary key. Its delete and its create are one row in the source's
+        `row`, as in Debezium, and two in the order tuple."""
         update, delete, create = (self._template(op, batch) for op in ("u", "d", "c"))
         keys: list[bytes | None] = []
         values: list[bytes] = []
         for at in range(0, len(batch.rows), 2):
             old, new = batch.rows[at : at + 2]
             old_key, new_key = batch.keys[at : at + 2]
-            n = len(values)
+            n, row = len(values), at // 2
             if old_key == new_key:
                 keys.append(old_key)
-                values.append(update % (old, new, n, n))
+                values.append(update % (old, new, row, n))
             else:
                 keys += (old_key, new_key)
-                values += (delete % (old, n, n), create % (new, n + 1, n + 1))
+                values += (delete % (old, row, n), create % (new, row, n + 1))
         return keys, values
 
     def _template(self, op: Op, batch: RowsBatch) -> bytes:

@@ -79,8 +79,8 @@ def test_a_moved_primary_key_is_a_delete_and_a_create() -> None:
     assert shown == [
         (1, "u", {"v": 0}, {"v": 1}, 0, 0),
         (2, "d", {"v": 2}, None, 1, 1),
-        (20, "c", None, {"v": 3}, 2, 2),
-        (3, "u", {"v": 4}, {"v": 5}, 3, 3),
+        (20, "c", None, {"v": 3}, 1, 2),
+        (3, "u", {"v": 4}, {"v": 5}, 2, 3),
     ]
 
 
