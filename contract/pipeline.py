@@ -7,58 +7,25 @@ file (`password_file`) and never appear in an error or a repr.
 
 from __future__ import annotations
 
-import errno
 import fnmatch
+from datetime import date
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic import AfterValidator, Field, ValidationError, field_validator, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from contract import cron, gtids, topic_template
+from contract import cron, start_at, topic_template
 from contract.gtid import GtidSet
 from contract.pipeline_file import PipelineFileError, Problem, problems_of, read_yaml
 from contract.pipeline_kafka import Kafka, Section
+from contract.pipeline_source import Port, Source
 
 __all__ = ["Kafka", "Pipeline", "PipelineFileError", "Problem", "Source", "load"]
 
 FORMAT = 1
 NAME = r"^[a-z][a-z0-9-]{0,39}$"
 SYSTEM_SCHEMAS = frozenset({"mysql", "sys", "information_schema", "performance_schema"})  # the server's own
-Port = Annotated[int, Field(ge=1, le=65535)]
-
-
-class Source(Section):
-    """The server whose binlog is read, and from which snapshots are taken."""
-
-    flavor: Literal["mysql", "mariadb"] = "mysql"
-    host: str
-    port: Port = 3306
-    user: str
-    password: SecretStr | None = None
-    password_file: Path | None = None
-    server_id: int = Field(ge=1, le=4294967295, description="unique among the server's replicas")
-    heartbeat_seconds: float = Field(5.0, ge=0.5, le=300)
-    connect_timeout_seconds: float = Field(10.0, gt=0, le=300)
-
-    @model_validator(mode="after")
-    def _one_secret(self) -> Source:
-        if (self.password is None) == (self.password_file is None):
-            raise ValueError("give exactly one of password (as ${ENV}) and password_file")
-        return self
-
-    def gtids(self, text: str) -> GtidSet:
-        """A set of the server's kind. Raises ValueError."""
-        return gtids.KINDS[self.flavor].parse(text)
-
-    def secret(self) -> str:
-        """The password. Raises OSError where `password_file` cannot be read, or is empty."""
-        if self.password is not None:
-            return self.password.get_secret_value()
-        assert self.password_file is not None
-        if secret := self.password_file.read_text().strip():
-            return secret
-        raise OSError(errno.ENODATA, "the file is empty")
 
 
 class Tables(Section):
@@ -100,7 +67,7 @@ class Ledger(Section):
 
 class Streamer(Section):
     delivery: Literal["at_least_once"] = "at_least_once"
-    start: str = Field("latest", description="without a checkpoint: earliest, latest, or a GTID set")
+    start: str = Field("latest", description=f"without a checkpoint: {start_at.EXPECTED}")
     http: Http = Http()
     ledger: Ledger = Ledger()
     stuck_after_seconds: float = Field(
@@ -108,15 +75,17 @@ class Streamer(Section):
     )
     shutdown_seconds: float = Field(20.0, ge=1, description="how long a graceful stop may flush")
 
-    @field_validator("start")
+    @field_validator("start", mode="before")
     @classmethod
-    def _start(cls, start: str) -> str:
-        if start not in ("earliest", "latest"):
-            try:
-                gtids.parse(start)
-            except ValueError as error:
-                raise ValueError(f"neither earliest nor latest nor a GTID set ({error})") from None
-        return start
+    def _start(cls, given: object) -> object:
+        # YAML makes a date or a time of what looks like one.
+        text = given.isoformat() if isinstance(given, date) else given
+        if isinstance(text, str):
+            start_at.parse(text)
+        return text
+
+    def begin(self) -> start_at.Start:
+        return start_at.parse(self.start)
 
 
 class Lake(Section):
@@ -159,13 +128,12 @@ class Pipeline(Section):
 
     @model_validator(mode="after")
     def _start_of_the_flavor(self) -> Pipeline:
-        start = self.streamer.start
-        if start not in ("earliest", "latest"):
+        if isinstance(self.streamer.begin(), GtidSet):
             try:
-                self.source.gtids(start)
+                self.source.gtids(self.streamer.start)
             except ValueError as problem:
                 fix = f"write it as {self.source.flavor} does, or correct source.flavor"
-                raise _at(("streamer", "start"), start, str(problem), fix) from None
+                raise _at(("streamer", "start"), self.streamer.start, str(problem), fix) from None
         return self
 
     @model_validator(mode="after")

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 from contract import names
-from contract.pipeline import Pipeline
-from streamer import broker, own_topics, preflight, schemas, source, start, topics
+from contract.checkpoint import Checkpoint
+from contract.pipeline import Pipeline, Source
+from streamer import broker, first_start, own_topics, preflight, schemas, source, start, topics
 from streamer.api import take_port
 from streamer.checkpoints.kafka import read_checkpoint
-from streamer.delivery_errors import PortInUseError
+from streamer.delivery_errors import NotRunningError, PortInUseError
 from streamer.errors import HeadraceError
 from streamer.flavors import flavor
+from streamer.servers import Servers
 
 BROKER_SECONDS = 5.0
 
@@ -30,16 +33,25 @@ class Result:
 
 def check(pipeline: Pipeline) -> list[Result]:
     """Never raises HeadraceError: each one is a result. What a server that is away would answer is left out."""
-    server = _caught("server", lambda: _server(pipeline))
+    servers = pipeline.source.servers()
+    main, *others = [pipeline.model_copy(update={"source": server}) for server in servers]
+    server = _caught("server", lambda: _server(main))
     answers = not any(result.level == "error" and result.subject == "server" for result in server)
-    chosen: list[tuple[str, str]] = source.tables(pipeline) if answers else []
+    chosen: list[tuple[str, str]] = source.tables(main) if answers else []
     wanted = topics.service_topics(pipeline)
     results = [*server, *(_caught("topic", lambda: _tables(pipeline, chosen, wanted)) if answers else [])]
+    for other in others:
+        results += map(_warning, _caught("server", partial(_server, other)))
     broker_results = _caught("broker", lambda: _broker(pipeline, wanted))
     results += broker_results
     if answers and broker_results[-1].level != "error":
         results += _caught("checkpoint", lambda: _checkpoint(pipeline))
     return [*results, *_port(pipeline)]
+
+
+def _warning(result: Result) -> Result:
+    """Of a server that is not read now."""
+    return replace(result, level="warning") if result.level == "error" else result
 
 
 def _caught(subject: str, step: Callable[[], Iterable[Result]]) -> list[Result]:
@@ -82,20 +94,33 @@ def _broker(pipeline: Pipeline, wanted: list[topics.Wanted]) -> Iterable[Result]
 def _checkpoint(pipeline: Pipeline) -> Iterable[Result]:
     checkpoint = read_checkpoint(pipeline)
     if checkpoint is None:
-        start.refuse_lost_checkpoint(pipeline, own_topics.used(pipeline))
-        yield Result("ok", "checkpoint", f"none yet: the first start begins at {pipeline.streamer.start}")
+        yield from _first(pipeline)
         return
-    facts = source.facts(pipeline.source)
-    start.resume(checkpoint, facts)
+    seen = pipeline.source.gtids(checkpoint.gtid_set)
+    found = Servers(pipeline).choose(checkpoint, seen)
     topic = names.schemas_topic(pipeline)
     known = schemas.read(pipeline) if broker.has_topic(pipeline.kafka, topic, BROKER_SECONDS) else []
     start.refuse_lost_schemas(checkpoint, topic, len(known))
-    lost = facts.purged.subtract(pipeline.source.gtids(checkpoint.gtid_set))
-    if lost:
-        hint = "Start a pipeline of a new name with a new snapshot, and keep binlogs longer."
+    anew = f"; {found.anew} ({found.source.where}), the epoch will rise" if found.anew else ""
+    yield Result("ok", "checkpoint", f"{checkpoint.file}:{checkpoint.pos}, {checkpoint.events:,} events released{anew}")
+    for server in pipeline.source.servers():
+        if server.where != found.source.where:
+            yield from map(_warning, _caught("failover", partial(_takes_over, server, checkpoint)))
+
+
+def _takes_over(server: Source, checkpoint: Checkpoint) -> Iterable[Result]:
+    start.resume(checkpoint, source.facts(server), server.gtids(checkpoint.gtid_set))
+    yield Result("ok", "failover", f"{server.where} has all that was streamed, and all that was not")
+
+
+def _first(pipeline: Pipeline) -> Iterable[Result]:
+    start.refuse_lost_checkpoint(pipeline, own_topics.used(pipeline))
+    found = Servers(pipeline).any()
+    begin = first_start.find(pipeline.model_copy(update={"source": found.source}), found.facts)
+    yield Result("ok", "checkpoint", f"none yet: the first start begins at {begin.told}")
+    if lost := found.facts.purged.subtract(begin.seen):
+        hint = "Start at earliest, with a new snapshot, or at a later place."
         yield Result("error", "checkpoint", f"the server has purged what comes after it: {lost}", hint)
-    else:
-        yield Result("ok", "checkpoint", f"{checkpoint.file}:{checkpoint.pos}, {checkpoint.events:,} events released")
 
 
 def _port(pipeline: Pipeline) -> Iterable[Result]:
@@ -103,6 +128,18 @@ def _port(pipeline: Pipeline) -> Iterable[Result]:
     try:
         take_port(http).close()
     except PortInUseError as error:
-        yield Result("warning", "port", f"{error.object}: {error.cause}", error.hint)
+        if _own_streamer(pipeline):
+            yield Result("ok", "port", f"{http.host}:{http.port}: this pipeline's streamer runs there")
+        else:
+            yield Result("error", "port", f"{error.object}: {error.cause}", error.hint)
     else:
         yield Result("ok", "port", f"{http.host}:{http.port} is free")
+
+
+def _own_streamer(pipeline: Pipeline) -> bool:
+    from streamer.cli import ask  # the commands import this module in turn
+
+    try:
+        return bool(ask(pipeline))
+    except NotRunningError:
+        return False

@@ -88,6 +88,16 @@ class Ledger:
         self.size += size
         return entry
 
+    def note(self, records: int, size: int, now: float) -> Entry:
+        """Takes in records that are no rows, to be acknowledged like rows."""
+        entry = Entry(self, 0, size, now)
+        entry.pending = records
+        self._entries.append(entry)
+        self._open = entry
+        self.depth += 1
+        self.size += size
+        return entry
+
     def commit(self, end: TransactionEnd, now: float) -> None:
         """Takes in the end of the transaction whose batches were entered since the last one."""
         entry = self._open
@@ -124,6 +134,11 @@ class Ledger:
             if entry.commit is not None:
                 gtids.add(entry.commit.gtid)
         return gtids
+
+    @property
+    def open_events(self) -> int:
+        """Released rows of the transaction whose end is not released yet."""
+        return self._open_events
 
     @property
     def exhausted(self) -> bool:

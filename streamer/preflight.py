@@ -7,7 +7,7 @@ Session settings can still differ (the decoder stops on what they then write), s
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from typing import Any
 
@@ -16,12 +16,13 @@ import pymysql
 from contract.gtid import GtidSet
 from contract.pipeline import SYSTEM_SCHEMAS, Pipeline
 from streamer.connection import connect, refused
+from streamer.errors import PreflightError
 from streamer.findings import Finding, Level, Server
-from streamer.flavors import FLAVORS
+from streamer.flavors import FLAVORS, flavor
 from streamer.flavors.mysql import replica_uuid
 from streamer.preflight_tables import TABLE_CHECKS
 
-__all__ = ["CHECKS", "Finding", "Server", "run_checks"]
+__all__ = ["CHECKS", "Finding", "Server", "refuse", "run_checks"]
 
 DENIED = (1227, 1142, 1044)
 SELECT = re.compile(r"^GRANT (.*\b)?(SELECT|ALL PRIVILEGES)\b.* ON ")
@@ -40,6 +41,19 @@ def run_checks(pipeline: Pipeline, start: GtidSet | None = None) -> list[Finding
             return [*_flavor(server)] or [finding for check in CHECKS for finding in check(server)]
     except (pymysql.MySQLError, OSError) as error:
         raise refused(pipeline.source, error) from None
+
+
+def refuse(pipeline: Pipeline, start: GtidSet, tell: Callable[[Finding], None] = lambda finding: None) -> None:
+    """`tell` gets every finding. Raises PreflightError with all that the server lacks, and as `run_checks`."""
+    findings = run_checks(pipeline, start)
+    for finding in findings:
+        tell(finding)
+    errors = [finding for finding in findings if finding.level == "error"]
+    if errors:
+        server = f"{flavor(pipeline.source).title} at {pipeline.source.where}"
+        found = "; ".join(finding.what.rstrip(".") for finding in errors)
+        fix = " ".join(finding.statement for finding in errors if finding.statement)
+        raise PreflightError("checking", server, found, fix)
 
 
 def _server(pipeline: Pipeline, start: GtidSet | None, connection: pymysql.Connection[Any]) -> Server:
@@ -70,6 +84,14 @@ def _binlog(server: Server) -> Iterator[Finding]:
     if server.variables.get("log_bin") != "ON":
         step = "Add log_bin=binlog under [mysqld] in the server's configuration and restart it."
         yield Finding("error", "log_bin", "log_bin is OFF: the server writes no binlog", step)
+
+
+def _replicated(server: Server) -> Iterator[Finding]:
+    """A replica that keeps what it applies out of its binlog."""
+    name = server.flavor.logs_replicated
+    if server.variables.get(name) == "OFF" and server.flavor.replicated(server.ask, server.variables):
+        step = f"Add {name}=ON under [mysqld] in the server's configuration and restart it."
+        yield Finding("error", name, f"{name} is OFF: what the server replicates is not in its binlog", step)
 
 
 def _settings(server: Server) -> Iterator[Finding]:
@@ -119,4 +141,4 @@ def _purged(server: Server) -> Iterator[Finding]:
         yield Finding("error", "purged", what, step)
 
 
-CHECKS = (_binlog, _settings, _grants, _server_id, _purged, *TABLE_CHECKS)
+CHECKS = (_binlog, _replicated, _settings, _grants, _server_id, _purged, *TABLE_CHECKS)

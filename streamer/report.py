@@ -6,7 +6,7 @@ import os
 import time
 from typing import TYPE_CHECKING, Any
 
-from contract.pipeline import Pipeline
+from contract.pipeline import Pipeline, Source
 from streamer import VERSION
 from streamer.status import Status
 
@@ -26,6 +26,7 @@ class Report:
         self._pipeline = pipeline
         self.status = status
         self._parts: tuple[Facts, Stream, Ledger, Watcher, KafkaCheckpoints, KafkaSink] | None = None
+        self._read: tuple[Source, Facts] | None = None
 
     def attach(
         self,
@@ -38,12 +39,17 @@ class Report:
     ) -> None:
         self._parts = (facts, stream, ledger, watcher, checkpoints, sink)
 
+    def reads(self, source: Source, facts: Facts) -> None:
+        """Which of the pipeline's servers is read now."""
+        self._read = (source, facts)
+
     def as_dict(self) -> dict[str, Any]:
         """Times are Unix seconds, `*_ms` Unix milliseconds. Parts that do not run yet are missing."""
         known = {**self.status.as_dict(), "version": VERSION, "pid": os.getpid(), "now": round(time.time(), 3)}
         if self._parts is None:
             return known
         facts, stream, ledger, watcher, checkpoints, sink = self._parts
+        server, facts = self._read or (self._pipeline.source, facts)
         released, durable = watcher.checkpoint, checkpoints.durable
         return {
             **known,
@@ -63,8 +69,8 @@ class Report:
                 "last_error": sink.last_error or None,
             },
             "source": {
-                "host": self._pipeline.source.host,
-                "port": self._pipeline.source.port,
+                "host": server.host,
+                "port": server.port,
                 "connected": stream.connected,
                 "reconnects": stream.reconnects,
                 "server_uuid": facts.server_uuid,
@@ -72,7 +78,7 @@ class Report:
             },
             "checkpoint": durable
             and {
-                **durable.model_dump(include={"file", "pos", "gtid_set", "ts_ms", "events", "written_at"}),
+                **durable.model_dump(include={"epoch", "file", "pos", "gtid_set", "ts_ms", "events", "written_at"}),
                 "age_seconds": round(time.time() - durable.written_at / 1000, 3),
             },
             "ddl": {"counts": dict(stream.ddl.counts), "last": list(stream.ddl.last)},

@@ -56,6 +56,10 @@ class Router:
         """The table's route; a new one when its shape is not that of the batch before."""
         return self._by_shape.get(batch.table) or self._find(batch, epoch)
 
+    def begin_anew(self) -> None:
+        """From now on the order tuples are of another epoch."""
+        self._by_shape.clear()
+
     def counts(self) -> dict[str, dict[str, int]]:
         """`db.table` -> operation -> records sent since this start."""
         return {f"{db}.{table}": dict(route.counts) for (db, table), route in list(self._routes.items())}
@@ -63,7 +67,7 @@ class Router:
     def _find(self, batch: RowsBatch, epoch: int) -> Route:
         shape = batch.table
         known = self._routes.get((shape.db, shape.table))
-        topic = known.topic if known else self._topic(shape)
+        topic = known.topic if known else self.topic(shape.db, shape.table)
         seq = Sequence(epoch, batch.file_number, batch.tx_pos, batch.ordinal)
         schema, new = self.schemas.resolve(shape.schema, seq)
         if new:
@@ -77,14 +81,15 @@ class Router:
         self._routes[shape.db, shape.table] = self._by_shape[shape] = route
         return route
 
-    def _topic(self, shape: TableMap) -> str:
-        [wanted] = topics.event_topics(self._pipeline, [(shape.db, shape.table)])
+    def topic(self, db: str, table: str) -> str:
+        """The table's topic, which is there then."""
+        [wanted] = topics.event_topics(self._pipeline, [(db, table)])
         for report in self._ensure([wanted]):
             if report.state == "created":
                 log.info("topic created", topic=report.topic)
             elif report.differences:
                 log.warning("topic differs", topic=report.topic, difference=report.advice())
-        return names.events_topic(self._pipeline, shape.db, shape.table)
+        return names.events_topic(self._pipeline, db, table)
 
 
 def _quoted(name: str) -> Any:

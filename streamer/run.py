@@ -13,17 +13,17 @@ from contract.checkpoint import Checkpoint
 from contract.gtid import GtidSet
 from contract.pipeline import Pipeline
 from contract.schema import TableSchema
-from streamer import broker, own_topics, preflight, schemas, source, start, topics
+from streamer import broker, first_start, own_topics, preflight, schemas, start, topics
 from streamer.checkpoints.kafka import KafkaCheckpoints
 from streamer.connection import BinlogConnection
 from streamer.ddl_notes import DdlNotes
-from streamer.errors import HeadraceError, PreflightError
-from streamer.flavors import flavor
+from streamer.errors import HeadraceError
 from streamer.ledger import Ledger
 from streamer.patience import Patience, Stopping
 from streamer.protocol.held import PreparedXa
 from streamer.report import Report
 from streamer.routes import Router
+from streamer.servers import Chosen, Servers
 from streamer.sinks.kafka import KafkaSink
 from streamer.status import Status
 from streamer.stream import Stream
@@ -43,6 +43,7 @@ class Runner:
         self.status = Status(pipeline.name)
         self.report = Report(pipeline, self.status)
         self._patience = Patience(self.status, stop)
+        self._servers = Servers(pipeline, _told)
 
     def run(self) -> None:
         """Until the stop. Raises HeadraceError when the pipeline cannot go on, after what was accepted before is
@@ -58,16 +59,16 @@ class Runner:
 
     def _run(self) -> None:
         pipeline = self._pipeline
-        facts = source.facts(pipeline.source)
+        found = self._servers.any()
         self._patience.until_answered(partial(broker.answers, pipeline.kafka, BROKER_SECONDS), KAFKA)
         self._patience.until_answered(self._service_topics, KAFKA)
         sink = KafkaSink(pipeline)
         try:
-            self._stream(sink, facts)
+            self._stream(sink, found)
         finally:
             sink.close()
 
-    def _stream(self, sink: KafkaSink, facts: source.Facts) -> None:
+    def _stream(self, sink: KafkaSink, found: Chosen) -> None:
         pipeline = self._pipeline
         checkpoints = KafkaCheckpoints(pipeline, sink)
         checkpoint = self._patience.until_answered(partial(checkpoints.load, self._stop.is_set), KAFKA)
@@ -75,14 +76,14 @@ class Runner:
         known = self._known_schemas()
         if checkpoint:
             start.refuse_lost_schemas(checkpoint, names.schemas_topic(pipeline), len(known))
-        begin = self._resume(checkpoint, facts) if checkpoint else self._first(facts)
+        begin, found = self._resume(checkpoint) if checkpoint else (self._first(found), found)
         bounds = pipeline.streamer.ledger
         ledger = Ledger(bounds.max_events, bounds.max_bytes, pipeline.source.gtids(begin.gtid_set), begin.events)
         watcher = Watcher(ledger, checkpoints, sink, self.status, begin, pipeline.streamer.stuck_after_seconds)
-        if checkpoint is None:
+        if begin is not checkpoint:
             checkpoints.offer(begin)
         stream = Stream(
-            connect=partial(self._connect, watcher),
+            connect=lambda gtids: self._connect(stream, watcher, gtids),
             decoder=partial(BinlogDecoder, pipeline.tables.match, PreparedXa(bounds.max_bytes, ledger.released)),
             ledger=ledger,
             sink=sink,
@@ -92,11 +93,12 @@ class Runner:
             patience=self._patience,
             ddl=DdlNotes(pipeline),
             epoch=begin.epoch,
-            source=f"{flavor(pipeline.source).title} at {pipeline.source.host}:{pipeline.source.port}",
+            source=self._servers.title,
         )
         publish = partial(stream.publish, topic=names.schemas_topic(pipeline))
         stream.router = Router(pipeline, schemas.Schemas(known), self._ensure, publish)
-        self.report.attach(facts, stream, ledger, watcher, checkpoints, sink)
+        self.report.attach(found.facts, stream, ledger, watcher, checkpoints, sink)
+        self.report.reads(found.source, found.facts)
         self._until_stopped(stream)
 
     def _until_stopped(self, stream: Stream) -> None:
@@ -117,36 +119,41 @@ class Runner:
                 log.warning("not all was acknowledged; it is sent again at the next start", left=stream.depth)
             raise
 
-    def _connect(self, watcher: Watcher, gtids: GtidSet) -> BinlogConnection:
-        """Each time anew: the server behind the address may have become another one."""
-        start.resume(watcher.checkpoint, source.facts(self._pipeline.source))
-        return BinlogConnection(self._pipeline.source, gtids)
+    def _connect(self, stream: Stream, watcher: Watcher, gtids: GtidSet) -> BinlogConnection:
+        """Each time anew: the server behind the address may have become another one, or be away."""
+        found = self._servers.choose(watcher.checkpoint, gtids, stream.half)
+        if found.anew:
+            stream.empty()
+            watcher.begin_anew(self._anew(watcher.checkpoint, found))
+            stream.settle()  # the new epoch is durable before its first record
+            stream.begin_anew(watcher.checkpoint.epoch)
+        self.report.reads(found.source, found.facts)
+        return BinlogConnection(found.source, gtids)
 
-    def _resume(self, checkpoint: Checkpoint, facts: source.Facts) -> Checkpoint:
-        start.resume(checkpoint, facts)
-        self._preflight(self._pipeline.source.gtids(checkpoint.gtid_set))
-        log.info("resuming", file=checkpoint.file, pos=checkpoint.pos, gtid_set=checkpoint.gtid_set)
-        return checkpoint
-
-    def _first(self, facts: source.Facts) -> Checkpoint:
-        used = self._patience.until_answered(partial(own_topics.used, self._pipeline), KAFKA)
-        start.refuse_lost_checkpoint(self._pipeline, used)
-        begin = start.first(self._pipeline, facts)
-        self._preflight(self._pipeline.source.gtids(begin.gtid_set))
-        log.info("first start", start=self._pipeline.streamer.start, file=begin.file, pos=begin.pos)
+    def _anew(self, checkpoint: Checkpoint, found: Chosen) -> Checkpoint:
+        begin = start.anew(checkpoint, found.facts)
+        uuid = found.facts.server_uuid
+        log.warning("coordinates begin anew", why=found.anew, server=found.source.where, uuid=uuid, epoch=begin.epoch)
         return begin
 
-    def _preflight(self, begin: GtidSet) -> None:
-        """Raises PreflightError with everything that the server lacks."""
-        findings = preflight.run_checks(self._pipeline, begin)
-        for finding in findings:
-            log.warning("preflight", level=finding.level, check=finding.name, found=finding.what, fix=finding.statement)
-        errors = [finding for finding in findings if finding.level == "error"]
-        if errors:
-            server = self._pipeline.source
-            found = "; ".join(finding.what.rstrip(".") for finding in errors)
-            fix = " ".join(finding.statement for finding in errors if finding.statement)
-            raise PreflightError("checking", f"{flavor(server).title} at {server.host}:{server.port}", found, fix)
+    def _resume(self, checkpoint: Checkpoint) -> tuple[Checkpoint, Chosen]:
+        seen = self._pipeline.source.gtids(checkpoint.gtid_set)
+        choose = partial(self._servers.choose, checkpoint, seen)
+        found = self._patience.until_answered(choose, self._servers.title)
+        if found.facts.server_uuid == checkpoint.server_uuid:  # another one was checked before it was chosen
+            preflight.refuse(self._servers.pipeline(found.source), seen, _told)
+        begin = self._anew(checkpoint, found) if found.anew else checkpoint
+        log.info("resuming", server=found.source.where, file=begin.file, pos=begin.pos, gtid_set=begin.gtid_set)
+        return begin, found
+
+    def _first(self, found: Chosen) -> Checkpoint:
+        used = self._patience.until_answered(partial(own_topics.used, self._pipeline), KAFKA)
+        start.refuse_lost_checkpoint(self._pipeline, used)
+        pipeline = self._servers.pipeline(found.source)
+        begin, told = first_start.first(pipeline, found.facts)
+        preflight.refuse(pipeline, pipeline.source.gtids(begin.gtid_set), _told)
+        log.info("first start", start=told, file=begin.file, pos=begin.pos, gtid_set=begin.gtid_set)
+        return begin
 
     def _service_topics(self) -> None:
         for report in topics.ensure(self._pipeline, topics.service_topics(self._pipeline)):
@@ -162,3 +169,7 @@ class Runner:
 
     def _ensure(self, wanted: list[topics.Wanted]) -> list[topics.Report]:
         return self._patience.until_answered(partial(topics.ensure, self._pipeline, wanted), KAFKA)
+
+
+def _told(finding: preflight.Finding) -> None:
+    log.warning("preflight", level=finding.level, check=finding.name, found=finding.what, fix=finding.statement)

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import Any
 
 import pymysql
 
+from contract.gtid import GtidSet
 from contract.pipeline import Pipeline, Source
 from streamer.connection import connect, refused
 from streamer.errors import SourceRefusedError
 from streamer.flavors import FLAVORS, flavor
 from streamer.flavors.port import Facts
 
-__all__ = ["Facts", "facts", "tables"]
+__all__ = ["Facts", "before", "facts", "files", "now", "tables"]
 
 TABLES = "SELECT table_schema, table_name FROM information_schema.tables WHERE table_type = 'BASE TABLE' ORDER BY 1, 2"
 
@@ -30,6 +32,26 @@ def facts(source: Source) -> Facts:
             "read", f"the binlog of {source.host}:{source.port}", "the server writes no binlog", hint
         )
     return found
+
+
+def before(source: Source, file: str) -> GtidSet | None:
+    """The transactions before a binlog file, None where the server has no such file. Raises as `facts`."""
+    with _cursor(source) as cursor:
+        return flavor(source).before(cursor, file)
+
+
+def files(source: Source) -> dict[str, int]:
+    """The binlog files, the oldest first, and their sizes in bytes. Raises as `facts`."""
+    with _cursor(source) as cursor:
+        cursor.execute("SHOW BINARY LOGS")
+        return {row[0]: int(row[1]) for row in cursor.fetchall()}
+
+
+def now(source: Source) -> datetime:
+    """The server's clock. Raises as `facts`."""
+    with _cursor(source) as cursor:
+        cursor.execute("SELECT UNIX_TIMESTAMP(NOW(6))")
+        return datetime.fromtimestamp(float(cursor.fetchone()[0]), UTC)
 
 
 def refuse_other_flavor(source: Source, cursor: Any) -> None:

@@ -1,41 +1,92 @@
-"""Where a start begins: behind the commit log's last checkpoint, or, without one, where the file says.
-
-A first start writes its checkpoint before its first record: whatever happens next resumes from there, and a
-snapshot has its P0.
-"""
+"""What a start asks before it goes on behind a checkpoint, or begins without one."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
-from contract import gtids
+from contract import start_at
 from contract.checkpoint import Checkpoint
+from contract.gtid import GtidSet
 from contract.pipeline import Pipeline
-from streamer.delivery_errors import FirstStartError, SchemasLostError, WrongServerError
+from contract.sequence import file_number
+from streamer.delivery_errors import BehindError, FirstStartError, SchemasLostError, WrongServerError
+from streamer.errors import PurgedError
 from streamer.source import Facts
 
-BINLOG_START = 4  # the first event's position in every binlog file
 
+def resume(
+    checkpoint: Checkpoint,
+    facts: Facts,
+    seen: GtidSet,
+    half: str = "",
+    before: Callable[[str], GtidSet | None] = lambda file: None,
+) -> str:
+    """Why the coordinates begin anew behind the transactions `seen`; empty where they go on.
 
-def resume(checkpoint: Checkpoint, facts: Facts) -> None:
-    """Checks that the server is the checkpoint's and still has what the checkpoint has seen. Raises
-    WrongServerError."""
-    if checkpoint.server_uuid != facts.server_uuid:
-        raise WrongServerError(
+    `half`: the GTID of a transaction that was sent in part. `before(file)`: the transactions before a binlog file of
+    the server, None where it has no such file. By GTID a stream goes on from any server that has all that was
+    streamed, and still has all that was not. Raises WrongServerError, BehindError, PurgedError.
+    """
+    _refuse_lacking(checkpoint, facts, seen, half)
+    if lost := facts.purged.subtract(seen):
+        raise PurgedError(
             "resuming",
             f"pipeline {checkpoint.pipeline}",
-            f"its checkpoint is of the server {checkpoint.server_uuid}, the one that answers is {facts.server_uuid}",
-            "Point source.host and source.port back at that server, or start a pipeline of a new name, with a new "
-            "snapshot.",
+            f"the server {facts.server_uuid} has purged transactions that were not streamed yet: {lost}",
+            "Go on from a server that still has them (source.host, source.failover); else start a pipeline of a new "
+            "name, with a new snapshot, and keep binlogs longer (binlog_expire_logs_seconds) than a pause may be.",
         )
-    seen = gtids.parse(checkpoint.gtid_set)
-    if not facts.executed.issuperset(seen):
+    if checkpoint.server_uuid != facts.server_uuid:
+        return "another server"
+    here = (file_number(facts.file), facts.pos)
+    known = before(checkpoint.file) if here >= checkpoint.place[1:] else None
+    if here < checkpoint.place[1:] or (known is not None and not seen.issuperset(known)):
+        return "the server's binlog was begun anew"
+    return ""
+
+
+def _refuse_lacking(checkpoint: Checkpoint, facts: Facts, seen: GtidSet, half: str) -> None:
+    missing = seen.subtract(facts.executed)
+    if half and not facts.executed.contains(half):
+        missing.add(half)
+    if not missing:
+        return
+    where = ("resuming", f"pipeline {checkpoint.pipeline}")
+    if checkpoint.server_uuid == facts.server_uuid:
         raise WrongServerError(
-            "resuming",
-            f"pipeline {checkpoint.pipeline}",
-            f"the server no longer has transactions that were streamed: {seen.subtract(facts.executed)}",
+            *where,
+            f"the server no longer has transactions that were streamed: {missing}",
             "It was reset or restored from a backup. Start a pipeline of a new name, with a new snapshot.",
         )
+    cause = (
+        f"its checkpoint is of the server {checkpoint.server_uuid}; the one that answers is {facts.server_uuid}, and "
+        f"lacks transactions that were streamed: {missing}"
+    )
+    if facts.replicates is not False:
+        raise BehindError(*where, cause, "It replicates: the streamer asks again.")
+    raise WrongServerError(
+        *where,
+        cause,
+        "Point source.host and source.port back at that server, or at one that has replicated all of it; else start a "
+        "pipeline of a new name, with a new snapshot.",
+    )
+
+
+def anew(checkpoint: Checkpoint, facts: Facts) -> Checkpoint:
+    """The checkpoint in the server's own coordinates, of the next epoch. Its place is the beginning of the binlog: what
+    was not streamed yet may stand anywhere in it."""
+    return checkpoint.model_copy(
+        update={
+            "epoch": checkpoint.epoch + 1,
+            "server_id": facts.server_id,
+            "server_uuid": facts.server_uuid,
+            "file": facts.first_file,
+            "pos": start_at.FIRST,
+            "xid": None,
+            "written_at": time.time_ns() // 1_000_000,
+        }
+    )
 
 
 def refuse_lost_schemas(checkpoint: Checkpoint, topic: str, known: int) -> None:
@@ -64,27 +115,3 @@ def refuse_lost_checkpoint(pipeline: Pipeline, used: list[str]) -> None:
             "Give the pipeline another name, or delete these topics if nobody needs them; or bring back the commit "
             f"log {pipeline.name}.commit-log.",
         )
-
-
-def first(pipeline: Pipeline, facts: Facts) -> Checkpoint:
-    """The checkpoint of a pipeline that has none."""
-    chosen = pipeline.streamer.start
-    begin, file, pos = facts.purged, facts.first_file, BINLOG_START
-    if chosen == "latest":
-        begin, file, pos = facts.executed, facts.file, facts.pos
-    elif chosen != "earliest":
-        begin = pipeline.source.gtids(chosen)
-    now = time.time_ns() // 1_000_000
-    return Checkpoint(
-        pipeline=pipeline.name,
-        connector_id=f"headrace-{pipeline.name}",
-        server_id=facts.server_id,
-        server_uuid=facts.server_uuid,
-        epoch=0,
-        file=file,
-        pos=pos,
-        gtid_set=str(begin),
-        ts_ms=now,
-        events=0,
-        written_at=now,
-    )

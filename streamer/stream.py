@@ -21,7 +21,7 @@ from streamer import schemas
 from streamer.checkpoints.port import Checkpoints
 from streamer.ddl_notes import DdlNotes
 from streamer.delivery_errors import WrongServerError
-from streamer.errors import HeadraceError
+from streamer.errors import ConnectionLostError, HeadraceError
 from streamer.ledger import Ledger
 from streamer.patience import Patience
 from streamer.protocol.model import Commit, Ddl, Item, RowsBatch
@@ -55,8 +55,8 @@ class Decoder(Protocol):
 
 
 class Stream:
-    """`connect(gtids)` opens a dump behind the set; `decoder()` makes a fresh decoder for it; `source` names the
-    server in logs. `router` is set before `run`."""
+    """`connect(gtids)` opens a dump behind the set, and calls `begin_anew` where it is another server's; `decoder()`
+    makes a fresh decoder for it; `source` names the server in logs. `router` is set before `run`."""
 
     def __init__(
         self,
@@ -94,6 +94,8 @@ class Stream:
         self.bytes_sent = 0
         self._half: RowsBatch | None = None  # the last batch of a transaction that is taken in so far
         self._skip: RowsBatch | None = None  # the same, while it is being read again
+        self._elsewhere: int | None = None  # rows of it that were sent, where another server gives the rest
+        self._reread = 0  # rows of it that this connection gave again
         self._now = time.monotonic()  # when the chunk came that is being decoded
 
     def run(self) -> None:
@@ -118,9 +120,10 @@ class Stream:
     def _session(self) -> None:
         """One connection, until it is lost."""
         self._patience.check()
-        self._skip = self._half
+        self._reread = 0
         decoder = self.decoder = self._new_decoder()
         connection = self._connect(self._ledger.entered())
+        self._skip = self._half
         try:
             self._read(connection, decoder)
         finally:
@@ -149,7 +152,7 @@ class Stream:
                 elif type(item) is Commit:
                     end(item)
                 elif type(item) is Ddl:
-                    self.ddl.see(item)
+                    self._ddl(item)
         except ServerAnswerError as error:
             raise connection.answered(error) from None
 
@@ -178,6 +181,29 @@ class Stream:
         route.counts[batch.op] += count
         self._half = batch
 
+    def _ddl(self, item: Ddl) -> None:
+        if self._skip is not None and self._skip.gtid == item.gtid:
+            return  # it was sent before the rows that follow it
+        for topic, key, value, everywhere in self.ddl.records(item, self._epoch, self.router):
+            if self._ledger.full:
+                self._wait_for_room()
+            count = self._partitions(topic) if everywhere else 1
+            entry = self._ledger.note(count, count * len(value), self._now)
+            try:
+                if everywhere:
+                    self._sink.send_everywhere(topic, value, count, entry.acknowledge)
+                else:
+                    self._sink.send(topic, [key], [value], entry.acknowledge)
+            except HeadraceError:
+                entry.cut = True
+                raise
+
+    def _partitions(self, topic: str) -> int:
+        while not (count := self._sink.partitions(topic)):
+            self._turn(ROOM_POLL_SECONDS)
+            self._patience.check()
+        return count
+
     def _end(self, commit: Commit) -> None:
         if self._skip is not None:
             self._resumed(commit)
@@ -191,12 +217,30 @@ class Stream:
     def _again(self, batch: RowsBatch) -> bool:
         """Whether the batch was taken in before the connection was lost."""
         assert self._skip is not None
-        return batch.gtid == self._skip.gtid and batch.ordinal <= self._skip.ordinal
+        again = batch.gtid == self._skip.gtid and batch.ordinal <= self._skip.ordinal
+        if again and self._elsewhere is not None:
+            self._reread += len(batch.rows) // (2 if batch.op == "u" else 1)
+            if batch.ordinal == self._skip.ordinal:
+                self._divided_alike()
+        return again
+
+    def _divided_alike(self) -> None:
+        """Raises ConnectionLostError where another server divides the transaction's rows into other events."""
+        sent, self._elsewhere = self._elsewhere, None
+        if self._reread != sent:
+            self._half = None
+            cause = f"transaction {self._skip and self._skip.gtid} has other events here than on the server before"
+            raise ConnectionLostError("going on in", self._source, cause, "It is sent again as a whole")
 
     def _resumed(self, end: Commit) -> None:
         assert self._skip is not None
         gtid = self._skip.gtid
-        if end.gtid != gtid:
+        if self._elsewhere is not None and end.gtid == gtid:
+            self._divided_alike()  # it ended before the event that was sent last
+        elif self._elsewhere is not None:
+            log.info("another order of transactions", first=end.gtid, sent_again_as_a_whole=gtid)
+            self._elsewhere = None
+        elif end.gtid != gtid:
             raise WrongServerError(
                 "going on in",
                 f"transaction {gtid}",
@@ -219,6 +263,25 @@ class Stream:
     def depth(self) -> int:
         """Events that wait for their release."""
         return self._ledger.depth
+
+    @property
+    def half(self) -> str:
+        """The GTID of a transaction that is taken in so far; empty between transactions."""
+        return self._half.gtid if self._half is not None else ""
+
+    def begin_anew(self, epoch: int) -> None:
+        """Between two connections, when all that was sent is durable: what comes now has other coordinates."""
+        self._epoch = epoch
+        self.router.begin_anew()
+        if self._half is not None:
+            self._elsewhere = self._ledger.open_events
+
+    def empty(self) -> None:
+        """Returns when all that was sent is acknowledged. Raises Stopping, DeliveryError, StuckError."""
+        while self._ledger.depth:
+            self._turn(ROOM_POLL_SECONDS)
+            self._watcher.release()
+            self._patience.check()
 
     def settle(self) -> None:
         """Returns when the last checkpoint offered is durable. Raises Stopping, DeliveryError."""

@@ -87,6 +87,11 @@ class Watcher:
             self.checkpoint = checkpoint
             self._checkpoints.offer(checkpoint)
 
+    def begin_anew(self, checkpoint: Checkpoint) -> None:
+        """Goes on from a checkpoint of the next epoch, when all before it is released."""
+        self.checkpoint = checkpoint
+        self._checkpoints.offer(checkpoint)
+
     def _watch_head(self, now: float) -> None:
         head = self._ledger.head()
         mark = (id(head), head.pending) if head is not None and head.pending else None

@@ -1,4 +1,4 @@
-"""The commands by which a client asks for a binlog.
+"""The commands by which a client asks for a binlog, and how it learns whether the server is a replica.
 
 PyMySQL has no public way to send a command of replication; its `_execute_command` writes the packet.
 """
@@ -14,6 +14,9 @@ from contract.pipeline import Source
 
 COM_BINLOG_DUMP, COM_REGISTER_SLAVE, COM_BINLOG_DUMP_GTID = 0x12, 0x15, 0x1E
 FIRST_POSITION = 4
+NO_SUCH_STATEMENT = 1064
+MAY_NOT = 1227
+APPLIES = ("Replica_SQL_Running", "Slave_SQL_Running")
 
 
 def heartbeat_nanoseconds(source: Source) -> int:
@@ -28,3 +31,21 @@ def register(connection: pymysql.Connection[Any], server_id: int) -> None:
 def send(connection: pymysql.Connection[Any], command: int, body: bytes) -> None:
     """Behind a dump's command nothing is read by PyMySQL any more: the socket is the caller's."""
     connection._execute_command(command, body)  # type: ignore[attr-defined]
+
+
+def replicates(cursor: Any, *spellings: str) -> bool | None:
+    """Whether the server applies another one's changes; None where the user may not know. `spellings`: the statement,
+    the newest first."""
+    for statement in spellings:
+        try:
+            cursor.execute(statement)
+        except pymysql.MySQLError as error:
+            if error.args[0] == MAY_NOT:
+                return None
+            if error.args[0] != NO_SUCH_STATEMENT or statement == spellings[-1]:
+                raise
+            continue
+        names = [column[0] for column in cursor.description]
+        at = next(names.index(name) for name in APPLIES if name in names)
+        return any(row[at] == "Yes" for row in cursor.fetchall())
+    return None

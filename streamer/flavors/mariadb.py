@@ -37,6 +37,7 @@ def _setting(name: str, wanted: str, absent: str, reason: str) -> Setting:
 class MariaDB:
     title = "MariaDB"
     hides_cascades = "MariaDB"
+    logs_replicated = "log_slave_updates"
     settings = (
         _setting("binlog_format", "ROW", "MIXED", "statements instead of rows cannot be followed"),
         _setting("binlog_row_image", "FULL", "FULL", "changes would lack columns"),
@@ -61,7 +62,13 @@ class MariaDB:
         cursor.execute("SELECT BINLOG_GTID_POS(%s, 4), BINLOG_GTID_POS(%s, %s)", (first_file, file, pos))
         purged, executed = (MariaGtids.parse(text or "") for text in cursor.fetchone())
         uuid = identity[1] if identity else f"{server_id}-{domain}"
-        return Facts(server_id, uuid, version, purged, executed, file, pos, first_file)
+        replicates = dump.replicates(cursor, "SHOW ALL REPLICAS STATUS")
+        return Facts(server_id, uuid, version, purged, executed, file, pos, first_file, replicates)
+
+    def before(self, cursor: Any, file: str) -> GtidSet | None:
+        cursor.execute("SELECT BINLOG_GTID_POS(%s, 4)", (file,))
+        [position] = cursor.fetchone()
+        return None if position is None else MariaGtids.parse(position)
 
     def request(self, connection: pymysql.Connection[Any], source: Source, start: GtidSet) -> None:
         with connection.cursor() as cursor:
@@ -81,6 +88,10 @@ class MariaDB:
 
     def replicas(self, ask: Ask, version: Version) -> Rows | None:
         return ask("SHOW SLAVE HOSTS")
+
+    def replicated(self, ask: Ask, variables: Mapping[str, str]) -> bool:
+        """To list its channels takes a privilege that reading the binlog does not."""
+        return bool(variables.get("gtid_slave_pos"))
 
     def purged(self, ask: Ask, variables: Mapping[str, str]) -> GtidSet:
         files = ask("SHOW BINARY LOGS")

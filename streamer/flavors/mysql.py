@@ -17,13 +17,14 @@ from streamer.protocol.gtid_set import encode
 
 IDENTITY = "SELECT @@server_id, @@server_uuid, @@version, @@global.gtid_purged"
 HEARTBEAT_V2 = 2  # flag: heartbeats tell 64-bit positions
-NO_SUCH_STATEMENT = 1064
+NO_SUCH_FILE = 1220  # ER_ERROR_WHEN_EXECUTING_COMMAND
 CASCADES_LOGGED = (9, 6)  # from here on the server writes rows changed by foreign keys into the binlog
 
 
 class MySQL:
     title = "MySQL"
     hides_cascades = "MySQL before 9.6"
+    logs_replicated = "log_replica_updates"
     settings = (
         Setting(
             "binlog_format",
@@ -76,7 +77,19 @@ class MySQL:
         cursor.execute("SHOW BINARY LOGS")
         files = cursor.fetchall()
         gtids = GtidSet.parse
-        return Facts(server_id, server_uuid, version, gtids(purged), gtids(executed), file, pos, files[0][0])
+        replicates = dump.replicates(cursor, "SHOW REPLICA STATUS", "SHOW SLAVE STATUS")
+        return Facts(
+            server_id, server_uuid, version, gtids(purged), gtids(executed), file, pos, files[0][0], replicates
+        )
+
+    def before(self, cursor: Any, file: str) -> GtidSet | None:
+        try:
+            cursor.execute("SHOW BINLOG EVENTS IN %s LIMIT 5", (file,))
+        except pymysql.MySQLError as error:
+            if error.args[0] in (NO_SUCH_FILE, dump.MAY_NOT):  # what a user lacks is preflight's to say
+                return None
+            raise
+        return next((GtidSet.parse(row[5]) for row in cursor.fetchall() if row[2] == "Previous_gtids"), GtidSet())
 
     def request(self, connection: pymysql.Connection[Any], source: Source, start: GtidSet) -> None:
         server_id, heartbeat = source.server_id, dump.heartbeat_nanoseconds(source)
@@ -99,6 +112,10 @@ class MySQL:
     def replicas(self, ask: Ask, version: Version) -> Rows | None:
         return ask("SHOW REPLICAS" if version >= (8, 0, 22) else "SHOW SLAVE HOSTS")
 
+    def replicated(self, ask: Ask, variables: Mapping[str, str]) -> bool:
+        """A channel that is set up says so, running or not; servers before 8.0.26 have the variable's old name."""
+        return bool(ask("SHOW REPLICA STATUS"))
+
     def purged(self, ask: Ask, variables: Mapping[str, str]) -> GtidSet:
         return GtidSet.parse(variables.get("gtid_purged", ""))
 
@@ -113,7 +130,7 @@ def _log_status(cursor: Any) -> Any:
     try:
         cursor.execute("SHOW BINARY LOG STATUS")
     except pymysql.ProgrammingError as error:
-        if error.args[0] != NO_SUCH_STATEMENT:
+        if error.args[0] != dump.NO_SUCH_STATEMENT:
             raise
         cursor.execute("SHOW MASTER STATUS")  # servers before 8.2
     return cursor.fetchone()

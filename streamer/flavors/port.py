@@ -19,7 +19,8 @@ Version = tuple[int, ...]
 @dataclass(frozen=True)
 class Facts:
     """`file`, `pos`, `executed`: one consistent reading of the end of the binlog. `first_file`: the oldest one.
-    `server_uuid`: what tells this server from others."""
+    `server_uuid`: what tells this server from others. `replicates`: whether it applies another server's changes; None
+    where the user may not know."""
 
     server_id: int
     server_uuid: str
@@ -29,6 +30,7 @@ class Facts:
     file: str
     pos: int
     first_file: str
+    replicates: bool | None = False
 
 
 class Setting(NamedTuple):
@@ -42,7 +44,8 @@ class Setting(NamedTuple):
 
 
 class Flavor(Protocol):
-    """`title`: how messages call it. `hides_cascades`: which servers write no rows that foreign keys changed."""
+    """`title`: how messages call it. `hides_cascades`: which servers write no rows that foreign keys changed.
+    `logs_replicated`: the variable by which a replica writes what it applies into its own binlog."""
 
     @property
     def title(self) -> str: ...
@@ -51,11 +54,17 @@ class Flavor(Protocol):
     @property
     def hides_cascades(self) -> str: ...
 
+    @property
+    def logs_replicated(self) -> str: ...
+
     def owns(self, version: str) -> bool:
         """Whether a server with this @@version is of this kind."""
 
     def facts(self, cursor: Any) -> Facts | None:
         """None where the server writes no binlog. Raises pymysql.MySQLError."""
+
+    def before(self, cursor: Any, file: str) -> GtidSet | None:
+        """The transactions before a binlog file, None where there is no such file. Raises pymysql.MySQLError."""
 
     def request(self, connection: pymysql.Connection[Any], source: Source, start: GtidSet) -> None:
         """Sends what makes the server give the binlog behind `start`. Raises pymysql.MySQLError, OSError."""
@@ -65,6 +74,9 @@ class Flavor(Protocol):
 
     def replicas(self, ask: Ask, version: Version) -> Rows | None:
         """Clients that read the binlog: rows that begin with the server id and end with the client's UUID."""
+
+    def replicated(self, ask: Ask, variables: Mapping[str, str]) -> bool:
+        """Whether the server applies another one's changes, or has."""
 
     def purged(self, ask: Ask, variables: Mapping[str, str]) -> GtidSet:
         """The transactions that are no longer in the binlog."""

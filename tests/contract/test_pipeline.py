@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from contract import cron, names
 from contract.pipeline import Pipeline, PipelineFileError, load
+from contract.start_at import Place
 
 EXAMPLE = Path(__file__).parents[2] / "pipelines" / "flights.yaml"
 
@@ -99,10 +101,29 @@ def test_a_password_file_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("written", "begin"),
+    [
+        ("latest", "latest"),
+        ("earliest", "earliest"),
+        ("binlog.000012:4567", Place("binlog.000012", 4567)),
+        ("my-host-bin.1000001:4294967300", Place("my-host-bin.1000001", 4294967300)),
+        ("2026-11-21T17:00:00Z", datetime(2026, 11, 21, 17, tzinfo=UTC)),
+        ('"2026-11-21 19:00:00.25+02:00"', datetime(2026, 11, 21, 17, 0, 0, 250000, tzinfo=UTC)),
+    ],
+)
+def test_every_way_to_say_where_to_begin(tmp_path: Path, written: str, begin: object) -> None:
+    assert load(edited(tmp_path, a=("start: latest", f"start: {written}"))).streamer.begin() == begin
+
+
+@pytest.mark.parametrize(
     ("old", "new", "words"),
     [
         ('["nycflights.*"]', '["nycflights"]', "not of the form db.table"),
-        ("start: latest", "start: yesterday", "neither earliest nor latest nor a GTID set"),
+        ("start: latest", "start: yesterday", "none of earliest, latest, a GTID set, a file and position"),
+        ("start: latest", "start: 2026-11-21T17:00:00", "has no zone: add Z for UTC"),
+        ("start: latest", "start: 2026-11-21", "has no zone: add Z for UTC"),
+        ("start: latest", "start: 2026-13-21T17:00:00Z", "is no time"),
+        ("start: latest", "start: binlog.000001:3", "begins before position 4"),
         ("start: latest", "start: 0-1-270", "is no GTID: uuid:n"),
         ("{pipeline}.{db}.{table}", "{pipeline}.{dbs}", "allowed: pipeline, db, table"),
         ("delivery: at_least_once", "delivery: exactly_once", "at_least_once"),

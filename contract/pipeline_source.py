@@ -1,0 +1,90 @@
+"""The pipeline file's section `source`."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, SecretStr, field_validator, model_validator
+
+from contract import gtids
+from contract.gtid import GtidSet
+from contract.pipeline_kafka import Section
+
+Port = Annotated[int, Field(ge=1, le=65535)]
+DEFAULT_PORT = 3306
+
+
+class Source(Section):
+    """The server whose binlog is read, and from which snapshots are taken; and those that may take its place."""
+
+    flavor: Literal["mysql", "mariadb"] = "mysql"
+    host: str
+    port: Port = DEFAULT_PORT
+    failover: tuple[str, ...] = Field((), description="servers that replicate from it, as host or host:port")
+    failover_seconds: float = Field(
+        30.0, ge=0, le=3600, description="how long a server that lacks streamed transactions may take to catch up"
+    )
+    user: str
+    password: SecretStr | None = None
+    password_file: Path | None = None
+    server_id: int = Field(ge=1, le=4294967295, description="unique among the server's replicas")
+    heartbeat_seconds: float = Field(5.0, ge=0.5, le=300)
+    connect_timeout_seconds: float = Field(10.0, gt=0, le=300)
+
+    @field_validator("failover")
+    @classmethod
+    def _addresses(cls, given: tuple[str, ...]) -> tuple[str, ...]:
+        for text in given:
+            address(text)
+        return given
+
+    @model_validator(mode="after")
+    def _one_secret(self) -> Source:
+        if (self.password is None) == (self.password_file is None):
+            raise ValueError("give exactly one of password (as ${ENV}) and password_file")
+        return self
+
+    @model_validator(mode="after")
+    def _each_server_once(self) -> Source:
+        known = [(self.host, self.port), *map(address, self.failover)]
+        for host, port in known:
+            if known.count((host, port)) > 1:
+                raise ValueError(f"{host}:{port} stands in host and failover, or twice in failover")
+        return self
+
+    @property
+    def where(self) -> str:
+        return f"{self.host}:{self.port}"
+
+    def servers(self) -> tuple[Source, ...]:
+        """Each server by itself, this one first; the others take user, password and all else from it."""
+        others = (dict(zip(("host", "port"), address(text), strict=True)) for text in self.failover)
+        return tuple(self.model_copy(update={"failover": (), **other}) for other in ({}, *others))
+
+    def gtids(self, text: str) -> GtidSet:
+        """A set of the server's kind. Raises ValueError."""
+        return gtids.KINDS[self.flavor].parse(text)
+
+    def secret(self) -> str:
+        """The password. Raises OSError where `password_file` cannot be read, or is empty."""
+        if self.password is not None:
+            return self.password.get_secret_value()
+        assert self.password_file is not None
+        if secret := self.password_file.read_text().strip():
+            return secret
+        raise OSError(errno.ENODATA, "the file is empty")
+
+
+def address(text: str) -> tuple[str, int]:
+    """`db2`, `db2:3307`, `[::1]:3307`, `::1`. Raises ValueError."""
+    host, port = text, str(DEFAULT_PORT)
+    if text.startswith("["):
+        host, _, rest = text[1:].partition("]")
+        port = rest.removeprefix(":") or port
+    elif text.count(":") == 1:
+        host, _, port = text.partition(":")
+    if not host or not port.isdigit() or not 1 <= int(port) <= 65535:
+        raise ValueError(f"{text!r} is no address: host or host:port is expected, such as db2.example.org:3306")
+    return host, int(port)

@@ -1,0 +1,58 @@
+"""Where a pipeline without a checkpoint begins, as `streamer.start` of the pipeline file says it."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import Literal, NamedTuple
+
+from contract import gtids
+from contract.gtid import GtidSet
+
+PLACE = re.compile(r"(?P<file>[^\s:/]+\.\d+):(?P<pos>\d+)")
+TIME = re.compile(r"\d{4}-\d\d-\d\d([T ].*)?")
+FIRST = 4  # behind a binlog file's magic number
+EXPECTED = (
+    "earliest, latest, a GTID set, a file and position such as binlog.000012:4, or a time such as 2026-11-21T17:00:00Z"
+)
+
+
+class Place(NamedTuple):
+    """`pos`: bytes, from the file's start."""
+
+    file: str
+    pos: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.pos}"
+
+
+Start = Literal["earliest", "latest"] | GtidSet | Place | datetime
+
+
+def parse(text: str) -> Start:
+    """Raises ValueError. A time has a zone, and is given in UTC."""
+    if text == "earliest":
+        return "earliest"
+    if text == "latest":
+        return "latest"
+    if found := PLACE.fullmatch(text):
+        if int(found["pos"]) < FIRST:
+            raise ValueError(f"no event of a binlog file begins before position {FIRST}")
+        return Place(found["file"], int(found["pos"]))
+    if TIME.fullmatch(text):
+        return _time(text)
+    try:
+        return gtids.parse(text)
+    except ValueError as error:
+        raise ValueError(f"none of {EXPECTED} ({error})") from None
+
+
+def _time(text: str) -> datetime:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is no time: 2026-11-21T17:00:00Z is the form") from None
+    if moment.tzinfo is None:
+        raise ValueError(f"the time {text!r} has no zone: add Z for UTC, or +02:00 and its like")
+    return moment.astimezone(UTC)

@@ -1,0 +1,86 @@
+"""The stream goes on from another server, without servers: epochs, and a transaction that was sent in part."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from contract.gtid import GtidSet
+from streamer import stream as stream_module
+from streamer.protocol.model import Item
+from tests.streamer.fakes import SOURCE, Binlog, Rig, rig, transaction
+from tests.streamer.test_stream import lost, run_until_released, seqs
+
+
+@pytest.fixture(autouse=True)
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream_module, "RECONNECT_FIRST_SECONDS", 0.001)
+
+
+def two_servers(first: list[list[Item]], second: list[list[Item]], breaks: list[int]) -> Rig:
+    """The first server gives `breaks[0]` items, then the second goes on; later breaks are the second's."""
+    binlog = Binlog(first, breaks=breaks, lost=lost)
+    what = rig(binlog)
+    start = binlog.connect
+
+    def connect(gtids: GtidSet) -> Binlog:
+        if binlog.starts and binlog.transactions is not second:
+            binlog.transactions = second
+            what.stream.empty()
+            begun = what.watcher.checkpoint.model_copy(update={"epoch": 1})
+            what.watcher.begin_anew(begun)
+            what.stream.settle()
+            assert what.sink.checkpoints()[-1].epoch == 1, "it is durable before a record of it"
+            what.stream.begin_anew(1)
+        return start(gtids)
+
+    what.stream._connect = connect
+    return what
+
+
+def identities(found: list[Any]) -> list[tuple[str, int, int]]:
+    return [(event["source"]["gtid"], *event["source"]["seq"][3:]) for event in found]
+
+
+def expected(*transactions: tuple[int, list[int]]) -> list[tuple[str, int, int]]:
+    """`(number, sizes of its batches)`."""
+    return [(f"{SOURCE}:{n}", e, r) for n, sizes in transactions for e, size in enumerate(sizes) for r in range(size)]
+
+
+@pytest.mark.parametrize("at", range(1, 9))
+def test_lost_anywhere_it_goes_on_in_a_new_epoch_and_repeats_nothing(at: int) -> None:
+    same = [transaction(n, [2, 3]) for n in (1, 2, 3)]
+    what = two_servers(same, [*same], [at])
+    run_until_released(what, 3)
+    events = what.sink.events()
+    assert identities(events) == expected((1, [2, 3]), (2, [2, 3]), (3, [2, 3]))
+    epochs = [seq[0] for seq in seqs(events)]
+    assert epochs == sorted(epochs)
+    assert seqs(events) == sorted(seqs(events))
+    assert [c.place for c in what.sink.checkpoints()] == sorted(c.place for c in what.sink.checkpoints())
+    assert what.sink.checkpoints()[-1].events == 15
+
+
+def test_the_rest_of_a_transaction_is_lost_again_on_the_second_server() -> None:
+    same = [transaction(1, [2, 3, 4, 5])]
+    what = two_servers(same, [*same], [2, 1, 3])
+    run_until_released(what, 1)
+    assert identities(what.sink.events()) == expected((1, [2, 3, 4, 5]))
+
+
+@pytest.mark.parametrize("divided", [[5, 4], [1, 1, 7], [9]], ids=["larger", "smaller", "one"])
+def test_a_transaction_that_is_divided_otherwise_there_is_sent_again_as_a_whole(divided: list[int]) -> None:
+    what = two_servers([transaction(1, [2, 3, 4])], [transaction(1, divided), transaction(2, [1])], [2])
+    run_until_released(what, 2)
+    events = what.sink.events()
+    assert identities(events[:5]) == expected((1, [2, 3]))
+    again = [event for event in events if event["source"]["seq"][0] == 1]
+    assert identities(again) == expected((1, divided), (2, [1]))
+
+
+def test_where_another_transaction_comes_before_it_there_it_is_sent_again_as_a_whole() -> None:
+    what = two_servers([transaction(2, [2, 3])], [transaction(1, [1]), transaction(2, [2, 3])], [1])
+    run_until_released(what, 2)
+    again = [event for event in what.sink.events() if event["source"]["seq"][0] == 1]
+    assert identities(again) == expected((1, [1]), (2, [2, 3]))
