@@ -65,6 +65,10 @@ def schemas_topic(pipeline: Pipeline) -> str:
     return f"{pipeline.name}.schemas"
 
 
+def ddl_topic(pipeline: Pipeline) -> str:
+    return f"{pipeline.name}.ddl"
+
+
 def lake_root(pipeline: Pipeline) -> str:
     return f"{pipeline.lake.path.rstrip('/')}/{pipeline.name}"
 

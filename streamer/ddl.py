@@ -1,8 +1,7 @@
 """What a DDL statement does to rows that no row event tells of: its kind, and the tables it names.
 
-In: the statement's text, as the binlog has it, and the session's database. Out: a `Change`, or None for what leaves
-the stored rows as they are. It never raises: what is not understood is a change of the kind `unknown`. The row events'
-own metadata is the truth about columns; this is advice.
+In: the statement's text, as the binlog has it, and the session's database. It never raises: what is not understood is a
+change of the kind `unknown`. The row events' own metadata is the truth about columns; this is advice.
 """
 
 from __future__ import annotations
@@ -11,8 +10,10 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
-Kind = Literal["truncate", "drop", "rename", "partition", "alter", "unknown"]
-KINDS: tuple[Kind, ...] = ("truncate", "drop", "rename", "partition", "alter", "unknown")
+Kind = Literal["truncate", "drop", "rename", "partition", "alter", "unknown", "shape", "harmless"]
+# What changes rows, or may; then what changes a table's shape alone, then what does neither.
+CHANGES_ROWS: tuple[Kind, ...] = ("truncate", "drop", "rename", "partition", "alter", "unknown")
+KINDS: tuple[Kind, ...] = (*CHANGES_ROWS, "shape", "harmless")
 ANY = "*"  # every table of a database
 Table = tuple[str, str]
 # Of a versioned comment, /*!80000 ... */, the inside is the statement.
@@ -35,6 +36,7 @@ NO_ROWS = _words(
     "DATABASE SCHEMA VIEW INDEX UNIQUE FULLTEXT SPATIAL TRIGGER PROCEDURE FUNCTION AGGREGATE EVENT USER ROLE SERVER "
     "TABLESPACE UNDO LOGFILE RESOURCE VECTOR INSTANCE DEFINER SQL ALGORITHM TEMPORARY PREPARE LIBRARY SEQUENCE"
 )
+OF_A_TABLE = _words("INDEX UNIQUE FULLTEXT SPATIAL VECTOR TRIGGER")
 HARMLESS = _words("GRANT REVOKE SET ANALYZE OPTIMIZE REPAIR CHECK FLUSH INSTALL UNINSTALL")
 # Actions of ALTER TABLE that leave the rows' values as they are, by their first word.
 ACTIONS = _words(
@@ -67,7 +69,10 @@ class Token(NamedTuple):
 END = Token("", "")
 
 
-def change(statement: str, db: str) -> Change | None:
+NOTHING = Change("harmless", ())
+
+
+def change(statement: str, db: str) -> Change:
     """`db`: the session's database, which unqualified names are of."""
     tokens = _Tokens(_scan(statement), db)
     first = tokens.take().word
@@ -75,22 +80,28 @@ def change(statement: str, db: str) -> Change | None:
         tokens.skip("TABLE")
         return _found("truncate", [tokens.table()])
     if first == "RENAME":
-        return None if tokens.skip("USER") else _rename(tokens)
+        return NOTHING if tokens.skip("USER") else _rename(tokens)
     if first not in ("DROP", "ALTER", "CREATE"):
-        return None if first in HARMLESS else Change("unknown", ())
+        return NOTHING if first in HARMLESS else Change("unknown", ())
     tokens.skip("ONLINE", "IGNORE", "OR")
     replaces = tokens.skip("REPLACE")
     if tokens.skip("TABLE", "TABLES"):
-        return _drop(tokens) if first == "DROP" or replaces else _alter(tokens) if first == "ALTER" else None
+        return _drop(tokens) if first == "DROP" or replaces else (_alter if first == "ALTER" else _create)(tokens)
     if first == "DROP" and tokens.skip("DATABASE", "SCHEMA"):
         tokens.skip("IF", "EXISTS")
         return _found("drop", [(tokens.take().name, ANY)])
-    return None if tokens.take().word in NO_ROWS else Change("unknown", ())
+    second = tokens.take().word
+    return _index(tokens) if second in OF_A_TABLE else NOTHING if second in NO_ROWS else Change("unknown", ())
+
+
+def without_texts(statement: str) -> str:
+    """Every text in quotes left out, since it may be a password or a row's value."""
+    return SECRET.sub("'...'", statement)
 
 
 def shown(statement: str, length: int = 200) -> str:
-    """For a log: every text in quotes left out, since it may be a password or a row's value; then shortened."""
-    text = " ".join(SECRET.sub("'...'", statement).split())
+    """For a log: without its texts, and shortened."""
+    text = " ".join(without_texts(statement).split())
     return text if len(text) <= length else text[: length - 3] + "..."
 
 
@@ -148,6 +159,20 @@ def _found(kind: Kind, tables: list[Table]) -> Change:
     return Change(kind, tuple(tables)) if all(db and table for db, table in tables) else Change("unknown", ())
 
 
+def _create(tokens: _Tokens) -> Change:
+    tokens.skip("IF", "EXISTS", "NOT")
+    return _found("shape", [tokens.table()])
+
+
+def _index(tokens: _Tokens) -> Change:
+    """CREATE or DROP INDEX name ON table, or a trigger's."""
+    while (token := tokens.take()) is not END:
+        if token.word == "ON":
+            table = tokens.table()
+            return Change("harmless", (table,)) if all(table) else NOTHING
+    return NOTHING
+
+
 def _drop(tokens: _Tokens) -> Change:
     tokens.skip("IF", "EXISTS", "NOT")
     tables = [tokens.table()]
@@ -166,44 +191,43 @@ def _rename(tokens: _Tokens) -> Change:
     return _found("rename", tables)
 
 
-def _alter(tokens: _Tokens) -> Change | None:
+def _alter(tokens: _Tokens) -> Change:
     tokens.skip("IF", "EXISTS")
     tables = [tokens.table()]
     kinds: set[Kind] = set()
     for part in tokens.parts():
         words = [token.word for token in part]
-        if (kind := _action(words)) is None:
-            continue
+        kind = _action(words)
         kinds.add(kind)
         if kind == "rename":  # to [db.]name
             rest = _Tokens(part[1:], tables[0][0])
             rest.skip("TO", "AS", "=")
             tables.append(rest.table())
-        elif words[0] == "EXCHANGE" and "TABLE" in words:  # partition p with table [db.]name
+        elif words[:1] == ["EXCHANGE"] and "TABLE" in words:  # partition p with table [db.]name
             tables.append(_Tokens(part[words.index("TABLE") + 1 :], tables[0][0]).table())
-    return _found(min(kinds, key=KINDS.index), tables) if kinds else None
+    return _found(min(kinds, key=KINDS.index), tables)
 
 
-def _action(words: list[str]) -> Kind | None:
+def _action(words: list[str]) -> Kind:
     """The kind of one action of ALTER TABLE."""
     first, second, *_ = (*words, "", "")
     if "PARTITION" in words[:2] and first in ("DROP", "TRUNCATE", "EXCHANGE"):
         return "partition"
     if first == "RENAME":
-        return "alter" if second == "COLUMN" else None if second in ("INDEX", "KEY") else "rename"
+        return "alter" if second == "COLUMN" else "harmless" if second in ("INDEX", "KEY") else "rename"
     if first in CHANGING:
         return "alter"
     if first == "DROP":
-        return None if second in INDEXES or second == "CONSTRAINT" else "alter"
+        return "harmless" if second in INDEXES or second == "CONSTRAINT" else "alter"
     if first == "ADD":
         return _added(second, words)
-    return None if first in ACTIONS or not words else "unknown"
+    return "harmless" if first in ACTIONS or not words else "unknown"
 
 
-def _added(second: str, words: list[str]) -> Kind | None:
+def _added(second: str, words: list[str]) -> Kind:
     if second == "CONSTRAINT":
-        return "alter" if "PRIMARY" in words else None
+        return "alter" if "PRIMARY" in words else "harmless"
     if second in INDEXES or second == "PARTITION":
-        return None
+        return "harmless"
     defaults = any(word == "DEFAULT" and after != "NULL" for word, after in zip(words, [*words[1:], ""], strict=True))
-    return "alter" if defaults or FILLED & set(words) else None
+    return "alter" if defaults or FILLED & set(words) else "shape"

@@ -1,23 +1,27 @@
-"""DDL on the pipeline's tables that changed rows without row events: warned of, counted, the last ones kept.
+"""DDL on the pipeline's tables: told in its topic; what changed rows without row events is warned of and counted, the
+last ones kept.
 
-The lake hears of such changes by a new snapshot alone, so each one says which, and the operator's next step.
+The lake hears of such changes by a new snapshot alone (but for a TRUNCATE, which has a record of its own), so each one
+says which, and the operator's next step.
 """
 
 from __future__ import annotations
 
 import fnmatch
+from collections.abc import Iterator
 from typing import Any
 
 import structlog
 
 from contract.pipeline import Pipeline
-from streamer import ddl
+from streamer import ddl, ddl_records
+from streamer.ddl_records import Outgoing
 from streamer.protocol.model import Ddl
+from streamer.routes import Router
 
 log = structlog.get_logger("streamer")
 KEPT = 5
 MEANING: dict[ddl.Kind, str] = {
-    "truncate": "the rows are gone in MySQL; the lake still has them",
     "drop": "the table is gone in MySQL; the lake still has it, as it was",
     "rename": "the rows have another table's name in MySQL; the lake has them under the one before",
     "partition": "rows left or entered the table with a partition; the lake does not know of it",
@@ -32,20 +36,24 @@ class DdlNotes:
     """`counts`: since this start, by kind. `last`: the latest ones, the newest at the end, as `/status` shows them."""
 
     def __init__(self, pipeline: Pipeline) -> None:
-        self._pipeline = pipeline
-        self.counts: dict[str, int] = dict.fromkeys(ddl.KINDS, 0)
+        self.pipeline = pipeline
+        self.counts: dict[str, int] = dict.fromkeys(ddl.CHANGES_ROWS, 0)
         self.last: tuple[dict[str, Any], ...] = ()
 
-    def see(self, item: Ddl) -> None:
+    def records(self, item: Ddl, epoch: int, router: Router) -> Iterator[Outgoing]:
+        """What is sent of it; nothing of another's tables."""
         change = ddl.change(item.statement, item.db)
-        if change is None:
-            return
-        names = [(db, table) for db, table in change.tables if self._ours(db, table)]
-        if change.tables and not names:
-            return
+        names = [(db, table) for db, table in dict.fromkeys(change.tables) if self._ours(db, table)]
+        if names or (change.kind == "unknown" and not change.tables):
+            if change.kind in self.counts:
+                self._note(change.kind, names, item)
+            yield from ddl_records.records(self.pipeline, change.kind, names, item, epoch, router)
+
+    def _note(self, kind: ddl.Kind, names: list[ddl.Table], item: Ddl) -> None:
+        self.counts[kind] += 1
         tables = [f"{db}.{table}" for db, table in names]
         note = {
-            "kind": change.kind,
+            "kind": kind,
             "tables": tables,
             "db": item.db,
             "statement": ddl.shown(item.statement),
@@ -54,14 +62,16 @@ class DdlNotes:
             "pos": item.pos,
             "ts_ms": item.ts_ms,
         }
-        self.counts[change.kind] += 1
+        if kind == "truncate":
+            log.info("table emptied", **note)
+            return
         self.last = (*self.last, note)[-KEPT:]
-        step = f"Run the DAG {self._pipeline.name}.snapshot for {', '.join(tables) or 'the tables that it changed'}"
-        step += LATER.get(change.kind, "") + "."
-        log.warning("DDL changed rows", **note, meaning=MEANING[change.kind], next_step=step)
+        step = f"Run the DAG {self.pipeline.name}.snapshot for {', '.join(tables) or 'the tables that it changed'}"
+        step += LATER.get(kind, "") + "."
+        log.warning("DDL changed rows", **note, meaning=MEANING[kind], next_step=step)
 
     def _ours(self, db: str, table: str) -> bool:
-        tables = self._pipeline.tables
+        tables = self.pipeline.tables
         if table == ddl.ANY:
             return any(fnmatch.fnmatchcase(db, glob.split(".")[0]) for glob in tables.include)
         return tables.match(db, table)

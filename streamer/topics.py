@@ -76,7 +76,7 @@ class Provisioned:
 
 
 def service_topics(pipeline: Pipeline) -> list[Wanted]:
-    """The commit log and the schemas: small, compacted, kept for ever."""
+    """The commit log and the schemas: small, compacted, kept for ever; and the DDL, of which all is kept."""
     config = {
         "cleanup.policy": "compact",
         # A compacted topic is read at every start, and only closed segments are compacted: keep them small.
@@ -85,7 +85,11 @@ def service_topics(pipeline: Pipeline) -> list[Wanted]:
         "max.message.bytes": str(pipeline.kafka.max_message_bytes),
     }
     topics = (names.commit_log_topic(pipeline), names.schemas_topic(pipeline))
-    return [Wanted(topic, 1, pipeline.kafka.replication, config) for topic in topics]
+    ddl = {"cleanup.policy": "delete", "retention.ms": "-1", "max.message.bytes": config["max.message.bytes"]}
+    return [
+        *(Wanted(topic, 1, pipeline.kafka.replication, config) for topic in topics),
+        Wanted(names.ddl_topic(pipeline), 1, pipeline.kafka.replication, ddl),
+    ]
 
 
 def event_topics(pipeline: Pipeline, tables: Iterable[tuple[str, str]]) -> list[Wanted]:
@@ -172,7 +176,7 @@ def _compare(client: AdminClient, wanted: list[Wanted], existing: Any) -> list[R
 def _refuse_loss(topic: Wanted, found: str) -> None:
     compacts, wants = "compact" in found, topic.config["cleanup.policy"] == "compact"
     if compacts and not wants:
-        cause = f"cleanup.policy={found}: a compacted topic loses deletes before the lake has read them"
+        cause = f"cleanup.policy={found}: a compacted topic loses deletes (or DDL) before they were read"
     elif wants and "delete" in found:
         cause = f"cleanup.policy={found}: it would forget where the pipeline stands"
     else:

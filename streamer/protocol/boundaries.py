@@ -107,7 +107,7 @@ class Transactions(HeldRows):
             return () if self._state == OPEN else self._end(header, None)
         ddl = Ddl(
             db.decode(errors="replace"), statement.decode(errors="replace"), self._gtid, self.file, self._tx_pos,
-            self._micros // 1000,
+            self._micros, header[ev.SERVER_ID], self._thread,
         )  # fmt: skip
         # CREATE TABLE ... SELECT has its DDL inside the transaction of its rows.
         return (ddl,) if self._state == OPEN else (ddl, *self._end(header, None))

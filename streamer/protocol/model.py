@@ -79,15 +79,20 @@ class Ddl:
     """A statement that is not row data: DDL, GRANT and their like, in a transaction of its own. `db`: the
     session's database, empty without one. `pos`: where the transaction starts."""
 
-    __slots__ = ("db", "file", "gtid", "pos", "statement", "ts_ms")
+    __slots__ = ("db", "file", "gtid", "pos", "server_id", "statement", "thread", "ts_ms", "ts_us")
 
-    def __init__(self, db: str, statement: str, gtid: str, file: str, pos: int, ts_ms: int) -> None:
+    def __init__(
+        self, db: str, statement: str, gtid: str, file: str, pos: int, ts_us: int, server_id: int = 0, thread: int = 0
+    ) -> None:
         self.db = db
         self.statement = statement
         self.gtid = gtid
         self.file = file
         self.pos = pos
-        self.ts_ms = ts_ms
+        self.ts_us = ts_us
+        self.ts_ms = ts_us // 1000
+        self.server_id = server_id
+        self.thread = thread
 
 
 class OpenXa(NamedTuple):

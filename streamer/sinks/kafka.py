@@ -14,6 +14,7 @@ from streamer.delivery_errors import BrokerRefusedError, RecordTooLargeError
 from streamer.sinks.port import Callback
 
 QUEUE_FULL_WAIT_SECONDS = 0.1
+METADATA_SECONDS = 3.0
 UNASSIGNED = -1  # the partitioner decides, by the key
 
 
@@ -58,6 +59,18 @@ class KafkaSink:
             except KafkaException as error:
                 raise self._refused(error, topic, len(value) + len(key or b"")) from None
 
+    def partitions(self, topic: str) -> int:
+        try:
+            found = self._producer.list_topics(topic, timeout=METADATA_SECONDS).topics[topic]
+        except KafkaException as error:
+            self.last_error = error.args[0].str()
+            return 0
+        return len(found.partitions)
+
+    def send_everywhere(self, topic: str, value: bytes, partitions: int, callback: Callback) -> None:
+        for number in range(partitions):
+            self._produce_late(topic, value, None, callback, number)
+
     def poll(self, seconds: float) -> None:
         """Serves the delivery callbacks. Raises BrokerRefusedError once a record was given up for good."""
         try:
@@ -85,13 +98,14 @@ class KafkaSink:
         with suppress(KafkaException):  # a client that stopped has said so before
             self._producer.poll(0)
 
-    def _produce_late(self, topic: str, value: bytes, key: bytes | None, callback: Callback) -> None:
+    def _produce_late(
+        self, topic: str, value: bytes, key: bytes | None, callback: Callback, partition: int = 0
+    ) -> None:
         while True:
-            self.poll(QUEUE_FULL_WAIT_SECONDS)
             try:
-                return self._produce(topic, value, key, UNASSIGNED if key is not None else 0, callback)
+                return self._produce(topic, value, key, UNASSIGNED if key is not None else partition, callback)
             except BufferError:
-                continue
+                self.poll(QUEUE_FULL_WAIT_SECONDS)
             except KafkaException as error:
                 raise self._refused(error, topic, len(value) + len(key or b"")) from None
 

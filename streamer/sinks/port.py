@@ -24,6 +24,12 @@ class Sink(Protocol):
         """Queues records; waits while the client's own queue is full. Raises RecordTooLargeError,
         BrokerRefusedError."""
 
+    def partitions(self, topic: str) -> int:
+        """How many the topic has; 0 where the other side does not answer."""
+
+    def send_everywhere(self, topic: str, value: bytes, partitions: int, callback: Callback) -> None:
+        """Queues a record without a key for each partition. Raises as `send`."""
+
     def poll(self, seconds: float) -> None:
         """Serves acknowledgements; waits for the first one up to `seconds`."""
 

@@ -91,7 +91,7 @@ def test_a_wrong_file_is_an_import_error_and_the_others_have_their_dags(airflow:
 
 
 def test_topics_are_made_once_and_then_are_as_wanted(api: Api, kafka: Kafka) -> None:
-    names = {"air-one.air1.items", "air-one.air1.orders", "air-one.commit-log", "air-one.schemas"}
+    names = {f"air-one.{name}" for name in ("air1.items", "air1.orders", "commit-log", "ddl", "schemas")}
     first = ended(api, "air-one.topics")
     assert first.state == "success"
     assert set(api.result(first, "provision")["created"]) == names

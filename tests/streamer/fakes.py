@@ -132,6 +132,12 @@ class ListSink:
             self.records.append((topic, key, value))
             self._waiting.append((callback, topic))
 
+    def partitions(self, topic: str) -> int:
+        return 0 if self.away else 2
+
+    def send_everywhere(self, topic: str, value: bytes, partitions: int, callback: Any) -> None:
+        self.send(topic, [None] * partitions, [value] * partitions, callback)
+
     def poll(self, seconds: float) -> None:
         for _ in range(self._random.randrange(8)):
             if self._waiting and not self.away:

@@ -85,7 +85,23 @@ def test_what_changes_rows(statement: str, kind: str, tables: list[ddl.Table]) -
     ],
 )
 def test_what_leaves_rows_alone(statement: str) -> None:
-    assert ddl.change(statement, "shop") is None
+    assert ddl.change(statement, "shop").kind not in ddl.CHANGES_ROWS
+
+
+@pytest.mark.parametrize(
+    ("statement", "kind", "tables"),
+    [
+        ("CREATE TABLE IF NOT EXISTS t (id INT PRIMARY KEY)", "shape", [T]),
+        ("ALTER TABLE t ADD COLUMN a INT, ADD INDEX (a)", "shape", [T]),
+        ("ALTER TABLE t ADD INDEX (a)", "harmless", [T]),
+        ("CREATE UNIQUE INDEX i ON x.u (a)", "harmless", [("x", "u")]),
+        ("DROP INDEX i ON t", "harmless", [T]),
+        ("CREATE VIEW v AS SELECT * FROM t", "harmless", []),
+        ("GRANT ALL ON shop.t TO x", "harmless", []),
+    ],
+)
+def test_what_is_told_though_rows_stay(statement: str, kind: str, tables: list[ddl.Table]) -> None:
+    assert ddl.change(statement, "shop") == ddl.Change(kind, tuple(tables))  # type: ignore[arg-type]
 
 
 @given(

@@ -2,33 +2,48 @@
 
 from __future__ import annotations
 
+import json
 from io import StringIO
 
 import pytest
 import structlog
+from hypothesis import given
+from hypothesis import strategies as st
 from rich.console import Console
 
 from contract.gtid import GtidSet
+from contract.schema import TableSchema
+from contract.sequence import Sequence
+from streamer import VERSION
 from streamer.ddl_notes import DdlNotes
-from streamer.protocol.model import Ddl
+from streamer.ddl_records import Outgoing
+from streamer.envelope import Envelope
+from streamer.protocol.model import Ddl, RowsBatch
 from streamer.report import Report
+from streamer.routes import Router
+from streamer.schemas import Schemas
 from streamer.source import Facts
 from streamer.tables import show_status
-from tests.streamer.fakes import FILE, SOURCE, Binlog, pipeline, rig
+from tests.streamer.fakes import FILE, SOURCE, Binlog, pipeline, rig, transaction
 
 FACTS = Facts(1, SOURCE, "9.7.4", GtidSet(), GtidSet(), FILE, 4, FILE)
 
 
 def item(statement: str, db: str = "shop") -> Ddl:
-    return Ddl(db, statement, f"{SOURCE}:1", FILE, 100, 1_000)
+    return Ddl(db, statement, f"{SOURCE}:1", FILE, 100, 1_000_000, 5, 9)
+
+
+def sent(notes: DdlNotes, ddl: Ddl, schemas: Schemas | None = None) -> list[Outgoing]:
+    router = Router(notes.pipeline, schemas or Schemas(), lambda wanted: [], lambda schema: None)
+    return list(notes.records(ddl, 3, router))
 
 
 @pytest.mark.parametrize(
     ("statement", "db", "tables"),
     [
-        ("TRUNCATE t", "shop", ["shop.t"]),
-        ("TRUNCATE t", "other", None),
-        ("TRUNCATE shop.t", "other", ["shop.t"]),
+        ("DROP TABLE t", "shop", ["shop.t"]),
+        ("DROP TABLE t", "other", None),
+        ("DROP TABLE shop.t", "other", ["shop.t"]),
         ("RENAME TABLE other.a TO shop.t, other.b TO other.c", "other", ["shop.t"]),
         ("DROP DATABASE shop", "", ["shop.*"]),
         ("DROP DATABASE other", "shop", None),
@@ -39,7 +54,7 @@ def item(statement: str, db: str = "shop") -> Ddl:
 def test_whose_ddl_is_noted(statement: str, db: str, tables: list[str] | None) -> None:
     notes = DdlNotes(pipeline())
     with structlog.testing.capture_logs() as lines:
-        notes.see(item(statement, db))
+        sent(notes, item(statement, db))
     assert [note["tables"] for note in notes.last] == ([] if tables is None else [tables])
     assert sum(notes.counts.values()) == len(lines) == (tables is not None)
     if tables is not None:
@@ -51,22 +66,80 @@ def test_whose_ddl_is_noted(statement: str, db: str, tables: list[str] | None) -
 def test_the_last_five_are_kept() -> None:
     notes = DdlNotes(pipeline())
     for n in range(7):
-        notes.see(item(f"TRUNCATE t{n}"))
+        sent(notes, item(f"DROP TABLE t{n}"))
     assert [note["tables"] for note in notes.last] == [[f"shop.t{n}"] for n in range(2, 7)]
-    assert notes.counts["truncate"] == 7
+    assert notes.counts["drop"] == 7
+
+
+def test_a_truncation_is_a_record_in_the_tables_topic_and_needs_no_step() -> None:
+    schema = TableSchema(db="shop", table="t", columns=(), key=("id",))
+    schemas = Schemas([schema.model_copy(update={"version": 4, "since": Sequence(1, 1, 1)})])
+    notes = DdlNotes(pipeline())
+    with structlog.testing.capture_logs() as lines:
+        told, emptied = sent(notes, item("TRUNCATE TABLE t"), schemas)
+    assert (notes.counts["truncate"], notes.last) == (1, ())
+    assert [line["log_level"] for line in lines] == ["info"]
+    assert (told.topic, told.everywhere, json.loads(told.key or b"")) == (
+        "sales.ddl",
+        False,
+        {"db": "shop", "table": "t"},
+    )
+    assert (emptied.topic, emptied.key, emptied.everywhere) == ("sales.shop.t", None, True)
+    value = json.loads(emptied.value)
+    assert (value["op"], value["before"], value["after"]) == ("t", None, None)
+    assert value["source"]["seq"] == [3, 1, 100, 0, 0]
+    assert value["source"]["schema"] == 4
+    [_, unknown] = sent(notes, item("TRUNCATE TABLE u"), schemas)
+    assert json.loads(unknown.value)["source"]["schema"] is None
+    batch = transaction(1, [1])[0]
+    assert isinstance(batch, RowsBatch)
+    rows = Envelope(VERSION, "sales", b'"shop"', b'"t"', 4, 3).records(batch)[1]
+    assert list(value) == list(json.loads(rows[0]))
+    assert list(value["source"]) == list(json.loads(rows[0])["source"]), "the same fields in the same order"
+
+
+def test_ddl_of_the_pipelines_tables_is_told_in_its_topic() -> None:
+    notes = DdlNotes(pipeline())
+    [told] = sent(notes, item("ALTER TABLE t ADD INDEX (v) COMMENT 'é'"))
+    assert json.loads(told.value) == {
+        "db": "shop", "table": "t", "kind": "harmless", "statement": "ALTER TABLE t ADD INDEX (v) COMMENT 'é'",
+        "database": "shop", "gtid": f"{SOURCE}:1", "file": FILE, "pos": 100, "seq": [3, 1, 100], "ts_ms": 1_000,
+    }  # fmt: skip
+    both = sent(notes, item("RENAME TABLE t TO _t_del, _t_gho TO t"))
+    assert [json.loads(one.key or b"")["table"] for one in both] == ["t", "_t_del", "_t_gho"]
+    assert sent(notes, item("GRANT ALL ON shop.t TO x IDENTIFIED BY 's3cret'")) == []
+    assert sent(notes, item("ALTER TABLE t ADD a INT", "other")) == []
+    [unknown] = sent(notes, item("FROBNICATE USER x PASSWORD 's3cret'", ""))
+    assert b"s3cret" not in unknown.value
+    assert json.loads(unknown.key or b"") == {"db": "", "table": None}
+
+
+@given(st.text(), st.sampled_from(["", "TRUNCATE ", "ALTER TABLE t ", "DROP TABLE t,", "/* x */ CREATE TABLE t "]))
+def test_no_statement_stops_the_stream(text: str, start: str) -> None:
+    small = pipeline().model_copy(update={"kafka": pipeline().kafka.model_copy(update={"max_message_bytes": 4096})})
+    for one in sent(DdlNotes(small), item(start + text)):
+        assert len(one.value) <= 4096
+
+
+def test_a_statement_too_long_for_a_record_is_cut() -> None:
+    small = pipeline().model_copy(update={"kafka": pipeline().kafka.model_copy(update={"max_message_bytes": 4096})})
+    [one] = sent(DdlNotes(small), item("ALTER TABLE t ADD a INT COMMENT '" + "\x01" * 5000 + "'"))
+    assert len(one.value) <= 4096
+    assert json.loads(one.value)["cut"] is True
+    assert json.loads(one.value)["statement"].startswith("ALTER TABLE t ADD a INT")
 
 
 def test_the_status_shows_each_of_them() -> None:
     what = rig(Binlog([]))
-    for statement in ("TRUNCATE t", "DROP TABLE t", "FROBNICATE"):
-        what.stream.ddl.see(item(statement))
+    for statement in ("ALTER TABLE t DROP a", "DROP TABLE t", "FROBNICATE"):
+        sent(what.stream.ddl, item(statement))
     report = Report(pipeline(), what.status)
     report.attach(FACTS, what.stream, what.ledger, what.watcher, what.stream._checkpoints, what.sink)  # type: ignore[arg-type]
     out = Console(file=StringIO(), width=120, highlight=False)
     show_status(out, report.as_dict())
     shown = out.file.getvalue()  # type: ignore[attr-defined]
     assert [line.split()[3:] for line in shown.splitlines() if line.startswith("DDL")] == [
-        ["truncate", "shop.t"],
+        ["alter", "shop.t"],
         ["drop", "shop.t"],
         ["unknown", "?"],
     ]

@@ -13,12 +13,19 @@ from streamer import stream as stream_module
 from streamer.delivery_errors import RecordTooLargeError, StuckError, WrongServerError
 from streamer.errors import ConnectionLostError, UnknownEventError
 from streamer.patience import Stopping
-from tests.streamer.fakes import SOURCE, Binlog, ListSink, Rig, rig, shape, transaction
+from streamer.protocol.model import Commit, Ddl, Item
+from tests.streamer.fakes import FILE, SOURCE, Binlog, ListSink, Rig, rig, shape, transaction
 
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stream_module, "RECONNECT_FIRST_SECONDS", 0.001)
+
+
+def ddl(number: int, statement: str) -> list[Item]:
+    """A transaction of one statement."""
+    gtid, pos = f"{SOURCE}:{number}", 1000 * number
+    return [Ddl("shop", statement, gtid, FILE, pos, 10**15), Commit(gtid, FILE, pos + 900, pos, None, 10**15, 1)]
 
 
 def lost() -> ConnectionLostError:
@@ -44,6 +51,20 @@ def run_until_released(what: Rig, number: int) -> None:
         what.stream.run()
     thread.join()
     assert what.stream.drain(10)
+
+
+def test_ddl_and_truncations_are_released_with_their_transactions_and_are_no_rows() -> None:
+    binlog = Binlog([ddl(1, "CREATE TABLE t (id INT)"), transaction(2, [2]), ddl(3, "TRUNCATE t"), transaction(4, [1])])
+    what = rig(binlog)
+    run_until_released(what, 4)
+    assert [event["op"] for event in what.sink.events()] == ["c", "c", "t", "t", "c"], "in each of two partitions"
+    assert seqs(what.sink.events()) == sorted(seqs(what.sink.events()))
+    assert [(told["kind"], told["pos"]) for told in what.sink.values("sales.ddl")] == [
+        ("shape", 1000),
+        ("truncate", 3000),
+    ]
+    assert what.sink.checkpoints()[-1].events == what.ledger.events == 3
+    assert what.ledger.depth == what.ledger.size == 0
 
 
 def test_a_connection_lost_anywhere_loses_and_repeats_nothing() -> None:
