@@ -31,6 +31,7 @@ class Source(Section):
     password_file: Path | None = None
     server_id: int = Field(ge=1, le=4294967295, description="unique among the server's replicas")
     heartbeat_seconds: float = Field(5.0, ge=0.5, le=300)
+    statements: bool = Field(False, description="records carry the statement that made them, where the server logs it")
     connect_timeout_seconds: float = Field(10.0, gt=0, le=300)
 
     @field_validator("failover")

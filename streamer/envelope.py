@@ -38,18 +38,19 @@ class Envelope:
         self._epoch = epoch
         self._file: str | None = None
         self._server_id = 0
+        self._query: bytes | None = None
         self._one: dict[Op, bytes] = {}
         self._many: dict[Op, bytes] = {}
 
     def records(self, batch: RowsBatch) -> Records:
         """Keys and values of all the batch's records."""
-        if batch.file is not self._file or batch.server_id != self._server_id:
+        if batch.file is not self._file or batch.server_id != self._server_id or batch.query is not self._query:
             self._bind(batch)
         return self._updates(batch) if batch.op == "u" else self._images(batch)
 
     def _bind(self, batch: RowsBatch) -> None:
-        """Makes the templates of a binlog file; it changes rarely."""
-        self._file, self._server_id = batch.file, batch.server_id
+        """Makes the templates of a binlog file, which changes rarely, and of a statement, where rows carry it."""
+        self._file, self._server_id, self._query = batch.file, batch.server_id, batch.query
         # A percent sign in a name is no field: doubled once for a batch of one, twice for a template of many.
         self._one = {op: self._frame(op, batch, b"%%", b"0") for op in OPS}
         self._many = {op: self._frame(op, batch, b"%%%%", b"%%d") for op in OPS}
@@ -62,7 +63,9 @@ class Envelope:
             + b',"ts_ms":%d,"ts_us":%d,"snapshot":"false",'
             + self._tables.replace(b"%", percent)
             + b',"server_id":%d,"gtid":"%%b","file":"%b","pos":%%d' % (batch.server_id, batch.file.encode())
-            + b',"row":%b,"thread":%%d,"query":null,' % row
+            + b',"row":%b,"thread":%%d,"query":' % row
+            + (batch.query or b"null").replace(b"%", percent)
+            + b","
             + b'"seq":[%d,%d,%%d,%%d,%b],"schema":%d}' % (self._epoch, batch.file_number, row, self._schema)
             + b',"op":"%b","ts_ms":%%d,"transaction":null}' % op.encode()
         )

@@ -84,7 +84,12 @@ class Runner:
             checkpoints.offer(begin)
         stream = Stream(
             connect=lambda gtids: self._connect(stream, watcher, gtids),
-            decoder=partial(BinlogDecoder, pipeline.tables.match, PreparedXa(bounds.max_bytes, ledger.released)),
+            decoder=partial(
+                BinlogDecoder,
+                pipeline.tables.match,
+                PreparedXa(bounds.max_bytes, ledger.released),
+                pipeline.source.statements,
+            ),
             ledger=ledger,
             sink=sink,
             checkpoints=checkpoints,

@@ -19,6 +19,7 @@ from streamer.flavors import dump
 from streamer.flavors.port import Ask, Facts, Rows, Setting, Version
 
 GTID_CAPABLE = 4  # what a replica says that reads MariaDB's GTID events; to others they are sent in disguise
+SEND_STATEMENTS = 2  # flag of the request: ANNOTATE_ROWS events too
 REPLICATION = re.compile(r"^GRANT .*\b(REPLICATION SLAVE|ALL PRIVILEGES)\b.* ON \*\.\*")
 UNCLEAR = """
 SELECT table_schema, table_name, column_name, column_type FROM information_schema.columns
@@ -79,7 +80,8 @@ class MariaDB:
             # Strict: a position that the server does not have is an error, not the next best place.
             cursor.execute("SET @slave_gtid_strict_mode = 1, @slave_gtid_ignore_duplicates = 0")
         dump.register(connection, source.server_id)
-        dump.send(connection, dump.COM_BINLOG_DUMP, pack("<IHI", dump.FIRST_POSITION, 0, source.server_id))
+        flags = SEND_STATEMENTS if source.statements else 0
+        dump.send(connection, dump.COM_BINLOG_DUMP, pack("<IHI", dump.FIRST_POSITION, flags, source.server_id))
 
     def grants(self, ask: Ask, version: Version) -> Mapping[str, Rows | None]:
         """To list the replicas takes a privilege that reading the binlog does not, so it cannot be tried."""

@@ -98,7 +98,8 @@ def items(
     statements: bool = False,
 ) -> Iterator[Item]:  # fmt: skip
     """Everything behind `begin` up to and with `end`."""
-    connection = BinlogConnection(source(server, server_id), begin)
+    chosen = source(server, server_id).model_copy(update={"statements": statements})
+    connection = BinlogConnection(chosen, begin)
     decoder = BinlogDecoder(wanted, prepared, statements)
     seen = begin.copy()
     if seen.issuperset(end):

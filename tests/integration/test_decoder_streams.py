@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 
@@ -130,3 +131,26 @@ def test_commit_times_are_the_servers(server: Database) -> None:
         run(server, "INSERT INTO t (id) VALUES (1)", database="streams")
     after = time.time_ns() // 1000
     assert all(before <= item.ts_us <= after for item in found if isinstance(item, RowsBatch | Commit))
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_rows_carry_their_statement_where_that_is_asked_for(server: Database, wanted: bool) -> None:
+    """MySQL tells it where the session has it logged, MariaDB where the reader asks."""
+    names = {"mysql": "binlog_rows_query_log_events", "mariadb": "binlog_annotate_row_events"}
+    log = f"SET SESSION {names[server.flavor]} = "
+    run(server, "CREATE TABLE log (id int primary key)", database="streams")
+    trigger = "CREATE TRIGGER note AFTER INSERT ON t FOR EACH ROW INSERT INTO log VALUES (NEW.id)"
+    begin = executed(server)
+    insert, long = "INSERT INTO t (id, v) VALUES (1, 'a\\'é'), (2, '100%')", f"DELETE FROM t /* {'x' * 9000} */"
+    run(server, trigger, log + "ON", insert, long, log + "OFF", "INSERT INTO t (id) VALUES (9)", database="streams")
+    found = list(items(server, begin, executed(server), statements=wanted))
+    batches = [item for item in found if isinstance(item, RowsBatch)]
+    told = [batch.query and json.loads(batch.query) for batch in batches]
+    made = {(batch.table.table, batch.op) for batch, text in zip(batches, told, strict=True) if text == insert}
+    if not wanted:
+        assert set(told) == {None}
+    else:
+        assert made == {("t", "c"), ("log", "c")}
+        [cut] = [text for batch, text in zip(batches, told, strict=True) if batch.op == "d"]
+        assert cut == f"{long[:4096]}... ({len(long)} bytes)"
+        assert told[-2:] == [None, None], "a statement that was not logged"

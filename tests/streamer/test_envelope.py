@@ -96,3 +96,16 @@ def test_without_a_primary_key(op: Op) -> None:
 def test_awkward_names(name: str, count: int) -> None:
     for _, value in records(batch("c", [{name: name}] * count, [1] * count, table=name), db=name):
         assert (value["source"]["db"], value["source"]["table"], value["after"]) == (name, name, {name: name})
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_the_statement_stands_with_the_rows_that_it_made_and_with_no_other(count: int) -> None:
+    envelope = Envelope(VERSION, "sales", b'"shop"', b'"orders"', 3, epoch=2)
+    rows, keys = [{"id": n, "query": None} for n in range(count)], list(range(count))
+    text = "INSERT INTO orders VALUES ('100%', \"%d\", '%b')"
+    told = batch("c", rows, keys)
+    told.query = json.dumps(text).encode()
+    for item, expected in ((told, text), (batch("c", rows, keys), None)):
+        found = [json.loads(value) for value in envelope.records(item)[1]]
+        assert [value["source"]["query"] for value in found] == [expected] * count
+        assert [value["after"] for value in found] == rows
