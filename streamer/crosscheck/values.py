@@ -1,0 +1,186 @@
+"""A value of ours beside mysql-replication's: the same, or different by a known defect, or unexplained.
+
+mysql-replication gives Python objects, ours are wire values (contract/types.py). KNOWN says in which cases the
+reference is wrong, or says less; nothing else may differ.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import struct
+from collections.abc import Callable
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from contract.schema import Column
+
+TEMPORAL = ("date", "datetime", "timestamp")
+BINARY = ("binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob")
+TEXT = ("char", "varchar", "tinytext", "text", "mediumtext", "longtext")
+SAME_CHARSETS = (None, "utf8mb4", "utf8mb3", "ascii", "binary")
+SECOND = timedelta(seconds=1)
+Test = Callable[[Column, Any, Any], bool]
+
+
+def verdict(column: Column, ours: Any, theirs: Any) -> str | None:
+    """None for the same value; else the name of the defect that explains the difference, empty where none does."""
+    if same(column, ours, theirs):
+        return None
+    return next((name for name, (explains, _) in KNOWN.items() if explains(column, ours, theirs)), "")
+
+
+def same(column: Column, ours: Any, theirs: Any) -> bool:
+    if ours is None or theirs is None:
+        return ours is theirs
+    compare = COMPARE.get(column.type)
+    return bool(ours == theirs) if compare is None else compare(column, ours, theirs)
+
+
+def _float(column: Column, ours: Any, theirs: Any) -> bool:
+    return struct.pack("<f", ours) == struct.pack("<f", theirs)
+
+
+def _decimal(column: Column, ours: Any, theirs: Any) -> bool:
+    return isinstance(theirs, Decimal) and Decimal(ours) == theirs and ours == _plain(theirs, column.scale or 0)
+
+
+def _plain(number: Decimal, scale: int) -> str:
+    text = f"{number:.{scale}f}"
+    return text.removeprefix("-") if not number else text
+
+
+def _binary(column: Column, ours: Any, theirs: Any) -> bool:
+    return isinstance(theirs, bytes) and base64.b64decode(ours) == theirs
+
+
+def _bit(column: Column, ours: Any, theirs: Any) -> bool:
+    if column.length == 1:
+        return bool(ours) is (theirs == "1")
+    return bool(f"{int.from_bytes(base64.b64decode(ours)):0{column.length}b}" == theirs)
+
+
+def _moment(column: Column, ours: Any, theirs: Any) -> bool:
+    if not isinstance(theirs, date):
+        return False
+    text = f"{theirs.year:04}" + theirs.strftime("-%m-%d")
+    if isinstance(theirs, datetime):
+        text += theirs.strftime(" %H:%M:%S")
+        text += f".{theirs.microsecond:06}"[: column.fsp + 1] if column.fsp else ""
+    return bool(ours == (text.replace(" ", "T") + "Z" if column.type == "timestamp" else text))
+
+
+def _time(column: Column, ours: Any, theirs: Any) -> bool:
+    return isinstance(theirs, timedelta) and ours == _time_text(theirs, column.fsp)
+
+
+def _time_text(span: timedelta, fsp: int) -> str:
+    micros = abs(span) // timedelta(microseconds=1)
+    seconds, part = divmod(micros, 1_000_000)
+    text = f"{'-' if span < timedelta() else ''}{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+    return text + (f".{part:06}"[: fsp + 1] if fsp else "")
+
+
+def _set(column: Column, ours: Any, theirs: Any) -> bool:
+    return bool(ours == ",".join(member for member in column.members if member in theirs))
+
+
+def _json(column: Column, ours: Any, theirs: Any) -> bool:
+    return _tree(json.loads(ours, parse_float=Decimal), theirs)
+
+
+def _tree(ours: Any, theirs: Any) -> bool:
+    match ours:
+        case dict():
+            given = {_text(name): value for name, value in theirs.items()} if isinstance(theirs, dict) else None
+            return given is not None and ours.keys() == given.keys() and all(_tree(ours[k], given[k]) for k in ours)
+        case list():
+            if not isinstance(theirs, list) or len(ours) != len(theirs):
+                return False
+            return all(_tree(one, other) for one, other in zip(ours, theirs, strict=True))
+        case str():
+            return bool(ours == _text(theirs))
+        case bool() | None:
+            return ours is theirs
+    return isinstance(theirs, (int, float)) and not isinstance(theirs, bool) and float(ours) == float(theirs)
+
+
+def _text(value: Any) -> Any:
+    return value.decode() if isinstance(value, bytes) else value
+
+
+def _geometry(column: Column, ours: Any, theirs: Any) -> bool:
+    return bool(theirs == (ours["srid"] or 0).to_bytes(4, "little") + base64.b64decode(ours["wkb"]))
+
+
+COMPARE: dict[str, Test] = {
+    "float": _float,
+    "decimal": _decimal,
+    **dict.fromkeys(BINARY, _binary),
+    "bit": _bit,
+    **dict.fromkeys(TEMPORAL, _moment),
+    "time": _time,
+    "set": _set,
+    "json": _json,
+    "geometry": _geometry,
+}
+
+
+def _opaque(tree: Any) -> bool:
+    """Whether the reference's JSON holds what JSON has no type for."""
+    if isinstance(tree, dict):
+        return any(map(_opaque, tree.values()))
+    if isinstance(tree, list):
+        return any(map(_opaque, tree))
+    return isinstance(tree, (Decimal, date, timedelta, bytes))
+
+
+def _zero_date(column: Column, ours: Any, theirs: Any) -> bool:
+    return theirs is None and ours is not None and column.type in ("date", "datetime") and (
+        "0000" in ours[:4] or "-00" in ours[4:10]
+    )  # fmt: skip
+
+
+# Name: the test, and what is wrong, as the documentation prints it.
+KNOWN: dict[str, tuple[Test, str]] = {
+    "zero date": (_zero_date, "A zero or partial DATE or DATETIME comes as None."),
+    "zero timestamp": (
+        lambda c, ours, theirs: c.type == "timestamp" and ours.startswith("0000") and theirs.year == 1970,
+        "A zero TIMESTAMP comes as 1970-01-01.",
+    ),
+    "year 0": (
+        lambda c, ours, theirs: c.type == "year" and ours == 0 and theirs == 1900,
+        "YEAR 0 comes as 1900.",
+    ),
+    "fraction of a negative time": (
+        lambda c, ours, theirs: c.type == "time" and c.fsp > 0 and ours.startswith("-"),
+        "A TIME below zero with a fraction is wrong.",
+    ),
+    "empty set": (lambda c, ours, theirs: c.type == "set" and ours == "" and theirs is None, "An empty SET is None."),
+    "empty binary": (
+        lambda c, ours, theirs: c.type in BINARY and ours == "" and theirs == "",
+        "Empty binary data comes as text.",
+    ),
+    "padding of BINARY": (
+        lambda c, ours, theirs: c.type == "binary" and base64.b64decode(ours).rstrip(b"\0") == (theirs or b""),
+        "BINARY comes without the zero bytes at its end.",
+    ),
+    "character set": (
+        lambda c, ours, theirs: c.type in (*TEXT, "enum", "set") and c.charset not in SAME_CHARSETS,
+        "Text of many character sets is read by a Python codec that differs from the server's table, or left as bytes.",
+    ),
+    "JSON's opaque values": (
+        lambda c, ours, theirs: c.type == "json" and _opaque(theirs),
+        "DECIMAL, dates, times and binary data inside JSON are Python objects, a TIME without its sign.",
+    ),
+}  # fmt: skip
+EVENTS = {
+    "compressed transaction": "A compressed transaction is passed by in silence.",
+    "tagged GTID": "A GTID with a tag is not read.",
+    "partial JSON update": "An update that holds only what differs inside JSON is not read in full.",
+    "MariaDB's compressed events": "MariaDB's compressed rows and statements are passed by in silence.",
+    "XA": "The rows of an XA transaction come at its PREPARE, also when it is rolled back later.",
+    "rolled back": "Rows that a ROLLBACK ends are given.",
+    "what it fails on": "A column or event that it does not know, or bytes that its codec refuses, end in an error.",
+}
