@@ -97,6 +97,8 @@ class Database(Server):
             "--socket=mysql.sock",
             "--pid-file=mysqld.pid",
             f"--secure-file-priv={self.home / 'files'}",
+            # Of its own: MariaDB clears its folder at the start, of other servers' files too.
+            f"--tmpdir={self.home / 'tmp'}",
             f"--init-file={self._init_file}",
             *as_options((*SETTINGS, *self.settings, *self.options)),
         ]
@@ -106,7 +108,8 @@ class Database(Server):
 
     def prepare(self) -> None:
         log.info("%s: %s", self.name, self.version())
-        (self.home / "files").mkdir(exist_ok=True)
+        for folder in ("files", "tmp"):
+            (self.home / folder).mkdir(exist_ok=True)
         if not (self.data / self.made).exists():
             self.make_data()
         self._write_init_file()

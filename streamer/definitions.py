@@ -31,10 +31,11 @@ REMEMBERED, LONGEST = 100, 10_000  # statements, characters of each
 
 
 class Definitions:
-    """One object a connection of the stream: it remembers what was said, and the statements that were read."""
+    """Of the server at `source`, which may become another one that has the same transactions. It remembers what was
+    said, and the statements that were read."""
 
     def __init__(self, source: Source) -> None:
-        self._source = source
+        self.source = source
         self._said: dict[tuple[str, str], tuple[int, GtidSet]] = {}  # when made; the transactions it may be behind
         self._read: deque[tuple[str, int]] = deque(maxlen=REMEMBERED)  # statements, and when they ended
 
@@ -42,14 +43,14 @@ class Definitions:
         try:
             made, executed, columns = self._ask(db, table)
         except pymysql.MySQLError as error:
-            raise refused(self._source, error) from None
+            raise refused(self.source, error) from None
         name = f"{db}.{table}"
         if made is None:
             raise doubt(name, "the server no longer has the table")
         read = [ended for statement, ended in self._read if _names(statement, table)]
         if made > max(at, *read, 0):
             raise doubt(name, "it was defined anew since these rows were written")
-        self._said[db, table] = made, self._source.gtids(executed)
+        self._said[db, table] = made, self.source.gtids(executed)
         return columns
 
     def changed(self, statement: str, gtid: str, began: int, ended: int) -> None:
@@ -57,12 +58,12 @@ class Definitions:
         for (db, table), (made, executed) in list(self._said.items()):
             if not _names(self._read[-1][0], table):
                 continue
-            if made >= began and executed.issuperset(self._source.gtids(gtid)):
+            if made >= began and executed.issuperset(self.source.gtids(gtid)):
                 raise doubt(f"{db}.{table}", "it was defined anew behind rows that were read by its new definition")
             del self._said[db, table]
 
     def _ask(self, db: str, table: str) -> tuple[int | None, str, list[Definition]]:
-        with closing(connect(self._source, read_timeout=60)) as connection, connection.cursor() as cursor:
+        with closing(connect(self.source, read_timeout=60)) as connection, connection.cursor() as cursor:
             cursor.execute("SET time_zone = '+00:00'")
             cursor.execute(COLUMNS, (db, table))
             columns = [Definition(name, kind.lower(), spelled, fsp or 0) for name, kind, spelled, fsp in cursor]

@@ -17,6 +17,7 @@ from streamer import broker, first_start, own_topics, preflight, schemas, start,
 from streamer.checkpoints.kafka import KafkaCheckpoints
 from streamer.connection import BinlogConnection
 from streamer.ddl_notes import DdlNotes
+from streamer.definitions import Definitions
 from streamer.errors import HeadraceError
 from streamer.ledger import Ledger
 from streamer.patience import Patience, Stopping
@@ -43,6 +44,7 @@ class Runner:
         self.status = Status(pipeline.name)
         self.report = Report(pipeline, self.status)
         self._patience = Patience(self.status, stop)
+        self._definitions = Definitions(pipeline.source)
         self._servers = Servers(pipeline, _told)
 
     def run(self) -> None:
@@ -88,7 +90,11 @@ class Runner:
                 BinlogDecoder,
                 pipeline.tables.match,
                 PreparedXa(bounds.max_bytes, ledger.released),
+<<<<<<< Updated upstream
                 pipeline.source.statements,
+=======
+                definitions=self._definitions,
+>>>>>>> Stashed changes
             ),
             ledger=ledger,
             sink=sink,
@@ -133,6 +139,7 @@ class Runner:
             stream.settle()  # the new epoch is durable before its first record
             stream.begin_anew(watcher.checkpoint.epoch)
         self.report.reads(found.source, found.facts)
+        self._definitions.source = found.source
         return BinlogConnection(found.source, gtids)
 
     def _anew(self, checkpoint: Checkpoint, found: Chosen) -> Checkpoint:

@@ -26,6 +26,7 @@ from streamer.protocol.model import Item
 from streamer.protocol.packets import HINT, Event, Header, Packets
 from streamer.protocol.payload import payload
 from streamer.protocol.server import writer
+from streamer.protocol.unclear import Definitions
 
 BROKEN = (ValueError, IndexError, KeyError, StructError, OverflowError, ZstdError, ZlibError)
 NOTHING: Header = (0,) * 8
@@ -34,13 +35,14 @@ NOTHING: Header = (0,) * 8
 class BinlogDecoder(Transactions):
     """`wanted(db, table)`: whose rows are given; others are skipped undecoded but counted in the ordinals.
     `prepared`: the XA transactions that the connection before this one left open. `statements`: whether rows carry
-    the statement that made them, where the server sends it.
+    the statement that made them, where the server sends it. `definitions`: what MariaDB's binlog does not tell.
     `ignored`: events passed by, by name. `file`, `pos`: what has been read, heartbeats included."""
 
     def __init__(
-        self, wanted: Callable[[str, str], bool], prepared: PreparedXa | None = None, statements: bool = False
-    ) -> None:
-        super().__init__(wanted, prepared)
+        self, wanted: Callable[[str, str], bool], prepared: PreparedXa | None = None, statements: bool = False,
+        definitions: Definitions | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(wanted, prepared, definitions)
         self.ignored: Counter[str] = Counter()
         self._packets = Packets()
         self._handlers = self._table(statements)
@@ -94,7 +96,6 @@ class BinlogDecoder(Transactions):
                 ev.FORMAT_DESCRIPTION: self._format,
                 ev.HEARTBEAT: self._heartbeat,
                 ev.HEARTBEAT_V2: self._heartbeat,
-                ev.PARTIAL_UPDATE_ROWS: self._partial_rows,
                 **self._ways[False, False],
             }
         )

@@ -55,13 +55,6 @@ class MySQL:
             "SET PERSIST enforce_gtid_consistency = ON; SET PERSIST gtid_mode = OFF_PERMISSIVE; "
             "SET PERSIST gtid_mode = ON_PERMISSIVE; SET PERSIST gtid_mode = ON;",
         ),
-        Setting(
-            "binlog_row_value_options",
-            "",
-            "",
-            "an update of JSON would hold only what differs",
-            "SET PERSIST binlog_row_value_options = '';",
-        ),
     )
 
     def owns(self, version: str) -> bool:

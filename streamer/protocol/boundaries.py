@@ -17,6 +17,7 @@ from streamer.protocol.holding import HeldRows
 from streamer.protocol.model import Commit, Ddl, Item, RowsBatch
 from streamer.protocol.packets import Header
 from streamer.protocol.query import HEARTBEAT, Meaning, meaning, query
+from streamer.protocol.unclear import Definitions
 
 BEGINS = 1_000  # spellings of BEGIN, with the session's settings, kept
 unpack_thread = Struct("<I").unpack_from
@@ -26,8 +27,10 @@ unpack_xid = Struct("<Q").unpack_from
 class Transactions(HeldRows):
     """`last_event_ts`: when the last transaction began, seconds, Unix, by the source's clock."""
 
-    def __init__(self, wanted: Callable[[str, str], bool], prepared: PreparedXa | None = None) -> None:
-        super().__init__(wanted, prepared)
+    def __init__(
+        self, wanted: Callable[[str, str], bool], prepared: PreparedXa | None, definitions: Definitions | None
+    ) -> None:
+        super().__init__(wanted, prepared, definitions)
         self.last_event_ts = 0
         self._begins: set[bytes] = set()
         self._before = ""  # the transaction before this one in MariaDB's domain
@@ -83,6 +86,8 @@ class Transactions(HeldRows):
             self._begins.add(rest)
             self._state = NEXT[self._state, "BEGIN"]
             return ()
+        if kind is Meaning.DDL:
+            self._defined_anew(statement.decode(errors="replace"), unpack_thread(d, o + 4)[0], header)
         return self._statement(kind, db, statement, header)
 
     def _statement(self, kind: Meaning, db: bytes, statement: bytes, header: Header) -> Iterable[Item]:

@@ -56,7 +56,7 @@ def compile_rows(schema: TableSchema, fields: Sequence[Field]) -> tuple[RowDecod
     The decoder raises ValueError, IndexError, KeyError, UnicodeError or struct.error for broken bytes; what it
     appended before belongs to no event then.
     """
-    writer = PlanWriter(schema, list(map(_reader, fields)))
+    writer = PlanWriter(schema, list(map(reader, fields)))
     plans = Plans(writer)
     width = (len(fields) + 7) // 8
 
@@ -70,7 +70,7 @@ def compile_rows(schema: TableSchema, fields: Sequence[Field]) -> tuple[RowDecod
     return decode, writer.source(0)
 
 
-def _reader(field: Field) -> Reader:
+def reader(field: Field) -> Reader:
     return (OLD_FORMAT if field.old_format else READERS)[field.column.type](field)
 
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
+from streamer.protocol import events as ev
 from streamer.protocol.dispatch import Handlers
 from streamer.protocol.held import UNDOABLE, Held, PreparedXa
 from streamer.protocol.model import Item, RowsBatch
 from streamer.protocol.packets import Header
 from streamer.protocol.query import statement_text
-from streamer.protocol.row_events import COMPRESSED, NEWER, OPERATIONS, RowsEvents
+from streamer.protocol.row_events import COMPRESSED, NEWER, OPERATIONS, PACKED, PARTIAL, RowsEvents
+from streamer.protocol.unclear import Definitions
 
 RowsHandler = Callable[[bytes, int, int, Header], Sequence[RowsBatch]]
 STATEMENT_END = 0x01  # flag of the last rows event of a statement
@@ -23,8 +25,10 @@ STATEMENT_END = 0x01  # flag of the last rows event of a statement
 class HeldRows(RowsEvents):
     """`_way(holds, told)` says what happens to the rows that come."""
 
-    def __init__(self, wanted: Callable[[str, str], bool], prepared: PreparedXa | None) -> None:
-        super().__init__(wanted)
+    def __init__(
+        self, wanted: Callable[[str, str], bool], prepared: PreparedXa | None, definitions: Definitions | None
+    ) -> None:
+        super().__init__(wanted, definitions)
         self._prepared = prepared or PreparedXa()
         self._held = Held()
         self._in_xa = self._holds = self._told = False
@@ -39,7 +43,8 @@ class HeldRows(RowsEvents):
         for op, kinds in OPERATIONS.items():
             plain.update({kind: partial(self._rows, op, kind in NEWER) for kind in kinds})
         for op, kinds in COMPRESSED.items():
-            plain.update({kind: partial(self._rows, op, kind in NEWER, packed=True) for kind in kinds})
+            plain.update({kind: partial(self._rows, op, kind in NEWER, form=PACKED) for kind in kinds})
+        plain[ev.PARTIAL_UPDATE_ROWS] = partial(self._rows, "u", True, form=PARTIAL)
         if told:
             plain = {kind: partial(self._rows_of, give) for kind, give in plain.items()}
         return {kind: partial(self._hold, give) for kind, give in plain.items()} if holds else plain

@@ -20,15 +20,19 @@ class TableMap:
     """A table's shape as its TABLE_MAP event told it. One object a shape: the same object comes again
     for as long as the shape stays, so it may be a cache's key (by identity)."""
 
-    __slots__ = ("columns", "db", "decode", "full", "full_update", "key", "schema", "source", "table")
+    __slots__ = ("columns", "db", "decode", "full", "full_update", "key", "partial", "schema", "source", "table")
 
-    def __init__(self, schema: TableSchema, decode: RowDecoder, source: str) -> None:
+    def __init__(
+        self, schema: TableSchema, decode: RowDecoder, source: str, partial: Callable[[], RowDecoder] | None = None
+    ) -> None:
         self.db: str = schema.db
         self.table: str = schema.table
         self.columns: tuple[Column, ...] = schema.columns
         self.key: tuple[str, ...] = schema.key  # empty without a primary key
         self.schema = schema  # version 0, since None: the receiver numbers it
         self.decode = decode
+        # Makes the decoder of PARTIAL_UPDATE_ROWS events.
+        self.partial: Callable[[], RowDecoder] = (lambda: decode) if partial is None else partial
         self.source = source  # the generated Python, for a person to read
         # What a rows event with whole images has before its rows: the number of columns and a bit for each; the
         # bits beyond the last column are set, too.

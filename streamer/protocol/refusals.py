@@ -22,11 +22,6 @@ REASONS: dict[int, tuple[type[DecodeError], str, str]] = {
         "Run SET PERSIST gtid_mode = 'ON' (in the documented steps, over OFF_PERMISSIVE and ON_PERMISSIVE), take a "
         "new snapshot, and start from a position behind the last transaction without a GTID",
     ),
-    ev.PARTIAL_UPDATE_ROWS: (
-        UnsupportedTransactionError,
-        "it holds differences of JSON documents, not whole rows",
-        "Run SET PERSIST binlog_row_value_options = ''. " + PASS_BY,
-    ),
     ev.START_ENCRYPTION: (
         UnsupportedTransactionError,
         "the binlog is encrypted, and its events may not come in the clear",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from streamer.protocol import events as ev
-from streamer.protocol import mariadb, refusals
+from streamer.protocol import mariadb
 from streamer.protocol.dispatch import BETWEEN, NEXT
 from streamer.protocol.images import check_images
 from streamer.protocol.model import Item, Op, RowsBatch, TableMap
@@ -13,15 +13,18 @@ from streamer.protocol.packets import Header
 from streamer.protocol.position import Position
 from streamer.protocol.server import NEWEST
 from streamer.protocol.table_map import names, table_map
+from streamer.protocol.unclear import Definitions
 
 SHAPES = 10_000  # table shapes kept compiled
+PLAIN, PACKED, PARTIAL = 0, 1, 2  # the forms of rows: as ever, compressed by MariaDB, with differences of JSON
 
 
 class RowsEvents:
     """What a transaction's rows are of: the tables by their ids, and the transaction as far as it is known."""
 
-    def __init__(self, wanted: Callable[[str, str], bool]) -> None:
+    def __init__(self, wanted: Callable[[str, str], bool], definitions: Definitions | None) -> None:
         self._wanted = wanted
+        self._definitions = definitions
         self._position = Position()
         self._state = BETWEEN
         self._tables: dict[bytes, TableMap | None] = {}  # by the id that rows events use
@@ -30,24 +33,34 @@ class RowsEvents:
         self._gtid, self._micros, self._thread, self._tx_pos = "", 0, 0, 0
         self._ordinal, self._given = 0, 0  # rows events of this transaction: all, and those of wanted tables
 
-    def _table_map(self, d: bytes, o: int, end: int, _header: Header) -> Iterable[Item]:
+    def _table_map(self, d: bytes, o: int, end: int, header: Header) -> Iterable[Item]:
         shape = d[o + 8 : end]
         try:
             table = self._shapes[shape]
         except KeyError:
-            table = self._shape(shape)
+            table = self._shape(shape, header)
         self._tables[d[o : o + 6]] = table
         return ()
 
-    def _shape(self, shape: bytes) -> TableMap | None:
+    def _shape(self, shape: bytes, header: Header) -> TableMap | None:
         db, name, _ = names(shape, 0)
         if len(self._shapes) >= SHAPES:
             self._shapes.clear()
-        table = self._shapes[shape] = table_map(shape, self._server) if self._wanted(db, name) else None
+        table = None
+        if self._wanted(db, name):
+            table = table_map(shape, self._server, self._definitions, header[ev.TIMESTAMP])
+        self._shapes[shape] = table
         return table
 
+    def _defined_anew(self, statement: str, seconds: int, header: Header) -> None:
+        """By a statement that ran so long: the same TABLE_MAP may stand for other columns now."""
+        if self._definitions is not None and self._server.mariadb:
+            self._shapes.clear()
+            began = header[ev.TIMESTAMP]
+            self._definitions.changed(statement, self._gtid, began, began + seconds)
+
     def _rows(
-        self, op: Op, newer: bool, d: bytes, o: int, end: int, header: Header, packed: bool = False
+        self, op: Op, newer: bool, d: bytes, o: int, end: int, header: Header, form: int = PLAIN
     ) -> Sequence[RowsBatch]:
         self._state = NEXT[self._state, "rows"]
         ordinal = self._ordinal
@@ -60,12 +73,16 @@ class RowsEvents:
         if d[o : o + len(full)] != full:
             check_images(table, full, d[o : o + len(full)])
         o += len(full)
-        if packed:
-            d = mariadb.plain(d, o, end)
-            o, end = 0, len(d)
+        decode = table.decode
+        if form:
+            if form == PACKED:
+                d = mariadb.plain(d, o, end)
+                o, end = 0, len(d)
+            else:
+                decode = table.partial()
         rows: list[bytes] = []
         keys: list[bytes] = []
-        table.decode(d, o, end, rows.append, keys.append)
+        decode(d, o, end, rows.append, keys.append)
         if op == "u" and len(rows) % 2:
             raise ValueError("an update without its after image")
         self._given += 1
@@ -77,13 +94,6 @@ class RowsEvents:
                 place.number, place.start, self._tx_pos, ordinal,
             ),
         )  # fmt: skip
-
-    def _partial_rows(self, d: bytes, o: int, _end: int, _header: Header) -> Iterable[Item]:
-        self._state = NEXT[self._state, "rows"]
-        self._ordinal += 1
-        if self._tables[d[o : o + 6]] is not None:
-            raise refusals.event(ev.PARTIAL_UPDATE_ROWS)
-        return ()
 
 
 NEWER = (

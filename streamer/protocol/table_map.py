@@ -9,6 +9,7 @@ Source: MySQL's source documentation, `mysql::binlog::event::Table_map_event`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache, partial
 
 from contract.schema import TableSchema
 from contract.types import INEXACT
@@ -17,6 +18,7 @@ from streamer.protocol.columns import Raw, field
 from streamer.protocol.compiler import compile_rows
 from streamer.protocol.metadata import columns as columns_of
 from streamer.protocol.model import TableMap
+from streamer.protocol.partial import compile_partial
 from streamer.protocol.server import NEWEST, Server
 from streamer.protocol.unclear import Definitions, cleared, doubt, is_unclear
 from streamer.protocol.values.reader import Field
@@ -49,7 +51,7 @@ def table_map(d: bytes, server: Server = NEWEST, known: Definitions | None = Non
             raise UnsupportedTypeError("read", f"column {column.name} of {db}.{table}", cause, KEY_HINT)
     schema = TableSchema(db=db, table=table, columns=columns, key=tuple(column.name for column in key))
     decode, source = compile_rows(schema, fields)
-    return TableMap(schema, decode, source)
+    return TableMap(schema, decode, source, cache(partial(compile_partial, schema, fields)))
 
 
 def _fields(raws: Sequence[Raw], db: str, table: str, known: Definitions | None, at: int) -> list[Field]:

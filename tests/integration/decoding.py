@@ -15,6 +15,7 @@ from contract.gtid import GtidSet
 from contract.pipeline import Pipeline, Source
 from stack.database import USER, Database
 from streamer.connection import BinlogConnection
+from streamer.definitions import Definitions
 from streamer.protocol.held import PreparedXa
 from streamer.protocol.model import Commit, Item, RowsBatch
 from streamer.protocol.packets import ServerAnswerError
@@ -98,9 +99,14 @@ def items(
     statements: bool = False,
 ) -> Iterator[Item]:  # fmt: skip
     """Everything behind `begin` up to and with `end`."""
+<<<<<<< Updated upstream
     chosen = source(server, server_id).model_copy(update={"statements": statements})
     connection = BinlogConnection(chosen, begin)
     decoder = BinlogDecoder(wanted, prepared, statements)
+=======
+    connection = BinlogConnection(source(server, server_id), begin)
+    decoder = BinlogDecoder(wanted, prepared, statements, Definitions(source(server, server_id)))
+>>>>>>> Stashed changes
     seen = begin.copy()
     if seen.issuperset(end):
         return

@@ -27,11 +27,6 @@ STOPS: dict[str, tuple[type[HeadraceError], list[str], str]] = {
         ["SET binlog_row_image = MINIMAL", "UPDATE t SET v = 'changed'"],
         "binlog_row_image = 'FULL'",
     ),
-    "partial JSON": (
-        UnsupportedTransactionError,
-        ["SET binlog_row_value_options = PARTIAL_JSON", "UPDATE t SET doc = json_set(doc, '$.a', 2)"],
-        "binlog_row_value_options = ''",
-    ),
     "metadata": (
         MissingMetadataError,
         ["SET GLOBAL binlog_row_metadata = MINIMAL", "CREATE TABLE n (id int)", "INSERT INTO n VALUES (1)",
@@ -41,10 +36,7 @@ STOPS: dict[str, tuple[type[HeadraceError], list[str], str]] = {
 }  # fmt: skip
 
 
-NOT_THERE = pytest.mark.lacks("mariadb", "it writes whole documents")
-
-
-@pytest.mark.parametrize("case", [pytest.param(case, marks=NOT_THERE if "JSON" in case else ()) for case in STOPS])
+@pytest.mark.parametrize("case", STOPS)
 def test_what_could_lose_a_change_stops_after_what_came_before(server: Database, case: str) -> None:
     error, statements, advice = STOPS[case]
     begin = executed(server)

@@ -32,11 +32,6 @@ def test_a_server_that_is_set_up_has_no_finding(server: Database) -> None:
         ("binlog_format", "STATEMENT"),
         ("binlog_row_image", "MINIMAL"),
         ("binlog_row_metadata", "MINIMAL"),
-        pytest.param(
-            "binlog_row_value_options",
-            "PARTIAL_JSON",
-            marks=pytest.mark.lacks("mariadb", "it writes whole documents"),
-        ),
     ],
 )
 def test_a_wrong_setting_is_named_and_its_statement_mends_it(server: Database, setting: str, wrong: str) -> None:

@@ -26,7 +26,6 @@ GOOD = {
     "binlog_row_image": "FULL",
     "binlog_row_metadata": "FULL",
     "gtid_mode": "ON",
-    "binlog_row_value_options": "",
     "server_id": "1",
     "gtid_purged": "",
 }

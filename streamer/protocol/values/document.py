@@ -7,7 +7,7 @@ Raises ValueError, IndexError or struct.error for what is no document.
 from __future__ import annotations
 
 from binascii import b2a_base64
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from struct import Struct
 
 from streamer.protocol.values.decimals import size_of, unpacker
@@ -18,6 +18,7 @@ Size = tuple[int, Callable[[bytes, int], tuple[int, ...]]]  # bytes of an offset
 SMALL: Size = (2, Struct("<H").unpack_from)
 LARGE: Size = (4, Struct("<I").unpack_from)
 OBJECT, ARRAY = (0, 1), (2, 3)
+SIZES = {0: SMALL, 1: LARGE, 2: SMALL, 3: LARGE}
 LITERAL, STRING, OPAQUE = 4, 12, 15
 LITERALS = (b"null", b"true", b"false")
 NUMBERS = {5: "h", 6: "H", 7: "i", 8: "I", 9: "q", 10: "Q"}
@@ -31,25 +32,45 @@ DEPTH = 200  # MySQL refuses documents deeper than 100
 
 
 def json(field: Field) -> Reader:
-    return Reader('"%b"', ("{x}({v})",), read=prefixed(field.size), bound=_wire)
+    return Reader('"%b"', ("{x}({v})",), read=prefixed(field.size), bound=wire)
 
 
-def _wire(raw: bytes) -> bytes:
+def wire(raw: bytes) -> bytes:
     return escape(document(raw))
 
 
 def document(raw: bytes) -> bytes:
     """UTF-8. No bytes at all are MySQL's way to keep a JSON null."""
-    return _value(raw[0], raw, 1, 0) if raw else b"null"
+    return value(raw[0], raw, 1, Room(raw)) if raw else b"null"
 
 
-def _value(kind: int, d: bytes, o: int, depth: int) -> bytes:
-    if depth > DEPTH:
-        raise ValueError("a JSON document nested too deep")
+class Room:
+    """How much of a document may still be read: offsets that lead in circles would never end. Each member and element
+    takes three bytes at least."""
+
+    __slots__ = ("depth", "left")
+
+    def __init__(self, raw: bytes) -> None:
+        self.left = len(raw)
+        self.depth = DEPTH
+
+    def enter(self, count: int) -> None:
+        self.left -= 3 * count
+        self.depth -= 1
+        if self.left < 0 or self.depth < 0:
+            raise ValueError("a JSON document with more in it than it has bytes, or nested too deep")
+
+    def leave(self) -> None:
+        self.depth += 1
+
+
+def value(kind: int, d: bytes, o: int, room: Room) -> bytes:
+    """The text of the value of this kind at `o`."""
     if kind in OBJECT:
-        return _object(d, o, LARGE if kind == 1 else SMALL, depth)
+        pairs = [b'"%b": %b' % (escape(name), value(one, d, at, room)) for name, one, at in members(kind, d, o, room)]
+        return b"{" + b", ".join(pairs) + b"}"
     if kind in ARRAY:
-        return _array(d, o, LARGE if kind == 3 else SMALL, depth)
+        return b"[" + b", ".join([value(one, d, at, room) for one, at in elements(kind, d, o, room)]) + b"]"
     if kind == LITERAL:
         return LITERALS[d[o]]
     if kind in READ_NUMBER:
@@ -63,34 +84,36 @@ def _value(kind: int, d: bytes, o: int, depth: int) -> bytes:
     raise ValueError(f"a JSON value of unknown kind {kind}")
 
 
-def _object(d: bytes, start: int, size: Size, depth: int) -> bytes:
-    width, read = size
+def members(kind: int, d: bytes, start: int, room: Room) -> Iterator[tuple[bytes, int, int]]:
+    """An object's names, each with its value's kind and place."""
+    width, read = size = SIZES[kind]
     count = read(d, start)[0]
+    room.enter(count)
     keys = start + 2 * width
     values = keys + count * (width + 2)
-    pairs = []
     for n in range(count):
         at = keys + n * (width + 2)
         key = start + read(d, at)[0]
-        name = d[key : key + SMALL[1](d, at + width)[0]]
-        pairs.append(b'"%b": %b' % (escape(name), _entry(d, start, values + n * (width + 1), size, depth)))
-    return b"{" + b", ".join(pairs) + b"}"
+        yield d[key : key + SMALL[1](d, at + width)[0]], *_place(d, start, values + n * (width + 1), size)
+    room.leave()
 
 
-def _array(d: bytes, start: int, size: Size, depth: int) -> bytes:
-    width, read = size
-    first = start + 2 * width
+def elements(kind: int, d: bytes, start: int, room: Room) -> Iterator[tuple[int, int]]:
+    """An array's values: kind and place of each."""
+    width, read = size = SIZES[kind]
     count = read(d, start)[0]
-    if first + count * (width + 1) > len(d):
-        raise ValueError("a JSON array longer than its document")
-    return b"[" + b", ".join([_entry(d, start, first + n * (width + 1), size, depth) for n in range(count)]) + b"]"
+    room.enter(count)
+    first = start + 2 * width
+    for n in range(count):
+        yield _place(d, start, first + n * (width + 1), size)
+    room.leave()
 
 
-def _entry(d: bytes, start: int, at: int, size: Size, depth: int) -> bytes:
+def _place(d: bytes, start: int, at: int, size: Size) -> tuple[int, int]:
     """A value's entry: its kind, then the value itself where it fits into an offset's bytes, else its offset."""
     kind = d[at]
     inlined = kind in (LITERAL, 5, 6) or (size is LARGE and kind in (7, 8))
-    return _value(kind, d, at + 1 if inlined else start + size[1](d, at + 1)[0], depth + 1)
+    return kind, at + 1 if inlined else start + size[1](d, at + 1)[0]
 
 
 def _sized(d: bytes, o: int) -> bytes:
