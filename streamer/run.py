@@ -90,11 +90,8 @@ class Runner:
                 BinlogDecoder,
                 pipeline.tables.match,
                 PreparedXa(bounds.max_bytes, ledger.released),
-<<<<<<< Updated upstream
                 pipeline.source.statements,
-=======
-                definitions=self._definitions,
->>>>>>> Stashed changes
+                self._definitions,
             ),
             ledger=ledger,
             sink=sink,

@@ -99,14 +99,9 @@ def items(
     statements: bool = False,
 ) -> Iterator[Item]:  # fmt: skip
     """Everything behind `begin` up to and with `end`."""
-<<<<<<< Updated upstream
     chosen = source(server, server_id).model_copy(update={"statements": statements})
     connection = BinlogConnection(chosen, begin)
-    decoder = BinlogDecoder(wanted, prepared, statements)
-=======
-    connection = BinlogConnection(source(server, server_id), begin)
-    decoder = BinlogDecoder(wanted, prepared, statements, Definitions(source(server, server_id)))
->>>>>>> Stashed changes
+    decoder = BinlogDecoder(wanted, prepared, statements, Definitions(chosen))
     seen = begin.copy()
     if seen.issuperset(end):
         return
