@@ -15,7 +15,7 @@ COMPILE = $(UV) pip compile pyproject.toml --universal --python-version 3.11 --g
 	--no-emit-index-url --quiet
 UPGRADE ?=
 
-.PHONY: help install demo demo-down test unit lint format lock check-pythons spark-jars images bench-streamer clean
+.PHONY: help install demo demo-down test test-large unit lint format lock check-pythons spark-jars images bench-streamer clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 24
@@ -51,6 +51,9 @@ demo-down: ## stop what `make demo` left running
 test: install ## all tests on real servers, then lint and types
 	@$(PYTHON_IN) -m pytest $(PYTEST)
 	@$(MAKE) lint
+
+test-large: install ## one transaction of a million rows, killed in its middle
+	@HEADRACE_LARGE_ROWS=1000000 $(PYTHON_IN) -m pytest -s tests/integration/test_large_transactions.py
 
 unit: install ## the tests that start no server
 	@$(PYTHON_IN) -m pytest -m "not integration" $(PYTEST)

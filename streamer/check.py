@@ -98,6 +98,10 @@ def _checkpoint(pipeline: Pipeline) -> Iterable[Result]:
         return
     seen = pipeline.source.gtids(checkpoint.gtid_set)
     found = Servers(pipeline).choose(checkpoint, seen)
+    reading = pipeline.model_copy(update={"source": found.source})
+    for finding in preflight.run_checks(reading, seen, checkpoint.ts_ms / 1000):
+        if finding.name == "lag":  # the others were found without the checkpoint
+            yield Result(finding.level, "checkpoint", finding.what, finding.statement)
     topic = names.schemas_topic(pipeline)
     known = schemas.read(pipeline) if broker.has_topic(pipeline.kafka, topic, BROKER_SECONDS) else []
     start.refuse_lost_schemas(checkpoint, topic, len(known))

@@ -27,10 +27,12 @@ class Finding:
 
 @dataclass(frozen=True)
 class Server:
-    """What the checks look at. `ask` runs a statement and gives its rows, or None where the user may not."""
+    """What the checks look at. `start`: the transactions that the stream has; `since`: Unix seconds of the last one of
+    them. `ask` runs a statement and gives its rows, or None where the user may not."""
 
     pipeline: Pipeline
     start: GtidSet | None
+    since: float | None
     variables: Mapping[str, str]
     version: tuple[int, ...]
     ask: Ask

@@ -24,6 +24,7 @@ from streamer.preflight_tables import TABLE_CHECKS
 
 __all__ = ["CHECKS", "Finding", "Server", "refuse", "run_checks"]
 
+DAY = 86_400  # seconds
 DENIED = (1227, 1142, 1044)
 SELECT = re.compile(r"^GRANT (.*\b)?(SELECT|ALL PRIVILEGES)\b.* ON ")
 VISIBLE = (
@@ -32,20 +33,22 @@ VISIBLE = (
 )
 
 
-def run_checks(pipeline: Pipeline, start: GtidSet | None = None) -> list[Finding]:
-    """`start`: the transactions that the stream already has, where that is known. Raises UnreachableError,
-    AccessDeniedError, SourceRefusedError where nothing can be asked."""
+def run_checks(pipeline: Pipeline, start: GtidSet | None = None, since: float | None = None) -> list[Finding]:
+    """`start`: the transactions that the stream already has, where that is known; `since`: Unix seconds of the last one
+    of them. Raises UnreachableError, AccessDeniedError, SourceRefusedError where nothing can be asked."""
     try:
         with closing(connect(pipeline.source, read_timeout=60)) as connection:
-            server = _server(pipeline, start, connection)
+            server = _server(pipeline, start, since, connection)
             return [*_flavor(server)] or [finding for check in CHECKS for finding in check(server)]
     except (pymysql.MySQLError, OSError) as error:
         raise refused(pipeline.source, error) from None
 
 
-def refuse(pipeline: Pipeline, start: GtidSet, tell: Callable[[Finding], None] = lambda finding: None) -> None:
+def refuse(
+    pipeline: Pipeline, start: GtidSet, since: float | None, tell: Callable[[Finding], None] = lambda finding: None
+) -> None:
     """`tell` gets every finding. Raises PreflightError with all that the server lacks, and as `run_checks`."""
-    findings = run_checks(pipeline, start)
+    findings = run_checks(pipeline, start, since)
     for finding in findings:
         tell(finding)
     errors = [finding for finding in findings if finding.level == "error"]
@@ -56,7 +59,9 @@ def refuse(pipeline: Pipeline, start: GtidSet, tell: Callable[[Finding], None] =
         raise PreflightError("checking", server, found, fix)
 
 
-def _server(pipeline: Pipeline, start: GtidSet | None, connection: pymysql.Connection[Any]) -> Server:
+def _server(
+    pipeline: Pipeline, start: GtidSet | None, since: float | None, connection: pymysql.Connection[Any]
+) -> Server:
     def ask(sql: str, *args: Any) -> list[tuple[Any, ...]] | None:
         with connection.cursor() as cursor:
             try:
@@ -69,7 +74,7 @@ def _server(pipeline: Pipeline, start: GtidSet | None, connection: pymysql.Conne
 
     variables = {str(name).lower(): str(value) for name, value in ask("SHOW GLOBAL VARIABLES") or []}
     numbers = variables["version"].partition("-")[0].split(".")
-    return Server(pipeline, start, variables, tuple(int(number) for number in numbers if number.isdigit()), ask)
+    return Server(pipeline, start, since, variables, tuple(int(number) for number in numbers if number.isdigit()), ask)
 
 
 def _flavor(server: Server) -> Iterator[Finding]:
@@ -141,4 +146,34 @@ def _purged(server: Server) -> Iterator[Finding]:
         yield Finding("error", "purged", what, step)
 
 
-CHECKS = (_binlog, _replicated, _settings, _grants, _server_id, _purged, *TABLE_CHECKS)
+def _retention(server: Server) -> Iterator[Finding]:
+    """Binlogs that go before the stream has read them, or soon after."""
+    keeps, lag = server.flavor.keeps_seconds(server.variables), _lag(server)
+    statement = server.flavor.keep.format(seconds=max(7 * DAY, 4 * round(lag)))
+    if keeps and 2 * lag >= keeps:
+        what = f"the stream is {_spelled(lag)} behind, and the server keeps binlogs for {_spelled(keeps)}"
+        yield Finding("warning", "lag", what, statement)
+    elif keeps and keeps < DAY:
+        what = f"the server keeps binlogs for {_spelled(keeps)}: a longer pause of the streamer would lose changes"
+        yield Finding("warning", "retention", what, statement)
+
+
+def _lag(server: Server) -> float:
+    """Seconds, by the server's clock, since the last transaction that the stream has; 0 where it has all."""
+    if server.start is None or server.since is None:
+        return 0.0
+    executed = server.flavor.executed(server.ask)
+    if server.start.issuperset(executed):
+        return 0.0
+    [(now,)] = server.ask("SELECT UNIX_TIMESTAMP()") or [(0,)]
+    return max(0.0, float(now) - server.since)
+
+
+def _spelled(seconds: float) -> str:
+    for size, unit in ((DAY, "days"), (3600, "hours"), (60, "minutes")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} seconds"
+
+
+CHECKS = (_binlog, _replicated, _retention, _settings, _grants, _server_id, _purged, *TABLE_CHECKS)

@@ -9,12 +9,6 @@ from contract import types
 from contract.types import INEXACT
 from streamer.findings import Finding, Server
 
-CASCADES = """
-SELECT constraint_schema, table_name, constraint_name, referenced_table_name, update_rule, delete_rule
-FROM information_schema.referential_constraints
-WHERE update_rule IN ('CASCADE', 'SET NULL') OR delete_rule IN ('CASCADE', 'SET NULL')
-ORDER BY 1, 2, 3
-"""
 INEXACT_KEYS = f"""
 SELECT table_schema, table_name, column_name, data_type FROM information_schema.columns
 WHERE column_key = 'PRI' AND data_type IN ({", ".join(map(repr, INEXACT))}) ORDER BY 1, 2, ordinal_position
@@ -34,14 +28,13 @@ WHERE t.table_type = 'BASE TABLE' ORDER BY 1, 2, c.ordinal_position
 def _cascades(server: Server) -> Iterator[Finding]:
     if server.flavor.logs_cascades(server.version):
         return
-    for db, table, name, parent, update, delete in server.ask(CASCADES) or []:
-        if server.pipeline.tables.match(db, table):
-            what = (
-                f"the foreign key {name} of {db}.{table} (to {parent}, ON UPDATE {update}, ON DELETE {delete}) changes "
-                f"rows that {server.flavor.hides_cascades} does not write into the binlog"
-            )
-            step = f"ALTER TABLE `{db}`.`{table}` DROP FOREIGN KEY `{name}`; or take snapshots of the table regularly."
-            yield Finding("warning", "foreign_key", what, step)
+    for db, table, name, parent, rules in server.flavor.cascades(server.ask, server.pipeline.tables.match):
+        what = (
+            f"the foreign key {name} of {db}.{table} (to {parent}, {rules}) changes rows that "
+            f"{server.flavor.hides_cascades} does not write into the binlog"
+        )
+        step = f"ALTER TABLE `{db}`.`{table}` DROP FOREIGN KEY `{name}`; or take snapshots of the table regularly."
+        yield Finding("warning", "foreign_key", what, step)
 
 
 def _inexact_keys(server: Server) -> Iterator[Finding]:

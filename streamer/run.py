@@ -150,7 +150,7 @@ class Runner:
         choose = partial(self._servers.choose, checkpoint, seen)
         found = self._patience.until_answered(choose, self._servers.title)
         if found.facts.server_uuid == checkpoint.server_uuid:  # another one was checked before it was chosen
-            preflight.refuse(self._servers.pipeline(found.source), seen, _told)
+            preflight.refuse(self._servers.pipeline(found.source), seen, checkpoint.ts_ms / 1000, _told)
         begin = self._anew(checkpoint, found) if found.anew else checkpoint
         log.info("resuming", server=found.source.where, file=begin.file, pos=begin.pos, gtid_set=begin.gtid_set)
         return begin, found
@@ -160,7 +160,7 @@ class Runner:
         start.refuse_lost_checkpoint(self._pipeline, used)
         pipeline = self._servers.pipeline(found.source)
         begin, told = first_start.first(pipeline, found.facts)
-        preflight.refuse(pipeline, pipeline.source.gtids(begin.gtid_set), _told)
+        preflight.refuse(pipeline, pipeline.source.gtids(begin.gtid_set), None, _told)
         log.info("first start", start=told, file=begin.file, pos=begin.pos, gtid_set=begin.gtid_set)
         return begin
 

@@ -87,7 +87,7 @@ class Servers:
     def _good(self, server: Source, facts: Facts, checkpoint: Checkpoint, seen: GtidSet, half: str) -> Chosen:
         anew = start.resume(checkpoint, facts, seen, half, partial(source.before, server))
         if facts.server_uuid != checkpoint.server_uuid:
-            preflight.refuse(self.pipeline(server), seen, self._tell)
+            preflight.refuse(self.pipeline(server), seen, checkpoint.ts_ms / 1000, self._tell)
             _try(server, seen)
         self._behind.clear()
         self._servers.remove(server)

@@ -16,7 +16,7 @@ from contract.gtid import GtidSet
 from contract.gtid_mariadb import MariaGtids
 from contract.pipeline import Source
 from streamer.flavors import dump
-from streamer.flavors.port import Ask, Facts, Rows, Setting, Version
+from streamer.flavors.port import Ask, Facts, Rows, Setting, Version, Wanted
 
 GTID_CAPABLE = 4  # what a replica says that reads MariaDB's GTID events; to others they are sent in disguise
 SEND_STATEMENTS = 2  # flag of the request: ANNOTATE_ROWS events too
@@ -27,6 +27,23 @@ WHERE data_type IN ('uuid', 'inet4', 'inet6') OR column_type IN ('binary(4)', 'b
 OR column_type LIKE '%mariadb-5.3%'
 ORDER BY table_schema, table_name, ordinal_position
 """
+
+# A foreign key needs an index, and InnoDB.
+PARENTED = """
+SELECT DISTINCT t.table_schema, t.table_name FROM information_schema.tables t
+JOIN information_schema.statistics s ON s.table_schema = t.table_schema AND s.table_name = t.table_name
+WHERE t.table_type = 'BASE TABLE' AND t.engine = 'InnoDB' ORDER BY 1, 2
+"""
+NAME = r"(?:[^`]|``)+"
+FOREIGN_KEY = re.compile(
+    rf"^ +CONSTRAINT `(?P<name>{NAME})` FOREIGN KEY \(.+?\) REFERENCES `(?:{NAME}`\.`)?(?P<parent>{NAME})` \(.+?\)"
+    r" *(?P<rules>.*?(?:CASCADE|SET NULL).*?),?$",
+    re.MULTILINE,
+)
+
+
+def quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
 
 
 def _setting(name: str, wanted: str, absent: str, reason: str) -> Setting:
@@ -39,6 +56,10 @@ class MariaDB:
     title = "MariaDB"
     hides_cascades = "MariaDB"
     logs_replicated = "log_slave_updates"
+    keep = (
+        "SET GLOBAL binlog_expire_logs_seconds = {seconds} "
+        "/* and binlog_expire_logs_seconds = {seconds} under [mysqld] in its configuration */;"
+    )
     settings = (
         _setting("binlog_format", "ROW", "MIXED", "statements instead of rows cannot be followed"),
         _setting("binlog_row_image", "FULL", "FULL", "changes would lack columns"),
@@ -100,8 +121,25 @@ class MariaDB:
         [(position,)] = (files and ask("SELECT BINLOG_GTID_POS(%s, 4)", files[0][0])) or [("",)]
         return MariaGtids.parse(position or "")
 
+    def executed(self, ask: Ask) -> GtidSet:
+        [(text,)] = ask("SELECT @@GLOBAL.gtid_binlog_pos") or [("",)]
+        return MariaGtids.parse(text)
+
+    def keeps_seconds(self, variables: Mapping[str, str]) -> float:
+        return float(variables.get("binlog_expire_logs_seconds", "0"))
+
     def logs_cascades(self, version: Version) -> bool:
         return False
+
+    def cascades(self, ask: Ask, wanted: Wanted) -> Rows:
+        """From each table's own statement: the list of all keys is empty for a user who may only read."""
+        found: list[tuple[str, ...]] = []
+        for db, table in ask(PARENTED) or []:
+            if wanted(db, table):
+                [(_, statement)] = ask(f"SHOW CREATE TABLE {quoted(db)}.{quoted(table)}") or [("", "")]
+                keys = FOREIGN_KEY.finditer(statement)
+                found += [(db, table, key["name"], key["parent"], key["rules"]) for key in keys]
+        return found
 
     def unclear(self, ask: Ask) -> Rows:
         """As streamer/protocol/unclear.py tells it."""

@@ -12,7 +12,7 @@ import pymysql
 from contract.gtid import GtidSet
 from contract.pipeline import Source
 from streamer.flavors import dump
-from streamer.flavors.port import Ask, Facts, Rows, Setting, Version
+from streamer.flavors.port import Ask, Facts, Rows, Setting, Version, Wanted
 from streamer.protocol.gtid_set import encode
 
 IDENTITY = "SELECT @@server_id, @@server_uuid, @@version, @@global.gtid_purged"
@@ -20,11 +20,20 @@ HEARTBEAT_V2 = 2  # flag: heartbeats tell 64-bit positions
 NO_SUCH_FILE = 1220  # ER_ERROR_WHEN_EXECUTING_COMMAND
 CASCADES_LOGGED = (9, 6)  # from here on the server writes rows changed by foreign keys into the binlog
 
+CASCADES = """
+SELECT constraint_schema, table_name, constraint_name, referenced_table_name,
+CONCAT('ON UPDATE ', update_rule, ', ON DELETE ', delete_rule)
+FROM information_schema.referential_constraints
+WHERE update_rule IN ('CASCADE', 'SET NULL') OR delete_rule IN ('CASCADE', 'SET NULL')
+ORDER BY 1, 2, 3
+"""
+
 
 class MySQL:
     title = "MySQL"
     hides_cascades = "MySQL before 9.6"
     logs_replicated = "log_replica_updates"
+    keep = "SET PERSIST binlog_expire_logs_seconds = {seconds};"
     settings = (
         Setting(
             "binlog_format",
@@ -112,8 +121,21 @@ class MySQL:
     def purged(self, ask: Ask, variables: Mapping[str, str]) -> GtidSet:
         return GtidSet.parse(variables.get("gtid_purged", ""))
 
+    def executed(self, ask: Ask) -> GtidSet:
+        [(text,)] = ask("SELECT @@GLOBAL.gtid_executed") or [("",)]
+        return GtidSet.parse(text)
+
+    def keeps_seconds(self, variables: Mapping[str, str]) -> float:
+        if variables.get("binlog_expire_logs_auto_purge") == "OFF":
+            return 0
+        days = float(variables.get("expire_logs_days", "0"))  # before 8.4; where it is set the other is 0
+        return float(variables.get("binlog_expire_logs_seconds", "0")) or days * 86_400
+
     def logs_cascades(self, version: Version) -> bool:
         return version >= CASCADES_LOGGED
+
+    def cascades(self, ask: Ask, wanted: Wanted) -> Rows:
+        return [row for row in ask(CASCADES) or [] if wanted(row[0], row[1])]
 
     def unclear(self, ask: Ask) -> Rows:
         return ()

@@ -14,6 +14,7 @@ from contract.pipeline import Source
 Rows = Sequence[tuple[Any, ...]]
 Ask = Callable[..., list[tuple[Any, ...]] | None]  # a statement's rows, or None where the user may not
 Version = tuple[int, ...]
+Wanted = Callable[[str, str], bool]  # whether the pipeline has the table db, table
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,8 @@ class Setting(NamedTuple):
 
 class Flavor(Protocol):
     """`title`: how messages call it. `hides_cascades`: which servers write no rows that foreign keys changed.
-    `logs_replicated`: the variable by which a replica writes what it applies into its own binlog."""
+    `logs_replicated`: the variable by which a replica writes what it applies into its own binlog. `keep`: the statement
+    that keeps binlogs for {seconds}."""
 
     @property
     def title(self) -> str: ...
@@ -56,6 +58,9 @@ class Flavor(Protocol):
 
     @property
     def logs_replicated(self) -> str: ...
+
+    @property
+    def keep(self) -> str: ...
 
     def owns(self, version: str) -> bool:
         """Whether a server with this @@version is of this kind."""
@@ -81,8 +86,17 @@ class Flavor(Protocol):
     def purged(self, ask: Ask, variables: Mapping[str, str]) -> GtidSet:
         """The transactions that are no longer in the binlog."""
 
+    def executed(self, ask: Ask) -> GtidSet:
+        """The transactions that are in the binlog, or were."""
+
+    def keeps_seconds(self, variables: Mapping[str, str]) -> float:
+        """How long a binlog file is kept at least; 0 where the server removes none by its age."""
+
     def logs_cascades(self, version: Version) -> bool:
         """Whether rows that foreign keys changed are in the binlog."""
+
+    def cascades(self, ask: Ask, wanted: Wanted) -> Rows:
+        """`(db, table, foreign key, its parent, its rules)` of keys that change a wanted table's rows."""
 
     def unclear(self, ask: Ask) -> Rows:
         """`(db, table, column, type)` of columns whose values the binlog does not tell for certain."""

@@ -13,7 +13,8 @@ from stack.database import Database
 from streamer.connection import BinlogConnection
 from streamer.errors import AccessDeniedError, UnreachableError
 from streamer.preflight import Finding, run_checks
-from tests.integration.decoding import executed, nothing, pipeline, purge, run, source
+from streamer.protocol.model import RowsBatch
+from tests.integration.decoding import executed, nothing, pipeline, purge, recorded, run, source
 
 Another = Callable[..., Database]
 
@@ -128,3 +129,85 @@ def test_tables_that_the_lake_cannot_take_are_found(server: Database) -> None:
         run(server, "DROP DATABASE checked")
     assert names([key]) == [("error", "key")]
     assert "checked.heap, checked.log" in key.what
+
+
+def mend(server: Database, finding: Finding) -> None:
+    run(server, *(statement for statement in finding.statement.split(";") if statement.strip()))
+
+
+def test_binlogs_that_go_after_an_hour_are_kept_longer(server: Database) -> None:
+    run(server, "SET GLOBAL binlog_expire_logs_seconds = 3600")
+    try:
+        [found] = run_checks(pipeline(server))
+        assert (found.level, found.name) == ("warning", "retention")
+        assert "60 minutes" in found.what
+        mend(server, found)
+        assert run_checks(pipeline(server)) == []
+    finally:
+        run(server, "SET GLOBAL binlog_expire_logs_seconds = DEFAULT")
+
+
+def test_a_stream_that_is_as_far_behind_as_binlogs_are_kept_is_warned(server: Database) -> None:
+    """Pitfall "Purged position": said before it happens."""
+    seen, days = executed(server), 86_400
+    run(server, "CREATE DATABASE IF NOT EXISTS behind", f"SET GLOBAL binlog_expire_logs_seconds = {5 * days}")
+    try:
+        assert run_checks(pipeline(server), executed(server), time.time() - 3 * days) == [], "it has all"
+        assert run_checks(pipeline(server), seen, time.time() - 2 * days) == []
+        [found] = run_checks(pipeline(server), seen, time.time() - 3 * days)
+        assert (found.level, found.name) == ("warning", "lag")
+        assert "3 days behind" in found.what
+        assert "5 days" in found.what
+        mend(server, found)
+        assert run_checks(pipeline(server), seen, time.time() - 3 * days) == []
+    finally:
+        run(server, "SET GLOBAL binlog_expire_logs_seconds = DEFAULT", "DROP DATABASE behind")
+
+
+@pytest.mark.lacks("mysql80", "its statements of replication have their old names; 9.7 stands for MySQL")
+def test_a_replica_that_keeps_what_it_applies_out_of_its_binlog_is_refused(another: Another, server: Database) -> None:
+    if server.flavor == "mariadb":
+        off, replica = "log_slave_updates=OFF", "SET GLOBAL gtid_slave_pos = '5-5-5'"
+    else:
+        off = "log_replica_updates=OFF"
+        replica = "CHANGE REPLICATION SOURCE TO SOURCE_HOST = '127.0.0.1', SOURCE_AUTO_POSITION = 1"
+    own = another([off])
+    assert run_checks(pipeline(own)) == [], "it is no replica"
+    run(own, replica)
+    [found] = run_checks(pipeline(own))
+    assert found.level == "error"
+    assert f"{found.name} is OFF" in found.what
+    [option] = [word for word in found.statement.split() if "=" in word]
+    mended = another([option])
+    run(mended, replica)
+    assert run_checks(pipeline(mended)) == []
+
+
+def test_foreign_keys_that_change_rows_below_the_binlog(server: Database) -> None:
+    """Pitfall "Changes without row events": a finding exactly where the server writes no rows for what a key did."""
+    run(
+        server,
+        "CREATE DATABASE checked",
+        "CREATE TABLE checked.parent (id INT PRIMARY KEY)",
+        "CREATE TABLE checked.child (id INT PRIMARY KEY, p INT, "
+        "CONSTRAINT goes FOREIGN KEY (p) REFERENCES checked.parent (id) ON DELETE CASCADE)",
+        "INSERT INTO checked.parent VALUES (1)",
+        "INSERT INTO checked.child VALUES (1, 1)",
+    )
+    try:
+        found = run_checks(pipeline(server))
+        with recorded(server) as written:
+            run(server, "DELETE FROM checked.parent")
+        tables = {item.table.table for item in written if isinstance(item, RowsBatch)}
+        if server.name == "mysql":
+            assert (found, tables) == ([], {"parent", "child"})
+            return
+        assert tables == {"parent"}, "the child's row went without a word"
+        assert names(found) == [("warning", "foreign_key")]
+        assert "goes of checked.child" in found[0].what
+        statement, _, other = found[0].statement.partition(";")
+        assert "snapshots" in other
+        run(server, statement)
+        assert run_checks(pipeline(server)) == []
+    finally:
+        run(server, "DROP DATABASE checked")

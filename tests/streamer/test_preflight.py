@@ -30,8 +30,8 @@ GOOD = {
     "gtid_purged": "",
 }
 CHILDREN = [
-    ("shop", "lines", "of_order", "orders", "NO ACTION", "CASCADE"),
-    ("other", "lines", "of_order", "orders", "NO ACTION", "CASCADE"),
+    ("shop", "lines", "of_order", "orders", "ON UPDATE NO ACTION, ON DELETE CASCADE"),
+    ("other", "lines", "of_order", "orders", "ON UPDATE NO ACTION, ON DELETE CASCADE"),
 ]
 
 
@@ -44,7 +44,7 @@ def findings(version: str, answers: dict[str, list[tuple[Any, ...]]] | None = No
         return [("GRANT ALL PRIVILEGES ON *.* TO `u`@`%`",)] if sql == "SHOW GRANTS" else []
 
     numbers = tuple(int(part) for part in version.partition("-")[0].split("."))
-    server = Server(PIPELINE, None, GOOD | variables | {"version": version}, numbers, ask)
+    server = Server(PIPELINE, None, None, GOOD | variables | {"version": version}, numbers, ask)
     return [*_flavor(server)] or [finding for check in CHECKS for finding in check(server)]
 
 

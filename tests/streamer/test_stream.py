@@ -83,6 +83,25 @@ def test_a_connection_lost_anywhere_loses_and_repeats_nothing() -> None:
     assert what.sink.checkpoints()[-1].events == len(expected)
 
 
+def test_each_further_loss_waits_longer_up_to_a_bound_and_never_in_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pitfall "Silent stall": reconnect with backoff."""
+    monkeypatch.setattr(stream_module, "RECONNECT_FIRST_SECONDS", 0.5)
+    pauses: list[float] = []
+    what = rig(Binlog([transaction(1, [1])], breaks=[0] * 40, lost=lost))
+
+    def rest(seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) == 40:
+            what.stop.set()
+
+    monkeypatch.setattr(what.stream, "_rest", rest)
+    with pytest.raises(Stopping):
+        what.stream.run()
+    bounds = [min(15.0, 0.5 * 2**n) for n in range(1, 41)]
+    assert all(bound / 2 <= pause <= bound for pause, bound in zip(pauses, bounds, strict=True))
+    assert len({round(pause, 6) for pause in pauses[10:]}) > 20, "two streamers do not knock together"
+
+
 def test_a_server_that_lost_a_half_sent_transaction_is_refused() -> None:
     binlog = Binlog([transaction(1, [2, 2])], breaks=[1], lost=lost)
     what = rig(binlog)
