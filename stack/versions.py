@@ -18,6 +18,9 @@ MYSQL_PACKAGES = ("mysql-server-core", "mysql-client-core")
 MYSQL_80 = "8.0.15"
 MARIADB = "11.4.5"
 
+# With which Headrace is compared: by the tests, value by value, and by the bench, for speed.
+DEBEZIUM = "3.6.1.Final"
+
 MAVEN_DEPENDENCY_PLUGIN = "3.8.1"
 KAFKA = "4.3.1"
 SPARK = "4.2.0"
@@ -40,6 +43,13 @@ class Artifact(NamedTuple):
 
 KAFKA_JARS = (
     Artifact("org.apache.kafka", f"kafka_{SCALA}", KAFKA),
+    Artifact("org.slf4j", "slf4j-simple", SLF4J),
+)
+
+DEBEZIUM_JARS = (
+    Artifact("io.debezium", "debezium-connector-mysql", DEBEZIUM),
+    Artifact("org.apache.kafka", "connect-runtime", KAFKA),
+    Artifact("org.apache.kafka", "connect-json", KAFKA),
     Artifact("org.slf4j", "slf4j-simple", SLF4J),
 )
 
