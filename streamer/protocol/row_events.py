@@ -67,6 +67,7 @@ class RowsEvents:
         self._ordinal += 1
         table = self._tables[d[o : o + 6]]
         if table is None:
+            self._position.move(header)  # later, 32 bits would not tell how often a large transaction passed 4 GiB
             return ()
         o += 8 + (d[o + 8] | d[o + 9] << 8 if newer else 0)
         full = table.full_update if op == "u" else table.full

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -151,6 +151,32 @@ def test_rows_without_their_table_map_stop() -> None:
     del dump[first]
     with pytest.raises(CorruptEventError):
         fed(*dump)
+
+
+def at(one: bytes, place: int) -> bytes:
+    """The packet as if its event ended there."""
+    return packet(event(one)[:13] + (place % (1 << 32)).to_bytes(4, "little") + event(one)[17:])
+
+
+@pytest.mark.parametrize("wanted", [True, False], ids=["followed", "filtered"])
+def test_binlog_files_over_4_gib(wanted: bool) -> None:
+    """Pitfall "Binlog files over 4 GiB": a transaction of rows events of 1 GB, whose headers hold 32 bits."""
+    dump = packets()
+    ends = [n for n, one in enumerate(dump) if one[9] == ev.XID]
+    first = next(n for n in range(ends[0], 0, -1) if dump[n][9] == ev.GTID)
+    rows = next(n for n in range(first, ends[0]) if dump[n][9] in (ev.WRITE_ROWS, ev.UPDATE_ROWS, ev.DELETE_ROWS))
+    large = [*dump[first:rows], *[dump[rows]] * 12, *dump[rows + 1 : ends[0] + 1]]
+    after = dump[next(n for n in range(ends[0], len(dump)) if dump[n][9] == ev.GTID) : ends[1] + 1]
+    reading = BinlogDecoder(lambda db, table: wanted)
+    assert list(reading.feed(b"".join(dump[:first]))) is not None
+    sizes = [1_000_000_000 if one[9] == dump[rows][9] else len(event(one)) + 4 for one in [*large, *after]]
+    places = [reading.pos + size for size in accumulate(sizes)]
+    items = [item for one, place in zip([*large, *after], places, strict=True) for item in reading.feed(at(one, place))]
+    one, other = (item for item in items if isinstance(item, Commit))
+    assert one.pos == places[len(large) - 1] > 2 << 32
+    assert other.pos == places[-1]
+    assert other.tx_pos == places[len(large)] - len(event(after[0])) - 4
+    assert one.tx_pos < other.tx_pos
 
 
 def test_an_error_packet_is_the_servers_answer() -> None:
