@@ -16,6 +16,7 @@ from streamer.checkpoints.kafka import read_checkpoint
 from streamer.delivery_errors import NotRunningError, PortInUseError
 from streamer.errors import HeadraceError
 from streamer.flavors import flavor
+from streamer.running import ask
 from streamer.servers import Servers
 
 BROKER_SECONDS = 5.0
@@ -35,18 +36,19 @@ def check(pipeline: Pipeline) -> list[Result]:
     """Never raises HeadraceError: each one is a result. What a server that is away would answer is left out."""
     servers = pipeline.source.servers()
     main, *others = [pipeline.model_copy(update={"source": server}) for server in servers]
-    server = _caught("server", lambda: _server(main))
+    runs = _own_streamer(pipeline)
+    server = _caught("server", lambda: _server(main, runs))
     answers = not any(result.level == "error" and result.subject == "server" for result in server)
     chosen: list[tuple[str, str]] = source.tables(main) if answers else []
     wanted = topics.service_topics(pipeline)
     results = [*server, *(_caught("topic", lambda: _tables(pipeline, chosen, wanted)) if answers else [])]
     for other in others:
-        results += map(_warning, _caught("server", partial(_server, other)))
+        results += map(_warning, _caught("server", partial(_server, other, runs)))
     broker_results = _caught("broker", lambda: _broker(pipeline, wanted))
     results += broker_results
     if answers and broker_results[-1].level != "error":
         results += _caught("checkpoint", lambda: _checkpoint(pipeline))
-    return [*results, *_port(pipeline)]
+    return [*results, *_port(pipeline, runs)]
 
 
 def _warning(result: Result) -> Result:
@@ -65,11 +67,14 @@ def _caught(subject: str, step: Callable[[], Iterable[Result]]) -> list[Result]:
     return results
 
 
-def _server(pipeline: Pipeline) -> Iterable[Result]:
+def _server(pipeline: Pipeline, runs: bool) -> Iterable[Result]:
+    """`runs`: the pipeline's own streamer, which may read under its server id."""
     facts = source.facts(pipeline.source)
     where = f"{flavor(pipeline.source).title} {facts.version} at {pipeline.source.host}:{pipeline.source.port}"
     yield Result("ok", "server", f"{where}, binlog {facts.file}")
     for finding in preflight.run_checks(pipeline):
+        if runs and (finding.level, finding.name) == ("warning", "server_id"):
+            continue
         yield Result(finding.level, f"server: {finding.name}", finding.what, finding.statement or "")
 
 
@@ -127,22 +132,20 @@ def _first(pipeline: Pipeline) -> Iterable[Result]:
         yield Result("error", "checkpoint", f"the server has purged what comes after it: {lost}", hint)
 
 
-def _port(pipeline: Pipeline) -> Iterable[Result]:
+def _port(pipeline: Pipeline, runs: bool) -> Iterable[Result]:
     http = pipeline.streamer.http
+    if runs:
+        yield Result("ok", "port", f"{http.host}:{http.port}: this pipeline's streamer runs there")
+        return
     try:
         take_port(http).close()
     except PortInUseError as error:
-        if _own_streamer(pipeline):
-            yield Result("ok", "port", f"{http.host}:{http.port}: this pipeline's streamer runs there")
-        else:
-            yield Result("error", "port", f"{error.object}: {error.cause}", error.hint)
+        yield Result("error", "port", f"{error.object}: {error.cause}", error.hint)
     else:
         yield Result("ok", "port", f"{http.host}:{http.port} is free")
 
 
 def _own_streamer(pipeline: Pipeline) -> bool:
-    from streamer.cli import ask  # the commands import this module in turn
-
     try:
         return bool(ask(pipeline))
     except NotRunningError:

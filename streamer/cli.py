@@ -13,14 +13,14 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import structlog
 import typer
 from rich.console import Console
 
 from contract import pipeline as pipeline_file
-from contract.pipeline import Pipeline, PipelineFileError
+from contract.pipeline import PipelineFileError
 from streamer import VERSION, logs
 from streamer.errors import HeadraceError
 
@@ -131,10 +131,11 @@ def status(
     as_json: Annotated[bool, typer.Option("--json", help="all of it as JSON")] = False,
 ) -> None:
     """Ask the running streamer how it stands. Exit status 1 when it does not run, or has failed."""
+    from streamer.running import ask
     from streamer.tables import show_status
 
     with explained():
-        found = ask(pipeline_file.load(pipeline))
+        found = ask(pipeline_file.load(pipeline, secrets=False))
     if as_json:
         out.print_json(json.dumps(found))
     else:
@@ -181,29 +182,6 @@ def decoder(
     with explained():
         found = show_decoder.source(show_decoder.find(pipeline_file.load(pipeline), table, version))
     out.print(found, markup=False, soft_wrap=True, end="")
-
-
-def ask(pipeline: Pipeline) -> dict[str, Any]:
-    """The running streamer's status. Raises NotRunningError."""
-    import urllib.request
-
-    from streamer.delivery_errors import NotRunningError
-
-    http = pipeline.streamer.http
-    url = f"http://{http.host}:{http.port}/status"
-    try:
-        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with opener.open(url, timeout=5) as answer:
-            found: dict[str, Any] = json.load(answer)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "reason", error)
-        hint = f"Start it with: headrace run {pipeline.path}"
-        raise NotRunningError("asking", f"the streamer at {url}", f"no answer ({reason})", hint) from None
-    if found.get("pipeline") != pipeline.name:
-        cause = f"it runs the pipeline {found.get('pipeline')}, not {pipeline.name}"
-        hint = "Give the two pipelines different ports in streamer.http."
-        raise NotRunningError("asking", f"the streamer at {url}", cause, hint)
-    return found
 
 
 if __name__ == "__main__":

@@ -306,3 +306,14 @@ def test_topic_names_are_legal_and_never_meet() -> None:
     }
     assert len(seen) == 12
     assert all(set(topic) <= set("abcdefghijklmnopqrstuvwxyz0123456789._-") for topic in seen)
+
+
+def test_who_asks_no_server_needs_no_password(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HEADRACE_MYSQL_PASSWORD")
+    path = edited(tmp_path)
+    with pytest.raises(PipelineFileError, match="HEADRACE_MYSQL_PASSWORD is not set"):
+        load(path)
+    assert load(path, secrets=False).name == "flights"
+    wrong = edited(tmp_path, a=("name: flights ", "name: Flights!"))
+    with pytest.raises(PipelineFileError, match="name"):
+        load(wrong, secrets=False)
