@@ -1,0 +1,29 @@
+"""What a running streamer of the pipeline says of itself, asked over its port."""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+from typing import Any
+
+from contract.pipeline import Pipeline
+from streamer.delivery_errors import NotRunningError
+
+
+def ask(pipeline: Pipeline) -> dict[str, Any]:
+    """The running streamer's status. Raises NotRunningError."""
+    http = pipeline.streamer.http
+    url = f"http://{http.host}:{http.port}/status"
+    try:
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        with opener.open(url, timeout=5) as answer:
+            found: dict[str, Any] = json.load(answer)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "reason", error)
+        hint = f"Start it with: headrace run {pipeline.path}"
+        raise NotRunningError("asking", f"the streamer at {url}", f"no answer ({reason})", hint) from None
+    if found.get("pipeline") != pipeline.name:
+        cause = f"it runs the pipeline {found.get('pipeline')}, not {pipeline.name}"
+        hint = "Give the two pipelines different ports in streamer.http."
+        raise NotRunningError("asking", f"the streamer at {url}", cause, hint)
+    return found
