@@ -29,6 +29,8 @@ def shown(default: Any) -> str:
         return "needed"
     if default is None:
         return "none"
+    if isinstance(default, bool):
+        return f"`{str(default).lower()}`"
     return f"`{list(default) if isinstance(default, tuple) else default}`"
 
 
