@@ -20,7 +20,7 @@ from streamer.protocol.packets import Event, unpack_frame
 
 END, COMPRESSION, UNCOMPRESSED_SIZE, PAYLOAD_SIZE = 0, 2, 3, 1
 ZSTD, NONE = 0, 255
-LARGEST_WINDOW = 1 << 31
+LARGEST_WINDOW = 1 << 27  # bytes: what the highest level takes, and the most that a replica of MySQL reads
 BEFORE = bytes(PACKET)  # in the place of a packet's header
 PIECE = 1 << 20
 

@@ -1,4 +1,5 @@
-"""A dump recorded from MySQL 9.7 (`recorded/mixed.sql` made it) and what it says, for tests without a server."""
+"""Dumps recorded from real servers (of MySQL 9.7, where the name does not say another) and what they say, for tests
+without a server. `recorded/*.sql` made them."""
 
 from __future__ import annotations
 
@@ -29,12 +30,12 @@ def described(items: Iterable[Item]) -> Iterator[str]:
             yield f"commit {gtid} {item.file}:{item.pos}"
 
 
-def packets() -> list[bytes]:
+def packets(dump: bytes = DUMP) -> list[bytes]:
     """The dump's packets, headers included."""
     found, at = [], 0
-    while at < len(DUMP):
-        end = at + 4 + int.from_bytes(DUMP[at : at + 3], "little")
-        found.append(DUMP[at:end])
+    while at < len(dump):
+        end = at + 4 + int.from_bytes(dump[at : at + 3], "little")
+        found.append(dump[at:end])
         at = end
     return found
 

@@ -1,0 +1,13 @@
+CREATE DATABASE kept;
+USE kept;
+CREATE TABLE t (id int primary key, v varchar(100), g geometry, e enum('a','ü'));
+INSERT INTO t VALUES (1,'a',NULL,'ü'),(2,NULL,NULL,'a');
+XA START 'kept';
+UPDATE t SET v='changed', id=id+10;
+XA END 'kept';
+XA PREPARE 'kept';
+XA COMMIT 'kept';
+FLUSH BINARY LOGS;
+ALTER TABLE t ADD COLUMN b bit(12) FIRST;
+DELETE FROM t;
+DROP DATABASE kept;
