@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from contract.schema import Column
-from contract.wire_sql import base64, char, elements, quote, quote_in_mariadb
+from contract.wire_sql import base64, char, elements, quote, quote_in_mariadb, signed
 
 
 class UnknownTypeError(ValueError):
@@ -93,7 +93,7 @@ def _floating(column: Column) -> Type:
     spark = "float" if column.type == "float" else "double"
     # Times one, for MySQL before 8.0.17 has no cast to it, and minus zero plus zero would lose its sign.
     wide = "({} * 1e0)".format if column.type == "float" else _same
-    return Type("double", spark, lambda x: f"cast({x} as {spark})", lambda x: char(wide(x)), None, None)
+    return Type("double", spark, lambda x: f"cast({x} as {spark})", lambda x: signed(char(wide(x))), None, None)
 
 
 def _text(column: Column) -> Type:

@@ -14,6 +14,11 @@ def char(x: str) -> str:
     return f"cast({x} as char character set utf8mb4)"
 
 
+def signed(text: str) -> str:
+    """A float's text whose minus zero is a float as well: readers of JSON take `-0` for an integer, without sign."""
+    return f"if({text} = '-0', '-0.0', {text})"
+
+
 def quote(x: str) -> str:
     return f"json_quote({char(x)})"
 
@@ -39,7 +44,7 @@ def elements(x: str) -> str:
     bits = f"cast(conv(hex(reverse(unhex(substr(hex({x}), 8 * i - 7, 8)))), 16, 10) as unsigned)"
     exponent, fraction = "(u >> 23 & 255)", "(u & 8388607)"
     size = f"if({exponent}, ({fraction} | 8388608) * pow(2, {exponent} - 150.0), {fraction} * pow(2, -149))"
-    number = char(f"if(u >> 31, -1e0, 1e0) * {size}")
+    number = signed(char(f"if(u >> 31, -1e0, 1e0) * {size}"))
     listed = f"group_concat({number} order by i separator ',')"
     made = f"(select concat('[', {listed}, ']') from (select i, {bits} as u from {places}) f)"
     return f"if({x} is null, null, {made})"

@@ -23,7 +23,7 @@ def differences(result: dict[str, Any]) -> dict[str, str]:
 
 def _unequal(facts: dict[str, Any]) -> str:
     pairs = [
-        f"{word} {facts[source]} in MySQL, {facts[lake]} in the lake"
+        f"{word} {facts[source]} in the source, {facts[lake]} in the lake"
         for source, lake, word in PAIRS
         if facts.get(source) is not None and facts.get(source) != facts.get(lake)
     ]

@@ -32,7 +32,7 @@ ENVELOPE = (
     "op string, before string, after string, source struct<name:string, db:string, `table`:string, "
     "`schema`:int, gtid:string, ts_ms:bigint, seq:array<bigint>>"
 )
-OPERATIONS = ("c", "u", "d")
+OPERATIONS = ("c", "u", "d", "t")
 UNREADABLE = "headrace-unreadable-record"
 MARK_COLUMNS = f"topic string, partition int, mark {SPARK_TYPE}"
 
@@ -53,8 +53,9 @@ def opened(records: DataFrame) -> DataFrame:
 
 def _sound() -> Column:
     s = "v.source"
-    told = [fn.col(f"{s}.{name}").isNotNull() for name in ("name", "db", "table", "schema", "ts_ms")]
+    told = [fn.col(f"{s}.{name}").isNotNull() for name in ("name", "db", "table", "ts_ms")]
     image = fn.when(fn.col("v.op") == "d", fn.col("v.before")).otherwise(fn.col("v.after")).isNotNull()
+    image = fn.col("v.op").eqNullSafe("t") | (image & fn.col(f"{s}.schema").isNotNull())  # a truncation has no row
     sound = fn.col("v.op").isin(*OPERATIONS) & image & (fn.size(f"{s}.seq") == len(FIELDS))
     for condition in told:
         sound = sound & condition
@@ -110,6 +111,11 @@ class Landing:
     ) -> None:
         self.spark, self.pipeline, self.lake, self.crash = spark, pipeline, lake, crash
         self.landed = 0
+
+    def topics(self) -> set[str]:
+        """Those that were read. The query goes on with all of them that there are, also where tables.include no longer
+        has one: what Spark is no longer given it takes for lost."""
+        return {topic for topic, _ in self._done()}
 
     def run(self, ends: Ends, ids: Ids) -> None:
         """Lands all records below `ends`. `ids`: Kafka's ids of the topics. Raises LakeError, also where Kafka has
@@ -202,7 +208,7 @@ def gone(done: Ends, ends: Ends) -> str | None:
     for (topic, number), at in sorted(done.items()):
         end = ends.get((topic, number))
         if at and end is None:
-            return f"partition {number} of {topic} is gone, or tables.include no longer has it; {at} records were read"
+            return f"partition {number} of {topic} is gone; {at} records of it were read"
         if end is not None and end < at:
             return (
                 f"partition {number} of {topic} ends at {end} and was read up to {at}: the topic was made again or cut"

@@ -42,11 +42,11 @@ def hashed_by_source(schema: TableSchema) -> bool:
     return all(types.of(column).checksum_sql for column in schema.columns)
 
 
-def source_sql(schema: TableSchema) -> str:
-    """SQL that gives the table's rows and checksum, in one consistent read."""
+def source_sql(schema: TableSchema, flavor: str = "mysql") -> str:
+    """SQL of the flavor that gives the table's rows and checksum, in one consistent read."""
     texts = []
     for column in schema.columns:
-        name, kind = chunks.quoted(column.name), types.of(column)
+        name, kind = chunks.quoted(column.name), types.of(column, flavor)
         assert kind.checksum_sql is not None  # hashed_by_source
         texts.append(f"if({kind.missing_sql(name)}, '~', concat('=', {kind.checksum_sql(name)}))")
     line = f"concat_ws(char(31 using utf8mb4), {', '.join(texts)})"

@@ -34,11 +34,12 @@ def compact(spark: SparkSession, pipeline: Pipeline, tables: list[str]) -> dict[
     lake.prove_writable()
     broker = Broker(pipeline)
     checkpoint = broker.checkpoint()
-    ids, ends = broker.topic_ids(), broker.ends()
+    landing = Landing(spark, pipeline, lake)
+    topics = broker.topics(landing.topics())
+    ids, ends = broker.topic_ids(topics), broker.ends(topics)
     clean = not lake.exists(lake.at(UNFINISHED))
     lake.write(lake.at(UNFINISHED), {"began": began})
 
-    landing = Landing(spark, pipeline, lake)
     landing.run(ends, ids)
     landed_at = time.time()
     handoff = apply_ready(spark, lake)
@@ -92,7 +93,8 @@ class Standing:
     def status(self, checkpoint: Checkpoint | None, began: float) -> LakeStatus:
         known = {(t.db, t.table) for t in self.last.tables.values()} if self.last else set()
         touched = {*self.merging.merged, *self.handoff.snapshots.tables, *self._stopped(), *self.counts}
-        tables = {f"{db}.{table}": self._table(db, table, checkpoint) for db, table in sorted(known | touched)}
+        wanted = sorted(name for name in known | touched if self.lake.pipeline.tables.match(*name))
+        tables = {f"{db}.{table}": self._table(db, table, checkpoint) for db, table in wanted}
         return LakeStatus(
             pipeline=self.lake.pipeline.name,
             run=self.last.run + 1 if self.last else 1,
@@ -109,7 +111,7 @@ class Standing:
         merged, stop = self.merging.merged.get(name, 0), self._stopped().get(name)
         fresh = last.freshness_ms if stop and last else checkpoint.ts_ms if checkpoint and not stop else None
         at = self.lake.version(path)
-        if last and self.clean and name not in self.handoff.applied:
+        if last and self.clean and name not in self.handoff.applied | self.merging.emptied:
             rows = last.rows + self.merging.rows.get(name, 0)
         else:
             rows = self.spark.read.format("delta").load(path).count() if at is not None else 0

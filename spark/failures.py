@@ -9,6 +9,7 @@ import pymysql
 
 from contract.pipeline import Pipeline
 from spark.errors import LakeError, chain, reason
+from spark.servers import SERVERS
 
 LOST = (
     "records were deleted from Kafka before they reached the lake ({reason}). Move {checkpoint} away, so that "
@@ -30,11 +31,11 @@ RULES = (
     ),
     (
         r"Access denied for user",
-        "MySQL at {source} refused the user {user} ({reason}): mend source.user or its password",
+        "{server} at {source} refused the user {user} ({reason}): mend source.user or its password",
     ),
     (
         r"Communications link failure|Can't connect to MySQL|Lost connection to MySQL|Connection refused",
-        "MySQL at {source} does not answer ({reason}): start it, or mend source.host and source.port",
+        "{server} at {source} does not answer ({reason}): start it, or mend source.host and source.port",
     ),
     (
         r"TimeoutException|Failed to construct kafka|DisconnectException|No resolvable bootstrap",
@@ -63,6 +64,7 @@ def records_lost(pipeline: Pipeline, reason: str) -> LakeError:
 def _words(pipeline: Pipeline) -> dict[str, str]:
     return {
         "lake": pipeline.lake.path,
+        "server": SERVERS[pipeline.source.flavor].title,
         "pipeline": pipeline.name,
         "source": f"{pipeline.source.host}:{pipeline.source.port}",
         "user": pipeline.source.user,

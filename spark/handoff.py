@@ -29,6 +29,7 @@ from spark.rows import keyed, parsed, quoted
 from spark.schema import columns_of, fields, fitted, prepare
 from spark.stopped import Name
 from spark.tables import THREADS, misfit, sequence
+from spark.truncated import Truncated
 
 Crash = Callable[[str], None]  # called behind each step with its name (a test may raise there)
 
@@ -48,10 +49,11 @@ def apply_ready(spark: SparkSession, lake: Lake, crash: Crash = lambda step: Non
     is needed any more is removed."""
     result = HandOff(AppliedSnapshots(lake))
     for manifest in manifests(lake):
+        tables = [schema for schema in manifest.tables if lake.pipeline.tables.match(schema.db, schema.table)]
         beside = inheritable_thread_target(spark)(partial(_hand_off, spark, lake, manifest, result, crash))
         with ThreadPoolExecutor(THREADS) as pool:
-            list(pool.map(beside, manifest.tables))
-        if all(result.snapshots.has((schema.db, schema.table), manifest.id) for schema in manifest.tables):
+            list(pool.map(beside, tables))
+        if all(result.snapshots.has((schema.db, schema.table), manifest.id) for schema in tables):
             lake.delete(manifest.folder(lake))
     return result
 
@@ -94,6 +96,8 @@ def _apply(spark: SparkSession, lake: Lake, manifest: Manifest, schema: TableSch
     path = lake.table(schema.db, schema.table)
     wanted = fields(schema)
     staged = _staged(spark, lake, manifest, schema)
+    if Truncated(lake).of((schema.db, schema.table)) > manifest.sequence():
+        staged = staged.limit(0)  # read before the truncation, or of a change that came after it
     if not DeltaTable.isDeltaTable(spark, path):
         prepare(spark, path, schema, schema)
     present = columns_of(spark, path)
@@ -151,7 +155,8 @@ def _keys_after(spark: SparkSession, lake: Lake, schema: TableSchema, p0: list[i
     # Said by single fields too, which lets Delta pass by the files that are older.
     recent = mine.where(fn.col("_seq.epoch") >= p0[0])
     recent = recent.where((fn.col("_seq.epoch") > p0[0]) | (fn.col("_seq.file") >= p0[1]))
-    texts = recent.where(fn.col("_seq") > sequence(p0)).select("key").distinct()
+    rows = recent.where(fn.col("op") != "t")
+    texts = rows.where(fn.col("_seq") > sequence(p0)).select("key").distinct()
     # By value: where ALTER TABLE changed a key column meanwhile, the texts of one key differ. What cannot be read as
     # the snapshot's key is of another key and raises, as a null.
     key = schema.model_copy(update={"columns": tuple(schema.column(name) for name in schema.key)})

@@ -5,7 +5,7 @@ The events go through Spark. These topics are a few records, for which a consume
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicCollection, TopicPartition
@@ -38,23 +38,28 @@ class Broker:
         records = self._records(names.schemas_topic(self.pipeline))
         return [TableSchema.model_validate_json(value) for _, value in records if value is not None]
 
-    def topic_ids(self) -> dict[str, str]:
-        """The ids of the pipeline's event topics; a broker that knows no ids gives none."""
+    def topics(self, read: Collection[str]) -> dict[str, list[int]]:
+        """The broker's event topics of this pipeline, each with its partitions; and of those that were `read` before
+        the ones that tables.include no longer has."""
         with _Reading(self.pipeline) as consumer:
-            events = names.event_topics(self.pipeline, consumer.list_topics(timeout=SECONDS).topics)
-            if not events:
-                return {}
+            found = consumer.list_topics(timeout=SECONDS).topics
+        wanted = {*names.event_topics(self.pipeline, found), *(topic for topic in read if topic in found)}
+        return {topic: sorted(found[topic].partitions) for topic in sorted(wanted)}
+
+    def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
+        """The topics' ids; a broker that knows no ids gives none."""
+        if not topics:
+            return {}
+        with _Reading(self.pipeline):
             admin = AdminClient(_connection(self.pipeline), logger=_Silent())
-            asked = admin.describe_topics(TopicCollection(events), request_timeout=SECONDS)
+            asked = admin.describe_topics(TopicCollection(list(topics)), request_timeout=SECONDS)
             found = {topic: str(told.result().topic_id) for topic, told in asked.items()}
         return {topic: id for topic, id in found.items() if id != NO_ID}
 
-    def ends(self) -> Ends:
-        """The end of every partition of the pipeline's event topics; 0 where nothing was ever written."""
+    def ends(self, topics: Mapping[str, Collection[int]]) -> Ends:
+        """The end of every partition of the topics; 0 where nothing was ever written."""
         with _Reading(self.pipeline) as consumer:
-            topics = consumer.list_topics(timeout=SECONDS).topics
-            events = names.event_topics(self.pipeline, topics)
-            at = [TopicPartition(name, number) for name in events for number in topics[name].partitions]
+            at = [TopicPartition(name, number) for name, numbers in topics.items() for number in numbers]
             return {(p.topic, p.partition): consumer.get_watermark_offsets(p, SECONDS)[1] for p in at}
 
     def _records(self, topic: str) -> Iterator[tuple[bytes, bytes | None]]:

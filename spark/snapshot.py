@@ -26,7 +26,8 @@ from spark import schema as shapes
 from spark.errors import LakeError, TableStoppedError
 from spark.lake import Lake
 from spark.manifests import MANIFEST, Manifest, rows_folder
-from spark.source import SESSION, Source
+from spark.servers import SERVERS
+from spark.source import Source
 
 BEAT = "beat.json"  # when a snapshot that runs was last seen to write
 ABANDONED = 3600.0  # seconds without a beat; far more than a group of chunks takes
@@ -39,6 +40,12 @@ def chosen(pipeline: Pipeline, source: Source, tables: list[str]) -> list[tuple[
     for name in tables:
         if not pipeline.tables.match(*name.split(".", 1)):
             raise LakeError(f"{name} is not one of the pipeline's tables: see tables in {pipeline.path}")
+    if versioned := [f"{db}.{table}" for db, table in source.versioned()]:
+        raise LakeError(
+            f"{', '.join(versioned)}: system-versioned, so the binlog has the rows' history beside the rows, and the "
+            f"lake's table would not be the source's. Exclude it in {pipeline.path}, or ALTER TABLE ... DROP SYSTEM "
+            "VERSIONING"
+        )
     found = [(db, table) for db, table in source.tables() if not tables or f"{db}.{table}" in tables]
     if missing := set(tables) - {f"{db}.{table}" for db, table in found}:
         raise LakeError(f"the source has no table {', '.join(sorted(missing))}: check the name")
@@ -48,13 +55,13 @@ def chosen(pipeline: Pipeline, source: Source, tables: list[str]) -> list[tuple[
     return found
 
 
-def row_json(schema: TableSchema, columns: tuple[str, ...] | None = None) -> str:
-    """SQL that gives a row's JSON text, the same bytes as the stream's; of its key with `columns`."""
+def row_json(schema: TableSchema, flavor: str, columns: tuple[str, ...] | None = None) -> str:
+    """SQL of the flavor that gives a row's JSON text, the same bytes as the stream's; of its key with `columns`."""
     parts, before = [], "{"
     for name in columns or [column.name for column in schema.columns]:
         label = before + json.dumps(name, ensure_ascii=False) + ":"
         column = chunks.quoted(name)
-        value = types.of(schema.column(name)).snapshot_sql(column)
+        value = types.of(schema.column(name), flavor).snapshot_sql(column)
         # By the column and not by its text, which is NULL as well if it is too long: that makes the row NULL.
         parts.append(f"{text_literal(label)}, if({column} is null, 'null', {value})")
         before = ","
@@ -68,7 +75,8 @@ def text_literal(text: str) -> str:
 def jdbc_options(pipeline: Pipeline) -> dict[str, str]:
     """How Spark reaches the source: row by row (the default holds whole results in memory), in UTC."""
     source = pipeline.source
-    session = quote(",".join(f"{name}={value}" for name, value in SESSION.items()), safe="")
+    variables = SERVERS[source.flavor].session
+    session = quote(",".join(f"{name}={value}" for name, value in variables.items()), safe="")
     return {
         "url": f"jdbc:mysql://{source.host}:{source.port}/?sessionVariables={session}"
         "&characterEncoding=UTF-8&tinyInt1isBit=false&allowPublicKeyRetrieval=true",
@@ -81,19 +89,18 @@ def jdbc_options(pipeline: Pipeline) -> dict[str, str]:
 
 def rows_of(spark: SparkSession, pipeline: Pipeline, schema: TableSchema, wanted: list[str]) -> DataFrame:
     """`key` and `after` of the rows of each condition (over k0, k1 .. of the key), one partition a condition."""
+    flavor = pipeline.source.flavor
     keys = [f"{chunks.quoted(name)} AS k{at}" for at, name in enumerate(schema.key)]
-    query = (
-        f"(SELECT {', '.join(keys)}, {row_json(schema, schema.key)} AS row_key, {row_json(schema)} AS row_after "
-        f"FROM {chunks.table_sql(schema)}) AS q"
-    )
+    texts = [f"{row_json(schema, flavor, schema.key)} AS row_key", f"{row_json(schema, flavor)} AS row_after"]
+    query = f"(SELECT {', '.join([*keys, *texts])} FROM {chunks.table_sql(schema)}) AS q"
     options = jdbc_options(pipeline)
     url = options.pop("url")
     rows = spark.read.jdbc(url, query, predicates=wanted, properties=options)
     # A row or a value longer than max_allowed_packet comes as NULL.
     too_long = fn.raise_error(
         fn.lit(
-            f"a row of {schema.db}.{schema.table} is longer than MySQL's max_allowed_packet: raise that (a blob takes "
-            "4/3 of its size), or exclude the table"
+            f"a row of {schema.db}.{schema.table} is longer than the server's max_allowed_packet: raise that (a blob "
+            "takes 4/3 of its size), or exclude the table"
         )
     )
     after = fn.when(fn.col("row_after").isNull(), too_long).otherwise(fn.col("row_after"))

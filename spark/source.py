@@ -1,4 +1,4 @@
-"""The jobs' own questions to MySQL: shapes, positions, key boundaries. Rows go through Spark's JDBC reader.
+"""The jobs' own questions to the source: shapes, positions, key boundaries. Rows go through Spark's JDBC reader.
 
 Every session is in UTC with an empty sql_mode, so that a value's text depends on nothing but the value.
 """
@@ -6,7 +6,8 @@ Every session is in UTC with an empty sql_mode, so that a value's text depends o
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import pymysql
@@ -15,8 +16,8 @@ from contract.pipeline import Pipeline
 from contract.schema import Column, TableSchema
 from contract.types import SPELLINGS
 from spark.errors import LakeError
+from spark.servers import SERVERS, Place, known
 
-SESSION = {"time_zone": "'+00:00'", "sql_mode": "''", "max_execution_time": "0"}
 FLOAT_BYTES = 4  # of a VECTOR's element
 MEMBER = re.compile(r"'((?:[^']|'')*)'")
 ESCAPE = re.compile(r"''|\\.", re.DOTALL)  # as COLUMN_TYPE spells a member's characters
@@ -34,6 +35,7 @@ SELECT column_name FROM information_schema.statistics
 WHERE table_schema = %s AND table_name = %s AND index_name = 'PRIMARY' ORDER BY seq_in_index
 """
 TABLES = "SELECT table_schema, table_name FROM information_schema.tables WHERE table_type = 'BASE TABLE' ORDER BY 1, 2"
+VERSIONED = TABLES.replace("BASE TABLE", "SYSTEM VERSIONED")
 
 
 class Source:
@@ -42,11 +44,7 @@ class Source:
     def __init__(self, pipeline: Pipeline) -> None:
         self.pipeline = pipeline
         source = pipeline.source
-        if source.flavor != "mysql":
-            raise LakeError(
-                f"snapshots and verification read MySQL alone, and {pipeline.name} has the flavor {source.flavor}: its "
-                "changes are streamed and compacted; leave its snapshot and its checks out"
-            )
+        self.server = SERVERS[source.flavor]
         try:
             password = source.secret()
         except OSError as error:
@@ -56,7 +54,7 @@ class Source:
         self.connection = pymysql.connect(
             host=source.host, port=source.port, user=source.user, password=password, charset="utf8mb4",
             autocommit=True, connect_timeout=int(source.connect_timeout_seconds) or 1, program_name="headrace-lake",
-            init_command="SET " + ", ".join(f"{name}={value}" for name, value in SESSION.items()),
+            init_command="SET " + ", ".join(f"{name}={value}" for name, value in self.server.session.items()),
         )  # fmt: skip
 
     def __enter__(self) -> Source:
@@ -81,30 +79,37 @@ class Source:
 
     def executed(self) -> str:
         """The GTID set of the transactions whose changes a query sees."""
-        return str(self.value("SELECT @@GLOBAL.gtid_executed")).replace("\n", "")
+        return self.server.executed(self.row)
 
-    def position(self) -> tuple[str, int]:
+    def position(self) -> Place:
         """The end of the binlog: at or behind everything that a query begun before now can see."""
-        version = self.value("SELECT version()")
-        new = tuple(map(int, re.findall(r"\d+", version)[:2])) >= (8, 2)
-        row = self.row("SHOW BINARY LOG STATUS" if new else "SHOW MASTER STATUS")
-        if not row:
-            raise LakeError("the source writes no binlog: set log_bin, and see that the streamer's preflight passes")
-        return str(row[0]), int(row[1])
+        return known(self.server.end(self.row))
+
+    @contextmanager
+    def consistent(self) -> Iterator[Place]:
+        """A consistent read in this connection, and a place in the binlog at or behind all that it sees."""
+        try:
+            yield known(self.server.begin(self.row))
+        finally:
+            self.row("COMMIT")
 
     def wait_for(self, gtid_set: str, seconds: int) -> None:
         """Returns once a query sees every transaction of the set."""
-        timed_out = self.value("SELECT WAIT_FOR_EXECUTED_GTID_SET(%s, %s)", gtid_set, seconds) if gtid_set else 0
-        if timed_out:
+        if gtid_set and not self.server.sees(self.row, gtid_set, seconds):
             raise LakeError(
-                f"MySQL at {self.pipeline.source.host}:{self.pipeline.source.port} does not have the transactions of "
-                f"the streamer's checkpoint ({gtid_set}) after {seconds} s: this is another server than the streamer "
-                "reads, or one that was reset. Point source.host at the streamer's server"
+                f"{self.server.title} at {self.pipeline.source.host}:{self.pipeline.source.port} does not have the "
+                f"transactions of the streamer's checkpoint ({gtid_set}) after {seconds} s: this is another server "
+                "than the streamer reads, or one that was reset. Point source.host at the streamer's server"
             )
 
     def tables(self) -> list[tuple[str, str]]:
         """The pipeline's tables that exist."""
         found = self.rows(TABLES)
+        return [(db, t) for db, t in found if self.pipeline.tables.match(db, t)]
+
+    def versioned(self) -> list[tuple[str, str]]:
+        """Those with MariaDB's system versioning, whose history is rows of the binlog as well."""
+        found = self.rows(VERSIONED)
         return [(db, t) for db, t in found if self.pipeline.tables.match(db, t)]
 
     def schema(self, db: str, table: str) -> TableSchema | None:

@@ -4,7 +4,7 @@ In: the new commits of `_changes`, batch by batch. Out: `<lake>/<db>/<table>`, l
 `_seq` and `_ts` of the change that made it. Per table and batch one change a key, the greatest `_seq`, is
 merged, and only where it is newer than the row; so a repeated batch changes nothing. Changes at or below the
 floor of the table's snapshot are in its rows already and left out: merged, they would bring back rows that the
-source has removed without row events since (TRUNCATE, say).
+source has removed without row events since. So are those before the table's last truncation (`op` t), whose rows go.
 
 A table that cannot be merged is stopped: the others go on, its changes stay in `_changes`, and each later
 run tries again from the first change that was not merged.
@@ -32,6 +32,7 @@ from spark.lake import Lake
 from spark.rows import NO_KEY, keyed, parsed, quoted
 from spark.schema import Schemas, prepare
 from spark.stopped import Name, Stopped, StoppedTables
+from spark.truncated import Truncated
 
 THREADS = 4
 USED = ("db", "tbl", "key", "op", "after", "schema", "_seq", "ts")
@@ -103,20 +104,21 @@ def merge(spark: SparkSession, path: str, changes: DataFrame, key: Iterable[str]
 
 @dataclass
 class Batch:
-    """One table's part of a batch of changes. `versions`: the schema versions, each with its greatest `_seq`;
-    `since`: the least `_seq` of all."""
+    """One table's part of a batch of changes. `versions`: the schema versions of its rows, each with its greatest
+    `_seq`; `since`: the least `_seq` of all; `truncated`: the greatest of a truncation, empty without one."""
 
     name: Name
     versions: dict[int, list[int]]
     changes: int
     since: list[int]
+    truncated: list[int] = field(default_factory=list)
 
 
 @dataclass
 class Merging:
     """One run of step 2. `floors`: the `_seq` up to which each table's changes are in its snapshot. `merged` counts
-    the changes per table, `rows` what they added to its rows. `crash` is called after a batch's merges and before
-    the engine notes it (a test may raise there)."""
+    the changes per table, `rows` what they added to its rows; of the tables in `emptied` nobody counted. `crash` is
+    called after a batch's merges and before the engine notes it (a test may raise there)."""
 
     spark: SparkSession
     lake: Lake
@@ -125,10 +127,12 @@ class Merging:
     crash: Callable[[], None] | None = None
     merged: dict[Name, int] = field(default_factory=dict)
     rows: dict[Name, int] = field(default_factory=dict)
+    emptied: set[Name] = field(default_factory=set)
     stopped: StoppedTables = field(init=False)
+    truncated: Truncated = field(init=False)
 
     def __post_init__(self) -> None:
-        self.stopped = StoppedTables(self.lake)
+        self.stopped, self.truncated = StoppedTables(self.lake), Truncated(self.lake)
 
     def run(self) -> None:
         """Merges every commit of `_changes` that is new."""
@@ -139,9 +143,9 @@ class Merging:
         run_batches(source.select(*USED), self.lake.checkpoint("tables"), self._batch)
 
     def retry(self) -> None:
-        """Tries the stopped tables again."""
+        """Tries the stopped tables again, but for those that are no longer the pipeline's."""
         for name, stop in list(self.stopped.tables.items()):
-            if self._again(name, stop):
+            if self._wanted(name) and self._again(name, stop):
                 self.stopped.release(name)
 
     def _batch(self, changes: DataFrame, number: int, query: str) -> None:
@@ -155,11 +159,17 @@ class Merging:
         if self.crash:
             self.crash()
 
+    def _wanted(self, name: Name) -> bool:
+        return self.lake.pipeline.tables.match(*name)
+
     def _waits(self, part: Batch) -> bool:
+        """Whether the part is left for later: its table is stopped, or excluded (should it come back, its changes are
+        merged from here on)."""
         stop = self.stopped.tables.get(part.name)
-        if stop:
-            self.stopped.stop(part.name, part.since, stop.reason)
-        return stop is not None
+        if stop or not self._wanted(part.name):
+            self.stopped.stop(part.name, part.since, stop.reason if stop else "tables.include does not have it")
+            return True
+        return False
 
     def _again(self, name: Name, stop: Stopped) -> bool:
         db, table = name
@@ -185,12 +195,25 @@ class Merging:
         self.merged[part.name] = self.merged.get(part.name, 0) + part.changes
         return True
 
+    def _floor(self, part: Batch) -> list[int]:
+        """Up to where the table's changes are left out. A truncation of the batch is carried out."""
+        floor = max(self.floors.get(part.name, []), self.truncated.of(part.name))
+        if not part.truncated or part.truncated < floor:
+            return floor
+        self.truncated.note(part.name, part.truncated)  # first: a run that dies here comes by again
+        path = self.lake.table(*part.name)
+        if self.lake.is_table(path):
+            DeltaTable.forPath(self.spark, path).delete(fn.col("_seq") < sequence(part.truncated))
+        self.emptied.add(part.name)
+        return part.truncated
+
     def _merge_versions(self, changes: DataFrame, part: Batch) -> None:
         db, table = part.name
-        floor = self.floors.get(part.name, [])
+        floor = self._floor(part)
         versions = sorted(version for version, last in part.versions.items() if last > floor)
         if not versions:
             return
+        changes = changes.where(fn.col("op") != "t")
         changes = changes.where(fn.col("_seq") > sequence(floor)) if floor else changes
         schemas = [self.schemas.of(db, table, version) for version in versions]
         path, newest = self.lake.table(db, table), self.schemas.newest(db, table)
@@ -216,12 +239,16 @@ def _together(changes: DataFrame, schemas: list[TableSchema], columns: dict[str,
 
 def parts_of(changes: DataFrame) -> list[Batch]:
     """The tables that have changes here."""
-    last, since, n = fn.max("_seq").alias("last"), fn.min("_seq").alias("since"), fn.count("*").alias("n")
+    row = fn.col("op") != "t"
+    last, cut = fn.max(fn.when(row, fn.col("_seq"))).alias("last"), fn.max(fn.when(~row, fn.col("_seq"))).alias("cut")
+    since, n = fn.min("_seq").alias("since"), fn.count("*").alias("n")
     parts: dict[Name, Batch] = {}
-    for row in changes.groupBy("db", "tbl", "schema").agg(last, since, n).collect():
-        name = (row["db"], row["tbl"][len(row["db"]) + 1 :])
-        part = parts.setdefault(name, Batch(name, {}, 0, list(row["since"])))
-        part.versions[row["schema"]] = list(row["last"])
-        part.changes += row["n"]
-        part.since = min(part.since, list(row["since"]))
+    for found in changes.groupBy("db", "tbl", "schema").agg(last, cut, since, n).collect():
+        name = (found["db"], found["tbl"][len(found["db"]) + 1 :])
+        part = parts.setdefault(name, Batch(name, {}, 0, list(found["since"])))
+        if found["last"]:
+            part.versions[found["schema"]] = list(found["last"])
+        part.truncated = max(part.truncated, list(found["cut"] or []))
+        part.changes += found["n"]
+        part.since = min(part.since, list(found["since"]))
     return list(parts.values())

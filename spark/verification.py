@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -28,6 +28,7 @@ from spark.lake import Lake
 from spark.rewind import Position, Step, steps
 from spark.rows import parsed, typed
 from spark.schema import OWN, Schemas
+from spark.servers import Place
 from spark.snapshot import rows_of
 from spark.source import Source
 
@@ -74,11 +75,8 @@ class Verification:
 
     def ask(self, tables: list[tuple[str, str]]) -> list[Answer]:
         """MySQL's answers. Raises LakeError."""
-        if not self.source.value("SELECT @@GLOBAL.binlog_order_commits"):
-            raise LakeError(
-                "binlog_order_commits is OFF: commits become visible in another order than the binlog's, so no "
-                "state of the source can be compared at. Run SET GLOBAL binlog_order_commits = ON"
-            )
+        if reason := self.source.server.unordered(self.source.row):
+            raise LakeError(reason)
         self.source.wait_for(self.low.gtid_set, 60)
         return [self._ask(db, table) for db, table in tables]
 
@@ -90,28 +88,23 @@ class Verification:
             found, high = self._by_source(schema) if hashed_by_source(schema) else self._by_spark(schema)
             after = self.source.schema(db, table)
             if after is not None and after.shape() == schema.shape():
-                self.tell(f"{db}.{table}: {found.rows:,} rows in MySQL, read in {time.time() - began:.1f} s")
+                self.tell(f"{db}.{table}: {found.rows:,} rows in the source, read in {time.time() - began:.1f} s")
                 return Answer(schema, found, high, time.time() - began)
         raise LakeError(f"{db}.{table}: its columns keep changing; verify again when the ALTER TABLEs are through")
 
     def _by_source(self, schema: TableSchema) -> tuple[Total, Position]:
-        self.source.row("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
-        try:
-            high = self._position()
-            found = self.source.row(source_sql(schema))
-        finally:
-            self.source.row("COMMIT")
+        with self.source.consistent() as end:
+            found = self.source.row(source_sql(schema, self.pipeline.source.flavor))
         assert found is not None  # an aggregate has one row
-        return Total(int(found[0]), int(found[1])), high
+        return Total(int(found[0]), int(found[1])), self._place(end)
 
     def _by_spark(self, schema: TableSchema) -> tuple[Total, Position]:
         rows = rows_of(self.spark, self.pipeline, schema, ["1 = 1"])  # one statement: one consistent read
         typed_rows = rows.withColumn("_wire", parsed("after", schema.columns)).select(*typed("_wire", schema))
-        return total(typed_rows, schema), self._position()
+        return total(typed_rows, schema), self._place(self.source.position())
 
-    def _position(self) -> Position:
-        file, pos = self.source.position()
-        return self.low.epoch, file_number(file), pos
+    def _place(self, end: Place) -> Position:
+        return self.low.epoch, file_number(end[0]), end[1]
 
     def wait(self, answers: list[Answer], executed: str, seconds: float) -> LakeStatus:
         """The lake's status once it is complete up to the answers. `executed`: the GTID set that MySQL had after
@@ -158,24 +151,32 @@ class Verification:
         now = self._frame(schema, table)
         self.frames[answer.name] = now
         lake = {name: kind for name, kind in now.dtypes if name not in OWN}
-        walk = self._steps(answer, status, schemas, lake)
-        return _matched(answer, total(now, schema), walk, _why(table), began)
+        mine = self._changes(answer, status)
+        if mine is None:
+            return _matched(answer, total(now, schema), [], _why(table), began)
+        shapes = schemas.all(schema.db, schema.table)
+        walk = steps(mine, shapes, schema, lake, self.low.place, answer.high)
+        found = _matched(answer, total(now, schema), walk, _why(table), began)
+        if found.boundary is None and not mine.where("op = 't'").isEmpty():
+            return replace(found, reason="the table was truncated while it was checked: verify again")
+        return found
 
     def _frame(self, schema: TableSchema, table: TableStatus) -> DataFrame:
         path = self.lake.table(schema.db, schema.table)
         return self.spark.read.format("delta").option("versionAsOf", str(table.version)).load(path)
 
-    def _steps(self, answer: Answer, status: LakeStatus, schemas: Schemas, lake: dict[str, str]) -> list[Step]:
+    def _changes(self, answer: Answer, status: LakeStatus) -> DataFrame | None:
+        """The table's changes of about the low place and later."""
         if status.changes_version is None:
-            return []
+            return None
         low = self.low.place
-        db, table = answer.schema.db, answer.schema.table
         changes = self.spark.read.format("delta").option("versionAsOf", str(status.changes_version))
-        mine = changes.load(self.lake.changes).where((fn.col("tbl") == answer.name) & (fn.col("db") == db))
+        mine = changes.load(self.lake.changes).where(
+            (fn.col("tbl") == answer.name) & (fn.col("db") == answer.schema.db)
+        )
         # Said by single fields too, which lets Delta pass by the files that are older.
         mine = mine.where((fn.col("_seq.epoch") > low[0]) | (fn.col("_seq.file") >= low[1]))
-        mine = mine.where(fn.col("_seq.epoch") >= low[0])
-        return steps(mine, schemas.all(db, table), answer.schema, lake, low, answer.high)
+        return mine.where(fn.col("_seq.epoch") >= low[0])
 
 
 def _matched(answer: Answer, last: Total, walk: list[Step], why: str | None, began: float) -> Finding:

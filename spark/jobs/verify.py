@@ -69,7 +69,7 @@ def _expectations(
 
 def _line(name: str, facts: dict[str, Any]) -> str:
     word = "equal" if facts["equal"] else "DIFFERENT"
-    counts = f"{facts['source_count']:,} rows in MySQL, {facts['lake_count']:,} in the lake"
+    counts = f"{facts['source_count']:,} rows in the source, {facts['lake_count']:,} in the lake"
     return f"{name}: {word}, {counts}, checksums {facts['source_checksum']} and {facts['lake_checksum']}"
 
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,17 +20,43 @@ ROOT = Path(__file__).parents[2]
 
 def submit(job: str, pipeline: Path, environment: dict[str, str], *arguments: str) -> dict[str, Any]:
     """The job's report (contract/jobs.py). Fails the test where it ended without one."""
-    command = [
+    done = subprocess.run(
+        command(job, pipeline, *arguments), env=settings(environment), capture_output=True, text=True, timeout=300,
+        cwd=ROOT,
+    )  # fmt: skip
+    reports = [report for line in done.stdout.splitlines() if (report := jobs.read(line))]
+    assert len(reports) == 1, f"{job} ended with {done.returncode} and no report:\n{done.stdout}\n{done.stderr[-4000:]}"
+    assert reports[0]["ok"] == (done.returncode == 0)
+    return reports[0]
+
+
+def kill(job: str, pipeline: Path, environment: dict[str, str], reached: Callable[[], bool]) -> None:
+    """Starts the job and kills it with SIGKILL, Java and Python, once it has `reached` some place. Fails the test where
+    it ends before."""
+    process = subprocess.Popen(
+        command(job, pipeline), env=settings(environment), cwd=ROOT, start_new_session=True,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    until = time.monotonic() + 200
+    try:
+        while not reached():
+            assert process.poll() is None, f"{job} ended with {process.returncode} before it got there"
+            assert time.monotonic() < until, f"{job} did not get there"
+            time.sleep(0.005)
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def command(job: str, pipeline: Path, *arguments: str) -> list[str]:
+    return [
         str(Path(sys.executable).parent / "spark-submit"), "--master", "local[2]", "--driver-memory", "1g",
         "--conf", f"spark.driver.extraJavaOptions=-Duser.timezone=UTC {spark.JAVA}",
         "--jars", ",".join(map(str, spark_jars())),
         str(ROOT / "spark" / "jobs" / f"{job}.py"), "--pipeline", str(pipeline), *arguments,
     ]  # fmt: skip
+
+
+def settings(environment: dict[str, str]) -> dict[str, str]:
     ours = {"PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
-    done = subprocess.run(
-        command, env={**os.environ, **ours, **environment}, capture_output=True, text=True, timeout=300, cwd=ROOT
-    )
-    reports = [report for line in done.stdout.splitlines() if (report := jobs.read(line))]
-    assert len(reports) == 1, f"{job} ended with {done.returncode} and no report:\n{done.stdout}\n{done.stderr[-4000:]}"
-    assert reports[0]["ok"] == (done.returncode == 0)
-    return reports[0]
+    return {**os.environ, **ours, **environment}

@@ -173,7 +173,7 @@ def test_a_difference_fails_the_task_which_names_it_and_alerts(
     [alert] = webhook.bodies
     assert (alert["dag"], alert["task"], alert["pipeline"]) == ("dags.quality", "verify", "dags")
     assert list(alert["tables"]) == ["dagshop.orders"]
-    assert "rows 1000 in MySQL, 1001 in the lake" in alert["tables"]["dagshop.orders"]
+    assert "rows 1000 in the source, 1001 in the lake" in alert["tables"]["dagshop.orders"]
     assert "dagshop.orders" in alert["message"]
 
 

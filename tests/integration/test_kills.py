@@ -1,5 +1,5 @@
-"""The streamer killed with SIGKILL at 20 random moments under load: the lake equals MySQL, row by row, and has no
-change twice, though Kafka has."""
+"""The streamer killed with SIGKILL at 20 random moments under load, and two compactions in the middle of their work:
+the lake equals MySQL, row by row, and has no change twice, though Kafka has."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ import pymysql
 
 from stack.kafka import Kafka
 from stack.mysql import MySQL
+from tests.integration.spark_jobs import kill as kill_job
 from tests.integration.spark_jobs import submit
 from tests.integration.streaming import Streamer
 from tests.integration.topic_records import records
 
 KILLS = 20
-COMPACTIONS = (7, 14)  # before these kills, and once at the end
+# Before these of the streamer's kills a compaction is killed, once the log of this table has this many commits.
+COMPACTIONS = {7: ("_changes", 2), 14: ("{db}/accounts", 2)}
 TABLES = {
     "accounts": ("id bigint, owner varchar(40), balance decimal(12,2), changed datetime(6)", "id"),
     "entries": ("account bigint, n int, note text", "account, n"),
@@ -107,6 +109,17 @@ def compacted(streamer: Streamer) -> None:
     assert report["ok"], report["error"]
 
 
+def killed_in(streamer: Streamer, table: str, more: int) -> None:
+    """A compaction that is killed once it has committed so often to a table of the lake."""
+    log = streamer.file.parent / "lake" / streamer.name / table.format(db=streamer.name) / "_delta_log"
+
+    def commits() -> int:
+        return len(list(log.glob("[0-9]*.json")))
+
+    enough = commits() + more
+    kill_job("compact", streamer.file, {"TEST_PASSWORD": streamer.password}, lambda: commits() >= enough)
+
+
 def assert_each_change_once(lake: Path, kafka: Kafka, table: str) -> None:
     sent = [record.seq for record in records(kafka, f"{lake.name}.{table}") if record.value]
     assert len(sent) > len(set(sent)), "no kill led to a duplicate: this run has shown nothing"
@@ -134,7 +147,7 @@ def test_killed_at_twenty_random_moments_nothing_is_lost(mysql: MySQL, kafka: Ka
             if kill in COMPACTIONS:
                 # What is written meanwhile would make the test long, and shows nothing more.
                 pause(writers)
-                compacted(streamer)
+                killed_in(streamer, *COMPACTIONS[kill])
                 resume(writers)
             # From before it is up to well into its work.
             time.sleep(moment.uniform(0.3, 3.5))

@@ -282,3 +282,5 @@ def test_lake_failures(
     with pytest.raises(JobFailedError, match="has no primary key"):
         compact(spark, shop.pipeline, [])
     assert len(lake_rows(spark, shop, shop.lines)) == 1
+    shop.streamer.file.write_text(shop.streamer.file.read_text().replace("*.hidden*", "*.heap"))
+    assert set(compact(spark, shop.pipeline, [])["tables"]) == {shop.lines}  # its topic is there, and no loss

@@ -113,7 +113,7 @@ def test_a_value_that_mysql_makes_no_text_of_is_never_taken_for_null(spark: Spar
         assert big is not None
         said = asked.row(source_sql(big))
     assert said is not None
-    with pytest.raises(Exception, match="longer than MySQL's max_allowed_packet: raise"):
+    with pytest.raises(Exception, match="longer than the server's max_allowed_packet: raise"):
         rows_of(spark, pipeline, big, ["1 = 1"]).collect()
     without = spark.createDataFrame([(1, None)], "id bigint, v binary")
     streamed = spark.createDataFrame([(1, bytearray(b"\xfe" * (PACKET - 100_000)))], "id bigint, v binary")

@@ -76,12 +76,12 @@ def test_it_is_logged_kept_and_posted(tmp_path: Path, received: Any, capsys: pyt
     Alert(file)(failed())
     kept = folder.read_alerts(pipeline_files.load(file))[0]
     assert kept["tables"] == {
-        "shop.orders": "rows 5 in MySQL, 4 in the lake, checksum 1 in MySQL, 2 in the lake",
+        "shop.orders": "rows 5 in the source, 4 in the lake, checksum 1 in the source, 2 in the lake",
     }
     assert (kept["dag"], kept["task"], kept["message"]) == ("shop.quality", "verify", "1 of 2 tables differ")
     assert kept.pop("posted") is True
     assert received.bodies == [kept]
-    assert "ALERT shop.orders: rows 5 in MySQL, 4 in the lake" in capsys.readouterr().out
+    assert "ALERT shop.orders: rows 5 in the source, 4 in the lake" in capsys.readouterr().out
 
 
 def test_a_webhook_that_refuses_or_is_away_is_only_logged(

@@ -69,13 +69,13 @@ def test_jars_come_from_the_folder(submit: Any, tmp_path: Path, monkeypatch: pyt
 
 def test_a_reported_failure_becomes_the_tasks_error_and_is_not_retried(submit: Any) -> None:
     body = (
-        "report(job='verify', pipeline='shop', error='shop.orders: rows 5 in MySQL, 4 in the lake',"
+        "report(job='verify', pipeline='shop', error='shop.orders: rows 5 in the source, 4 in the lake',"
         " tables={'shop.orders': {'equal': False, 'source_count': 5, 'lake_count': 4}})\nsys.exit(1)"
     )
     with pytest.raises(JobFailed) as caught:
         submit(body)
     assert isinstance(caught.value, AirflowFailException)
-    assert str(caught.value) == "shop.orders: rows 5 in MySQL, 4 in the lake"
+    assert str(caught.value) == "shop.orders: rows 5 in the source, 4 in the lake"
     assert caught.value.result["tables"]["shop.orders"]["lake_count"] == 4
     submit.ti.xcom_push.assert_called_once_with(key="return_value", value=caught.value.result)
 

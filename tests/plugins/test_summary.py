@@ -43,5 +43,5 @@ def test_a_check_tells_its_expectations_and_every_fault() -> None:
     }
     assert list(lines(report))[-2:] == [
         "expectations: 4 evaluated, 1 failed",
-        "shop.a: rows 2 in MySQL, 3 in the lake; expect_column_values_to_be_unique of id: found 2 rows",
+        "shop.a: rows 2 in the source, 3 in the lake; expect_column_values_to_be_unique of id: found 2 rows",
     ]

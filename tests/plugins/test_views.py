@@ -82,7 +82,7 @@ def test_tables_proof_and_alerts(client: TestClient, lake: Path) -> None:
     tables = {table["name"]: table for table in shop["tables"]}
     assert tables["shop.orders"]["rows"] == 5
     assert tables["shop.orders"]["equal"] is False
-    assert tables["shop.orders"]["fault"] == "rows 6 in MySQL, 5 in the lake"
+    assert tables["shop.orders"]["fault"] == "rows 6 in the source, 5 in the lake"
     assert tables["shop.items"]["stopped"] == "it has no primary key"
     assert shop["complete_to_ms"] == 1_790_000_000_000
     assert shop["check"] == {"at": LAST["at"], "ok": False, "docs": "docs/shop/index.html"}

@@ -80,5 +80,12 @@ def change(seq: tuple[int, ...], op: str, row: dict[str, Any], schema: TableSche
     return schema.db, f"{schema.db}.{schema.table}", key_of(schema, row), op, after, schema.version, seq, at
 
 
+def truncation(seq: tuple[int, ...], schema: TableSchema = ITEMS) -> tuple[Any, ...]:
+    """A TRUNCATE as `_changes` has it."""
+    made = list(change(seq, "d", dict.fromkeys(schema.key, 0), schema))
+    made[2:4] = None, "t"
+    return tuple(made)
+
+
 def changes(spark: SparkSession, *rows: tuple[Any, ...]) -> DataFrame:
     return spark.createDataFrame(list(rows), CHANGE)

@@ -15,7 +15,7 @@ PIPELINE = """\
 format: 1
 name: shop
 source: {{host: 127.0.0.1, user: headrace, password_file: none, server_id: 7}}
-tables: {{include: ["shop.*"]}}
+tables: {{include: ["shop.*", "_staging.*"]}}
 kafka: {{bootstrap: "127.0.0.1:1"}}
 lake: {{path: {lake}}}
 """

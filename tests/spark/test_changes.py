@@ -120,6 +120,17 @@ def test_a_new_checkpoint_reads_everything_again_and_lands_only_what_is_new(
     assert anew.landed == 1  # the old query's batch 0 is not counted again
 
 
+def test_a_truncation_lands_from_each_partition(spark: SparkSession, pipeline: Pipeline, lake: Lake) -> None:
+    told = {"name": "shop", "db": "shop", "table": "items", "ts_ms": 1_700_000_000_000, "seq": list(seq(8))}
+    value = json.dumps({"before": None, "after": None, "source": told, "op": "t"}).encode()
+    truncations = [(None, value, "shop.shop.items", partition, 1) for partition in (0, 1)]
+    batch = records(spark, record(0, seq(7), "c", row(1)), *truncations)
+    Landing(spark, pipeline, lake)._batch(batch, 0, "q")
+    found = spark.read.format("delta").load(lake.changes).select("op", "tbl", "key", "schema", "partition").collect()
+    ops = sorted((r["op"], r["tbl"], r["partition"]) for r in found)
+    assert ops == [("c", "shop.items", 0), ("t", "shop.items", 0), ("t", "shop.items", 1)]
+
+
 @pytest.mark.parametrize(
     "value",
     [b"no json", b"{}", b'{"op":"c","after":{"id":1},"source":{"db":"shop","table":"items"}}'],

@@ -21,7 +21,7 @@ from spark.manifests import MANIFEST, Manifest
 from spark.schema import Schemas
 from spark.snapshot import ABANDONED, BEAT, Staging
 from spark.tables import Merging
-from tests.spark.changes_by_hand import ITEMS, change, changes, compact_json, key_of
+from tests.spark.changes_by_hand import ITEMS, change, changes, compact_json, key_of, truncation
 
 NAME = ("shop", "items")
 AT = 100  # P0's position
@@ -72,8 +72,7 @@ def compact(spark: SparkSession, pipeline: Pipeline, monkeypatch: pytest.MonkeyP
     class Broker:
         def __init__(self, pipeline: Pipeline) -> None:
             self.checkpoint = lambda: checkpoint(1000)
-            self.ends: Callable[[], dict[Any, Any]] = dict
-            self.topic_ids: Callable[[], dict[str, str]] = dict
+            self.topics = self.topic_ids = self.ends = lambda topics: {}
             self.schemas = lambda: [ITEMS]
 
     monkeypatch.setattr(compaction, "Broker", Broker)
@@ -231,3 +230,23 @@ def test_a_key_without_a_value_stops_its_table_alone(spark: SparkSession, lake: 
     done = apply_ready(spark, lake)
     assert "primary key has no value in the lake" in done.refused["shop", "days"]
     assert ids(spark, lake) == [(1, "a")]
+
+
+@pytest.mark.parametrize("first", ["truncation", "snapshot"])
+def test_rows_that_were_read_before_a_truncation_do_not_come_back(
+    spark: SparkSession, lake: Lake, compact: Callable[[], dict[str, Any]], first: str
+) -> None:
+    land(spark, lake, change(seq(5), "c", item(1)))
+    compact()
+    steps = [
+        lambda: land(spark, lake, truncation(seq(AT + 5)), change(seq(AT + 6), "c", item(7))),
+        lambda: stage(spark, lake, "1", AT, item(1), item(2)),
+    ]
+    for step in steps if first == "truncation" else reversed(steps):
+        step()
+        report = compact()
+    assert ids(spark, lake) == [(7, "a")]
+    assert report["tables"]["shop.items"]["rows"] == 1
+    stage(spark, lake, "2", AT + 50, item(7, "newer"), item(8))
+    compact()
+    assert ids(spark, lake) == [(7, "newer"), (8, "a")]

@@ -12,7 +12,7 @@ from contract.schema import Column, TableSchema
 from spark.lake import Lake
 from spark.schema import Schemas
 from spark.tables import Merging
-from tests.spark.changes_by_hand import ITEMS, LINES, change, changes
+from tests.spark.changes_by_hand import ITEMS, LINES, change, changes, truncation
 
 WIDER = ITEMS.model_copy(
     update={"version": 2, "columns": (*ITEMS.columns, Column(name="note", type="varchar", length=9))}
@@ -178,3 +178,53 @@ def test_a_key_whose_text_changes_with_its_columns_type_is_one_row(
         step._batch(changes(spark, *some), number, "q")
     assert step.stopped.tables == {}
     assert [n for _, n in rows(spark, lake, "days")] == [2]
+
+
+def test_an_excluded_table_waits_without_a_word_and_goes_on_where_it_was(spark: SparkSession, lake: Lake) -> None:
+    first, second = change(seq(1), "c", item(1)), change(seq(2), "c", item(2))
+    changes(spark, first, second).write.format("delta").save(lake.changes)
+    merging(spark, lake)._batch(changes(spark, first), 0, "q")
+    globs = lake.pipeline.tables.model_copy(update={"exclude": ("*.items",)})
+    without = Lake(spark, lake.pipeline.model_copy(update={"tables": globs}))
+    excluded = merging(spark, without)
+    excluded._batch(changes(spark, second), 1, "q")
+    excluded.retry()
+    assert [n for n, *_ in rows(spark, lake)] == [1]
+    back = merging(spark, lake)
+    back.retry()
+    assert [n for n, *_ in rows(spark, lake)] == [1, 2]
+    assert back.stopped.tables == {}
+
+
+def test_a_truncation_drops_what_is_older_whenever_it_comes(spark: SparkSession, lake: Lake) -> None:
+    """It comes once in each partition; one partition may be read ahead of another."""
+    step = merging(spark, lake)
+    step._batch(changes(spark, change(seq(1), "c", item(1)), change(seq(2), "c", item(2))), 0, "q")
+    again = [
+        truncation(seq(5)),
+        change(seq(6), "c", item(1, "new")),
+        change(seq(4), "u", item(2, "b")),
+        truncation(seq(5)),
+    ]
+    for _ in range(2):
+        step._batch(changes(spark, *again), 1, "q")
+        assert rows(spark, lake) == [(1, "new", Decimal("1.00"))]
+    later = merging(spark, lake)
+    later._batch(changes(spark, change(seq(3), "c", item(9)), change(seq(7), "c", item(7))), 2, "q")
+    assert [n for n, *_ in rows(spark, lake)] == [1, 7]
+    later._batch(changes(spark, truncation(seq(5))), 3, "q")
+    assert [n for n, *_ in rows(spark, lake)] == [1, 7]
+    later._batch(changes(spark, truncation(seq(8), LINES), truncation(seq(9))), 4, "q")
+    assert rows(spark, lake) == []
+
+
+def test_a_truncation_of_a_stopped_table_waits_with_its_changes(spark: SparkSession, lake: Lake) -> None:
+    newer = ITEMS.model_copy(update={"version": 9})
+    waiting = [change(seq(2), "c", item(2), newer), truncation(seq(5)), change(seq(6), "c", item(3), newer)]
+    changes(spark, change(seq(1), "c", item(1)), *waiting).write.format("delta").save(lake.changes)
+    merging(spark, lake)._batch(changes(spark, change(seq(1), "c", item(1)), waiting[0]), 0, "q")
+    merging(spark, lake)._batch(changes(spark, *waiting[1:]), 1, "q")
+    mended = merging(spark, lake, ITEMS, newer)
+    mended.retry()
+    assert mended.stopped.tables == {}
+    assert [n for n, *_ in rows(spark, lake)] == [3]

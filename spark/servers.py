@@ -1,0 +1,133 @@
+"""What differs between MySQL and MariaDB for the jobs: the session, the positions, and what a query sees.
+
+A binlog is written before the engine commits: its end, and the GTIDs up to it, may be ahead of what a query sees.
+MySQL can wait until a set of GTIDs is seen. MariaDB's wait looks at what a replica has applied alone; there the exact
+place in the binlog comes with each consistent snapshot, and commits are seen in the binlog's order.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from contract import gtids
+from contract.sequence import file_number
+from spark.errors import LakeError
+
+Ask = Callable[..., Sequence[Any] | None]  # the first row of a statement
+Place = tuple[str, int]  # binlog file, byte position
+
+# As contract/types.py wants it: a value's text depends on the value alone, and is never cut.
+SESSION = {"time_zone": "'+00:00'", "sql_mode": "''", "group_concat_max_len": "18446744073709551615"}
+CONSISTENT = "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY"
+WAIT_STEP = 0.05  # seconds
+UNORDERED = (
+    "binlog_order_commits is OFF: commits become visible in another order than the binlog's, so no "
+    "state of the source can be compared at. Run SET GLOBAL binlog_order_commits = ON"
+)
+
+
+class Server(Protocol):
+    """`title`: as messages call it. `session`: variables that each session sets."""
+
+    @property
+    def title(self) -> str: ...
+    @property
+    def session(self) -> Mapping[str, str]: ...
+
+    def executed(self, ask: Ask) -> str:
+        """The GTID set of at least the transactions whose changes a query has seen by now."""
+
+    def end(self, ask: Ask) -> Place | None:
+        """The end of the binlog; None where none is written."""
+
+    def sees(self, ask: Ask, gtid_set: str, seconds: float) -> bool:
+        """Whether a query sees every transaction of the set; waits for it."""
+
+    def begin(self, ask: Ask) -> Place | None:
+        """Begins a consistent read. A place in the binlog at or behind all that it sees."""
+
+    def unordered(self, ask: Ask) -> str | None:
+        """Why commits are not seen in the binlog's order; None where they are."""
+
+
+class MySQL:
+    title = "MySQL"
+    session: Mapping[str, str] = {**SESSION, "max_execution_time": "0"}
+
+    def executed(self, ask: Ask) -> str:
+        return _text(ask("SELECT @@GLOBAL.gtid_executed"))
+
+    def end(self, ask: Ask) -> Place | None:
+        new = tuple(map(int, re.findall(r"\d+", _text(ask("SELECT version()")))[:2])) >= (8, 2)
+        return _place(ask("SHOW BINARY LOG STATUS" if new else "SHOW MASTER STATUS"))
+
+    def sees(self, ask: Ask, gtid_set: str, seconds: float) -> bool:
+        row = ask("SELECT WAIT_FOR_EXECUTED_GTID_SET(%s, %s)", gtid_set, seconds)
+        return row is not None and row[0] == 0
+
+    def begin(self, ask: Ask) -> Place | None:
+        ask(CONSISTENT)
+        return self.end(ask)
+
+    def unordered(self, ask: Ask) -> str | None:
+        row = ask("SELECT @@GLOBAL.binlog_order_commits")
+        return None if row and row[0] else UNORDERED
+
+
+class MariaDB:
+    title = "MariaDB"
+    session: Mapping[str, str] = {**SESSION, "max_statement_time": "0"}
+
+    def executed(self, ask: Ask) -> str:
+        return _text(ask("SELECT @@GLOBAL.gtid_binlog_pos"))
+
+    def end(self, ask: Ask) -> Place | None:
+        return _place(ask("SHOW MASTER STATUS"))
+
+    def sees(self, ask: Ask, gtid_set: str, seconds: float) -> bool:
+        wanted, until = gtids.parse(gtid_set), time.monotonic() + seconds
+        while not gtids.parse(self.executed(ask)).issuperset(wanted):
+            if time.monotonic() > until:
+                return False
+            time.sleep(WAIT_STEP)
+        written = self.end(ask)
+        while written is not None and time.monotonic() <= until:
+            seen = self.begin(ask)
+            ask("COMMIT")
+            if seen is not None and _order(seen) >= _order(written):
+                return True
+            time.sleep(WAIT_STEP)
+        return False
+
+    def begin(self, ask: Ask) -> Place | None:
+        ask(CONSISTENT)
+        file, pos = ask("SHOW STATUS LIKE 'binlog_snapshot_file'"), ask("SHOW STATUS LIKE 'binlog_snapshot_position'")
+        return (str(file[1]), int(pos[1])) if file and file[1] and pos else None
+
+    def unordered(self, ask: Ask) -> str | None:
+        return None
+
+
+SERVERS: Mapping[str, Server] = {"mysql": MySQL(), "mariadb": MariaDB()}
+
+
+def _text(row: Sequence[Any] | None) -> str:
+    return str(row[0] or "").replace("\n", "") if row else ""
+
+
+def _place(row: Sequence[Any] | None) -> Place | None:
+    return (str(row[0]), int(row[1])) if row else None
+
+
+def _order(place: Place) -> tuple[int, int]:
+    return file_number(place[0]), place[1]
+
+
+def known(place: Place | None) -> Place:
+    """Raises LakeError where there is no binlog."""
+    if place is None:
+        raise LakeError("the source writes no binlog: set log_bin, and see that the streamer's preflight passes")
+    return place
