@@ -79,7 +79,8 @@ def _columns(
             "read", f"rows of {table}", "the binlog does not name their columns (binlog_row_metadata is not FULL)", HINT
         )
     unsigned = _unsigned(kinds, optional.get(SIGNEDNESS, b""), server, table)
-    collation = _by_place(kinds, TEXTUAL, _collations(optional, DEFAULT_CHARSET, COLUMN_CHARSET))
+    textual = TEXTUAL | {GEOMETRY} if server.mariadb else TEXTUAL  # it has a charset there: binary
+    collation = _by_place(kinds, textual, _collations(optional, DEFAULT_CHARSET, COLUMN_CHARSET))
     collation |= _by_place(kinds, (ENUM, SET), _collations(optional, MEMBERS_DEFAULT_CHARSET, MEMBERS_CHARSET))
     members = _by_place(kinds, (ENUM,), _members(optional.get(ENUM_MEMBERS, b"")))
     members |= _by_place(kinds, (SET,), _members(optional.get(SET_MEMBERS, b"")))

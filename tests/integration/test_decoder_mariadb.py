@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-
 import pytest
 
 from stack.mariadb import MariaDB
@@ -12,7 +9,7 @@ from streamer.connection import BinlogConnection
 from streamer.definitions import Definitions
 from streamer.errors import UnclearTypeError
 from streamer.preflight import run_checks
-from streamer.protocol.model import Commit, Item, RowsBatch
+from streamer.protocol.model import Commit, Item
 from streamer.transaction import BinlogDecoder
 from tests.integration.decoding import executed, items, pipeline, recorded, rows, run, shape, source
 
@@ -130,53 +127,3 @@ def test_rows_behind_an_alter_that_is_read_are_no_doubt(mariadb: MariaDB) -> Non
     found = written(insert.format(2, value), "ALTER TABLE odd MODIFY c binary(16)", insert.format(3, "x"))
     assert rows(found) == [("c", {"id": 2, "c": value}), ("c", {"id": 3, "c": "eAAAAAAAAAAAAAAAAAAAAA=="})]
     connection.close()
-
-
-# Column type, SQL that gives its wire value as text, and literals.
-CAST = "cast({} as char character set utf8mb4)"
-VALUES: dict[str, tuple[str, Sequence[str]]] = {
-    "tinyint": (CAST, ("-128", "127")),
-    "year": ("cast(cast({} as unsigned) as char)", ("0", "2026")),
-    "smallint unsigned": (CAST, ("65535", "0")),
-    "mediumint": (CAST, ("-8388608", "8388607")),
-    "int unsigned": (CAST, ("4294967295", "0")),
-    "bigint unsigned": (CAST, ("18446744073709551615", "0")),
-    "decimal(65,30)": (CAST, ("-0.000000000000000000000000000001", "99999999999999999999999999999999999.5")),
-    "date": (CAST, ("'0000-00-00'", "'2024-00-10'", "'9999-12-31'")),
-    "time": (CAST, ("'-838:59:59'", "'24:00:00'")),
-    "time(6)": (CAST, ("'-838:59:58.999999'", "'00:00:00.000001'")),
-    "datetime(6)": (CAST, ("'2026-07-31 16:00:00.123456'", "'0000-00-00 00:00:00'")),
-    "timestamp(3) null": ("concat(replace(cast({} as char), ' ', 'T'), 'Z')", ("'2026-03-29 01:30:00.777'",)),
-    "char(10)": (CAST, ("'äöü€😀'", "''")),
-    "varchar(300) character set latin1": (CAST, ("'é€'", "repeat('ü', 300)")),
-    "text character set utf8mb4 collate utf8mb4_uca1400_as_cs": (CAST, ("'😀\"\\\\'",)),
-    "varchar(9) character set utf8mb3 collate utf8mb3_uca1400_nopad_ai_ci": (CAST, ("'é€'",)),
-    "varchar(9) character set gbk collate gbk_chinese_nopad_ci": (CAST, ("'汉字'",)),
-    "varchar(9) character set utf16 collate utf16_uca1400_ai_ci": (CAST, ("'é😀'",)),
-    "varchar(9) character set utf8mb4 collate utf8mb4_croatian_mysql561_ci": (CAST, ("'č'",)),
-    "enum('it''s','größe','a,b')": (CAST, ("'größe'", "'a,b'", "'it''s'")),
-    "set('a','b','ü')": (CAST, ("'a,ü'", "''")),
-    "json": (CAST, ("'{\"b\": [1, 2.50, null]}'",)),
-    "varbinary(30)": ("to_base64({})", ("x'00ff'", "''")),
-    "binary(5)": ("to_base64({})", ("x'00ff'",)),
-    "blob": ("to_base64({})", ("x'fe00'",)),
-    "bit(20)": ("to_base64({})", ("b'10000000000000000001'",)),
-}
-
-
-def test_values_are_what_a_query_says(mariadb: MariaDB) -> None:
-    columns = ", ".join(f"c{n} {kind}" for n, kind in enumerate(VALUES))
-    strict = "SET sql_mode = ''"
-    run(mariadb, strict, f"CREATE TABLE w (id int primary key, {columns})", database="own")
-    most = max(len(values) for _, values in VALUES.values())
-    lines = [", ".join(values[n % len(values)] for _, values in VALUES.values()) for n in range(most)]
-    lines.append(", ".join(["NULL"] * len(VALUES)))
-    with recorded(mariadb) as found:
-        run(mariadb, strict, *(f"INSERT INTO w VALUES ({n}, {line})" for n, line in enumerate(lines)), database="own")
-    decoded = [json.loads(row) for item in found if isinstance(item, RowsBatch) for row in item.rows]
-    with mariadb.connect(database="own") as connection, connection.cursor() as cursor:
-        for n, (kind, (sql, _)) in enumerate(VALUES.items()):
-            cursor.execute(f"SELECT {sql.format(f'c{n}')} FROM w ORDER BY id")
-            said = [row[0].decode() if isinstance(row[0], bytes) else row[0] for row in cursor.fetchall()]
-            ours = [row[f"c{n}"] for row in decoded]
-            assert [str(value) if isinstance(value, int) else value for value in ours] == said, kind
