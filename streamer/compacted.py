@@ -31,7 +31,17 @@ def read(kafka: Kafka, topic: str, last: int | None = None, stopping: Callable[[
 
     Raises BrokerUnreachableError, BrokerRefusedError (a missing topic is one).
     """
-    consumer = Consumer(
+    consumer = reader(kafka)
+    try:
+        return list(_records(consumer, topic, last, stopping or (lambda: False)))
+    except KafkaException as error:
+        raise broker.typed(error, f"reading topic {topic} of", kafka) from None
+    finally:
+        consumer.close()
+
+
+def reader(kafka: Kafka) -> Consumer:
+    return Consumer(
         broker.settings(
             kafka,
             **{
@@ -43,12 +53,6 @@ def read(kafka: Kafka, topic: str, last: int | None = None, stopping: Callable[[
             },
         )
     )
-    try:
-        return list(_records(consumer, topic, last, stopping or (lambda: False)))
-    except KafkaException as error:
-        raise broker.typed(error, f"reading topic {topic} of", kafka) from None
-    finally:
-        consumer.close()
 
 
 def _records(consumer: Consumer, topic: str, last: int | None, stopping: Callable[[], bool]) -> Iterator[Record]:
@@ -56,7 +60,14 @@ def _records(consumer: Consumer, topic: str, last: int | None, stopping: Callabl
     if OFFSET_INVALID in (low, high) or low == high:
         return
     start = low if last is None else max(low, high - last)
-    consumer.assign([TopicPartition(topic, 0, start)])
+    yield from records(consumer, TopicPartition(topic, 0, start), high, stopping)
+
+
+def records(
+    consumer: Consumer, start: TopicPartition, high: int, stopping: Callable[[], bool] = lambda: False
+) -> Iterator[Record]:
+    """Those of one partition from its offset up to `high`. Raises KafkaException."""
+    consumer.assign([start])
     silent = 0.0
     while not stopping():
         message = consumer.poll(POLL_SECONDS)

@@ -47,20 +47,25 @@ FATAL_READING = 1236  # ER_SOURCE_FATAL_ERROR_READING_BINLOG: the text alone tel
 GONE = {2006, 2013}
 
 
-def connect(source: Source, **settings: Any) -> pymysql.Connection[Any]:
-    """A connection in autocommit. Raises UnreachableError, AccessDeniedError, SourceRefusedError."""
+def connect(source: Source, read_timeout: float, **settings: Any) -> pymysql.Connection[Any]:
+    """A connection in autocommit; `read_timeout` holds once it is logged in. Raises UnreachableError,
+    AccessDeniedError, SourceRefusedError."""
     try:
         secret = source.secret()
     except OSError as error:
         hint = "Name a file that the streamer may read"
         raise AccessDeniedError("read", f"password file {source.password_file}", str(error.strerror), hint) from None
+    seconds = max(1, round(source.connect_timeout_seconds))
     try:
-        return pymysql.connect(
+        connection = pymysql.connect(
             host=source.host, port=source.port, user=source.user, password=secret, charset="utf8mb4", autocommit=True,
-            connect_timeout=max(1, round(source.connect_timeout_seconds)), program_name="headrace", **settings,
+            # A frozen server's kernel takes connections, and nobody greets.
+            connect_timeout=seconds, read_timeout=seconds, program_name="headrace", **settings,
         )  # fmt: skip
     except (pymysql.MySQLError, OSError, RuntimeError) as error:
         raise refused(source, error) from None
+    connection._read_timeout = read_timeout  # type: ignore[attr-defined]
+    return connection
 
 
 def refused(source: Source, error: Exception) -> HeadraceError:

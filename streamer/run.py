@@ -13,7 +13,7 @@ from contract.checkpoint import Checkpoint
 from contract.gtid import GtidSet
 from contract.pipeline import Pipeline
 from contract.schema import TableSchema
-from streamer import broker, first_start, own_topics, preflight, schemas, start, topics
+from streamer import broker, first_start, own_topics, preflight, schemas, sent, start, topics
 from streamer.checkpoints.kafka import KafkaCheckpoints
 from streamer.connection import BinlogConnection
 from streamer.ddl_notes import DdlNotes
@@ -129,7 +129,9 @@ class Runner:
 
     def _connect(self, stream: Stream, watcher: Watcher, gtids: GtidSet) -> BinlogConnection:
         """Each time anew: the server behind the address may have become another one, or be away."""
-        found = self._servers.choose(watcher.checkpoint, gtids, stream.half)
+        partly = self._pipeline.source.gtids("")
+        partly.add_all(filter(None, [stream.half]))
+        found = self._servers.choose(watcher.checkpoint, gtids, partly)
         if found.anew:
             stream.empty()
             watcher.begin_anew(self._anew(watcher.checkpoint, found))
@@ -149,6 +151,9 @@ class Runner:
         seen = self._pipeline.source.gtids(checkpoint.gtid_set)
         choose = partial(self._servers.choose, checkpoint, seen)
         found = self._patience.until_answered(choose, self._servers.title)
+        if found.facts.server_uuid != checkpoint.server_uuid:
+            partly = self._patience.until_answered(partial(sent.behind, self._pipeline, checkpoint), KAFKA)
+            found = self._patience.until_answered(partial(choose, partly), self._servers.title)
         if found.facts.server_uuid == checkpoint.server_uuid:  # another one was checked before it was chosen
             preflight.refuse(self._servers.pipeline(found.source), seen, checkpoint.ts_ms / 1000, _told)
         begin = self._anew(checkpoint, found) if found.anew else checkpoint

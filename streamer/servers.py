@@ -60,9 +60,9 @@ class Servers:
                 errors.append(error)
         raise errors[0]
 
-    def choose(self, checkpoint: Checkpoint, seen: GtidSet, half: str = "") -> Chosen:
+    def choose(self, checkpoint: Checkpoint, seen: GtidSet, partly: GtidSet | None = None) -> Chosen:
         """The checkpoint's own server where it answers, else the first that can take its place. `seen`: the whole
-        transactions that were taken in; `half`: the one taken in partly.
+        transactions that were taken in; `partly`: further ones of which something was sent.
 
         Raises UnreachableError, BehindError, and what is to be mended by a person: WrongServerError, PurgedError,
         PreflightError, AccessDeniedError, SourceRefusedError.
@@ -73,19 +73,21 @@ class Servers:
             try:
                 facts = source.facts(server)
                 if facts.server_uuid == checkpoint.server_uuid:
-                    return self._good(server, facts, checkpoint, seen, half)
+                    return self._good(server, facts, checkpoint, seen, partly)
                 others.append((server, facts))
             except HeadraceError as error:
                 errors[server.where] = error
         for server, facts in others:
             try:
-                return self._good(server, facts, checkpoint, seen, half)
+                return self._good(server, facts, checkpoint, seen, partly)
             except HeadraceError as error:
                 errors[server.where] = self._given_up(server, error)
         raise self._none(errors)
 
-    def _good(self, server: Source, facts: Facts, checkpoint: Checkpoint, seen: GtidSet, half: str) -> Chosen:
-        anew = start.resume(checkpoint, facts, seen, half, partial(source.before, server))
+    def _good(
+        self, server: Source, facts: Facts, checkpoint: Checkpoint, seen: GtidSet, partly: GtidSet | None
+    ) -> Chosen:
+        anew = start.resume(checkpoint, facts, seen, partly, partial(source.before, server))
         if facts.server_uuid != checkpoint.server_uuid:
             preflight.refuse(self.pipeline(server), seen, checkpoint.ts_ms / 1000, self._tell)
             _try(server, seen)

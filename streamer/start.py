@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contract import start_at
 from contract.checkpoint import Checkpoint
 from contract.gtid import GtidSet
+from contract.gtid_mariadb import MariaGtids
 from contract.pipeline import Pipeline
 from contract.sequence import file_number
 from streamer.delivery_errors import BehindError, FirstStartError, SchemasLostError, WrongServerError
@@ -19,16 +20,16 @@ def resume(
     checkpoint: Checkpoint,
     facts: Facts,
     seen: GtidSet,
-    half: str = "",
+    partly: GtidSet | None = None,
     before: Callable[[str], GtidSet | None] = lambda file: None,
 ) -> str:
     """Why the coordinates begin anew behind the transactions `seen`; empty where they go on.
 
-    `half`: the GTID of a transaction that was sent in part. `before(file)`: the transactions before a binlog file of
+    `partly`: further ones of which something was sent. `before(file)`: the transactions before a binlog file of
     the server, None where it has no such file. By GTID a stream goes on from any server that has all that was
     streamed, and still has all that was not. Raises WrongServerError, BehindError, PurgedError.
     """
-    _refuse_lacking(checkpoint, facts, seen, half)
+    _refuse_lacking(checkpoint, facts, seen if partly is None else seen.union(partly))
     if lost := facts.purged.subtract(seen):
         raise PurgedError(
             "resuming",
@@ -41,15 +42,22 @@ def resume(
         return "another server"
     here = (file_number(facts.file), facts.pos)
     known = before(checkpoint.file) if here >= checkpoint.place[1:] else None
-    if here < checkpoint.place[1:] or (known is not None and not seen.issuperset(known)):
+    if here < checkpoint.place[1:] or (known is not None and _newer(known, seen)):
         return "the server's binlog was begun anew"
     return ""
 
 
-def _refuse_lacking(checkpoint: Checkpoint, facts: Facts, seen: GtidSet, half: str) -> None:
-    missing = seen.subtract(facts.executed)
-    if half and not facts.executed.contains(half):
-        missing.add(half)
+def _newer(known: GtidSet, seen: GtidSet) -> bool:
+    """Whether a file that the stream had reached has transactions before it that came after all that it has seen.
+    Older ones may be of an open XA transaction, which a checkpoint leaves out; on MariaDB with all behind them."""
+    if isinstance(seen, MariaGtids):
+        return False
+    last = {source: spans[-1][1] for source, spans in seen.intervals.items() if spans}
+    return any(until > last.get(source, 0) for source, _, until in known.subtract(seen))
+
+
+def _refuse_lacking(checkpoint: Checkpoint, facts: Facts, streamed: GtidSet) -> None:
+    missing = streamed.subtract(facts.executed)
     if not missing:
         return
     where = ("resuming", f"pipeline {checkpoint.pipeline}")

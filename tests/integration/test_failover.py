@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import threading
 import time
@@ -9,13 +10,15 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from contract.gtids import parse
 from stack.database import Database
 from stack.kafka import Kafka
 from tests.integration import failover
 from tests.integration.decoding import executed, run
-from tests.integration.streaming import Make, Streamer, execute, insert, rows
+from tests.integration.streaming import Make, Streamer, execute, fails, insert, rows
 from tests.integration.topic_records import Record, records, replayed
 
 Another = Callable[..., Database]
@@ -32,9 +35,13 @@ def pair(server: Database, another: Another) -> Pair:
     options = failover.options(server.flavor)
     first, second = another(options, server_id=11), another(options, server_id=12)
     failover.replicate(first, second)
+    share_password(first, second)
+    return Pair(first, second)
+
+
+def share_password(first: Database, second: Database) -> None:
     run(second, "SET sql_log_bin = 0", f"ALTER USER headrace IDENTIFIED BY '{first.password}'")
     (second.home / "headrace.password").write_text(first.password)
-    return Pair(first, second)
 
 
 def over(make: Make, kafka: Kafka, name: str, pair: Pair, **more: Any) -> Streamer:
@@ -152,3 +159,70 @@ def test_a_replica_that_lacks_what_was_streamed_is_refused(make: Make, pair: Pai
     assert status["checkpoint"]["epoch"] == 0
     found = [record.key["id"] for record in records(kafka, f"{name}.{name}.t")]
     assert sorted(found) == list(range(15))
+
+
+def forgets(streamer: Streamer, kafka: Kafka, kept: object) -> None:
+    """The commit log as it was when the streamer was killed before it could write a newer checkpoint."""
+    topic = f"{streamer.name}.commit-log"
+    client = AdminClient({"bootstrap.servers": kafka.address})
+    client.delete_topics([topic])[topic].result()
+    until = time.monotonic() + 10
+    while topic in client.list_topics(timeout=5).topics:
+        assert time.monotonic() < until
+        time.sleep(0.1)
+    client.create_topics([NewTopic(topic, 1, config={"cleanup.policy": "compact"})])[topic].result()
+    producer = Producer({"bootstrap.servers": kafka.address})
+    producer.produce(topic, json.dumps(kept), streamer.name)
+    assert producer.flush(30) == 0
+
+
+def test_what_was_sent_behind_the_last_checkpoint_counts_too(
+    make: Make, mysql_server: Callable[..., Database], kafka: Kafka
+) -> None:
+    """Both die: the streamer before its checkpoint, the first server before its replica had all."""
+    first, second = mysql_server(server_id=11), mysql_server(server_id=12)
+    failover.replicate(first, second)
+    share_password(first, second)
+    name = "bothdie"
+    streamer = over(make, kafka, name, Pair(first, second)).started()
+    insert(first, name, 0, 5)
+    streamer.wait_until_released()
+    kept = records(kafka, f"{name}.commit-log")[-1].value
+    failover.caught_up(second, executed(first))
+    failover.promote(second)
+    insert(first, name, 5, 5)
+    streamer.wait_until_released()
+    streamer.kill()
+    lost = str(executed(first).subtract(executed(second)))
+    first.kill()
+    forgets(streamer, kafka, kept)
+    streamer.start()
+    status = streamer.wait_for(lambda status: "lacks transactions" in str(status["last_error"]))
+    assert lost in status["last_error"]["message"]
+    assert status["state"] == "waiting"
+
+
+def test_reset_or_restored_server_with_the_same_identity(
+    make: Make, mysql_server: Callable[..., Database], kafka: Kafka
+) -> None:
+    """Pitfall "Reset or restored server": refused where something is missing, a new epoch where GTIDs prove that
+    nothing is."""
+    own = mysql_server()
+    streamer = make("reset", mysql=own).started()
+    insert(own, "reset", 0, 5)
+    execute(own, "FLUSH BINARY LOGS", "FLUSH BINARY LOGS")
+    insert(own, "reset", 5, 5)
+    streamer.wait_until_released()
+    assert streamer.stop() == 0
+    seen = str(executed(own))
+    execute(own, "RESET BINARY LOGS AND GTIDS")
+    fails(streamer, "wrong_server", "no longer has transactions that were streamed", "reset or restored")
+    execute(own, f"SET GLOBAL gtid_purged = '{seen}'")
+    insert(own, "reset", 10, 5)
+    streamer.started()
+    insert(own, "reset", 15, 5)
+    status = streamer.wait_until_released()
+    assert streamer.stop() == 0
+    assert (status["checkpoint"]["epoch"], status["checkpoint"]["file"]) == (1, "binlog.000001")
+    found = sorted(records(kafka, "reset.reset.t"), key=lambda record: record.seq)
+    assert [record.key["id"] for record in found] == list(range(20)), "in the order of seq, each once"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import socket
 import time
@@ -10,13 +11,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from confluent_kafka import OFFSET_END, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from stack.kafka import Kafka
 from stack.mysql import MySQL
 from stack.ports import free_port
-from tests.integration.streaming import Make, Streamer, execute, fails, insert, kill_dumps
+from tests.integration.streaming import ROOT, Make, Streamer, execute, fails, insert, kill_dumps
 from tests.integration.topic_records import records
 
 
@@ -103,9 +105,24 @@ def test_a_server_that_is_away_then_without_binlog_then_without_grants(
 def test_port_in_use(make: Make, mysql: MySQL) -> None:
     streamer = begun(make, mysql, "port")
     with socket.create_server(("127.0.0.1", streamer.values["http"])):
-        fails(streamer, "port_in_use", str(streamer.values["http"]), "streamer.http")
+        refused(streamer, str(streamer.values["http"]), "streamer.http")
+        assert "port_in_use" in streamer.log()
         insert(mysql, "port", 5, 5)
     goes_on(streamer)
+
+
+def test_check_and_status_beside_the_running_streamer(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    streamer = make("beside").started()
+    checked = streamer.command("check")
+    assert checked.returncode == 0, checked.stdout
+    text = " ".join(checked.stdout.split())
+    assert "this pipeline's streamer runs there" in text
+    assert "warning" not in text, "its own server id is no other's"
+    monkeypatch.setattr(streamer, "_environment", lambda: {**os.environ, "PYTHONPATH": str(ROOT)})
+    assert "TEST_PASSWORD is not set" in streamer.command("check").stderr
+    asked = streamer.command("status")
+    assert asked.returncode == 0, "it needs no password: " + asked.stderr
+    assert "streaming" in asked.stdout
 
 
 def test_a_pipeline_file_with_three_mistakes(make: Make) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from struct import pack
@@ -50,13 +51,24 @@ def refusing(code: int, message: str) -> Iterator[Source]:
         listener.shutdown(socket.SHUT_RDWR)
 
 
+def test_a_frozen_server_is_given_up_within_the_connect_timeout() -> None:
+    """Its kernel takes the connection, and nobody greets."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        server = pipeline().source.model_copy(update={"host": "127.0.0.1", "port": port, "connect_timeout_seconds": 1})
+        began = time.monotonic()
+        with pytest.raises(UnreachableError):
+            source.facts(server)
+        assert time.monotonic() - began < 5
+
+
 def test_a_missing_right_is_told_with_its_statement() -> None:
     told = "GRANT SELECT, REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO u"
     with (
         refusing(1227, "Access denied; you need (at least one of) the REPLICATION CLIENT privilege(s)") as server,
         pytest.raises(AccessDeniedError, match=re.escape(told)),
     ):
-        connect(server)
+        connect(server, read_timeout=5)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +84,7 @@ def test_every_way_to_the_server_says_the_same(code: int, message: str, kind: ty
     with refusing(code, message) as server:
         chosen = pipeline().model_copy(update={"source": server})
         ways = [
-            lambda: connect(server),
+            lambda: connect(server, read_timeout=5),
             lambda: source.facts(server),
             lambda: source.tables(chosen),
             lambda: run_checks(chosen),

@@ -41,6 +41,11 @@ def test_the_same_server_further_on_keeps_the_epoch() -> None:
     assert start.resume(checkpoint(), facts(), SEEN) == ""
 
 
+def test_an_open_xa_transaction_that_the_checkpoint_leaves_out_begins_nothing_anew() -> None:
+    seen, known = (GtidSet.parse(f"{SOURCE}:{text}") for text in ("1-4:6-10", "1-9"))
+    assert start.resume(checkpoint(), facts(), seen, before=lambda file: known) == ""
+
+
 @pytest.mark.parametrize(
     ("found", "before", "why"),
     [
@@ -82,7 +87,7 @@ def test_other_coordinates_begin_anew_where_gtids_prove_that_nothing_is_lost(
 )
 def test_what_is_refused(found: Facts, half: str, error: type[HeadraceError], words: str) -> None:
     with pytest.raises(error, match=words):
-        start.resume(checkpoint(), found, SEEN, half)
+        start.resume(checkpoint(), found, SEEN, GtidSet.parse(half))
 
 
 @pytest.mark.parametrize(
