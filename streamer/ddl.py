@@ -7,23 +7,17 @@ change of the kind `unknown`. The row events' own metadata is the truth about co
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
+
+from streamer.ddl_tokens import END, Tokens, scan
 
 Kind = Literal["truncate", "drop", "rename", "partition", "alter", "unknown", "shape", "harmless"]
 # What changes rows, or may; then what changes a table's shape alone, then what does neither.
 CHANGES_ROWS: tuple[Kind, ...] = ("truncate", "drop", "rename", "partition", "alter", "unknown")
 KINDS: tuple[Kind, ...] = (*CHANGES_ROWS, "shape", "harmless")
+LONGEST = 100_000  # characters of a statement that are read
 ANY = "*"  # every table of a database
 Table = tuple[str, str]
-# Of a versioned comment, /*!80000 ... */, the inside is the statement.
-TOKEN = re.compile(
-    r"""\s+ | /\*!\d* | \*/ | /\*.*?\*/ | --(?=\s|$)[^\n]* | \#[^\n]*
-    | `(?P<quoted>(?:[^`]|``)*)`
-    | (?P<string>'(?:[^'\\]|''|\\.)*' | "(?:[^"\\]|""|\\.)*")
-    | (?P<word>[\w$@]+) | (?P<mark>.)""",
-    re.DOTALL | re.VERBOSE,
-)
 SECRET = re.compile(r"""'(?:[^'\\]|''|\\.)*'?|"(?:[^"\\]|""|\\.)*"?|\b0x[0-9a-fA-F]+\b""", re.DOTALL)
 
 
@@ -59,22 +53,13 @@ class Change(NamedTuple):
     tables: tuple[Table, ...]
 
 
-class Token(NamedTuple):
-    """`word`: in capitals, or a mark; empty for a quoted name and a text. `name`: as an identifier."""
-
-    word: str
-    name: str
-
-
-END = Token("", "")
-
-
 NOTHING = Change("harmless", ())
 
 
 def change(statement: str, db: str) -> Change:
-    """`db`: the session's database, which unqualified names are of."""
-    tokens = _Tokens(_scan(statement), db)
+    """`db`: the session's database, which unqualified names are of. Of a very long statement the beginning alone is
+    read; of an ALTER TABLE, what follows is not understood then."""
+    tokens = Tokens(scan(statement[:LONGEST]), db)
     first = tokens.take().word
     if first == "TRUNCATE":
         tokens.skip("TABLE")
@@ -86,7 +71,10 @@ def change(statement: str, db: str) -> Change:
     tokens.skip("ONLINE", "IGNORE", "OR")
     replaces = tokens.skip("REPLACE")
     if tokens.skip("TABLE", "TABLES"):
-        return _drop(tokens) if first == "DROP" or replaces else (_alter if first == "ALTER" else _create)(tokens)
+        if first == "ALTER":
+            found = _alter(tokens)
+            return found._replace(kind="unknown") if len(statement) > LONGEST else found
+        return _drop(tokens) if first == "DROP" or replaces else _create(tokens)
     if first == "DROP" and tokens.skip("DATABASE", "SCHEMA"):
         tokens.skip("IF", "EXISTS")
         return _found("drop", [(tokens.take().name, ANY)])
@@ -105,66 +93,16 @@ def shown(statement: str, length: int = 200) -> str:
     return text if len(text) <= length else text[: length - 3] + "..."
 
 
-class _Tokens:
-    """What is read from the first token to the last; behind the end come empty ones."""
-
-    def __init__(self, tokens: Iterable[Token], db: str) -> None:
-        self._rest = iter(tokens)
-        self._next = next(self._rest, END)
-        self._db = db
-
-    def take(self) -> Token:
-        token, self._next = self._next, next(self._rest, END)
-        return token
-
-    def skip(self, *words: str) -> bool:
-        """Passes these words by; whether there was one."""
-        found = False
-        while self._next.word in words:
-            found = True
-            self.take()
-        return found
-
-    def table(self) -> Table:
-        """A name, with or without its database."""
-        name = self.take().name
-        return (name, self.take().name) if self.skip(".") else (self._db, name)
-
-    def parts(self) -> Iterator[list[Token]]:
-        """What stands between commas outside parentheses."""
-        part: list[Token] = []
-        depth = 0
-        while (token := self.take()) is not END:
-            depth += (token.word == "(") - (token.word == ")")
-            if token.word == "," and depth == 0:
-                yield part
-                part = []
-            else:
-                part.append(token)
-        yield part
-
-
-def _scan(statement: str) -> Iterator[Token]:
-    for match in TOKEN.finditer(statement):
-        quoted, string, word, mark = match.groups()
-        if quoted is not None:
-            yield Token("", quoted.replace("``", "`"))
-        elif string is not None:  # a name, where the server's sql_mode has ANSI_QUOTES
-            yield Token("", string[1:-1].replace('""', '"'))
-        elif word or mark:
-            yield Token(word.upper(), word) if word else Token(mark, "")
-
-
 def _found(kind: Kind, tables: list[Table]) -> Change:
     return Change(kind, tuple(tables)) if all(db and table for db, table in tables) else Change("unknown", ())
 
 
-def _create(tokens: _Tokens) -> Change:
+def _create(tokens: Tokens) -> Change:
     tokens.skip("IF", "EXISTS", "NOT")
     return _found("shape", [tokens.table()])
 
 
-def _index(tokens: _Tokens) -> Change:
+def _index(tokens: Tokens) -> Change:
     """CREATE or DROP INDEX name ON table, or a trigger's."""
     while (token := tokens.take()) is not END:
         if token.word == "ON":
@@ -173,7 +111,7 @@ def _index(tokens: _Tokens) -> Change:
     return NOTHING
 
 
-def _drop(tokens: _Tokens) -> Change:
+def _drop(tokens: Tokens) -> Change:
     tokens.skip("IF", "EXISTS", "NOT")
     tables = [tokens.table()]
     while tokens.skip(","):
@@ -181,7 +119,7 @@ def _drop(tokens: _Tokens) -> Change:
     return _found("drop", tables)
 
 
-def _rename(tokens: _Tokens) -> Change:
+def _rename(tokens: Tokens) -> Change:
     if not tokens.skip("TABLE", "TABLES"):
         return Change("unknown", ())
     tokens.skip("IF", "EXISTS")
@@ -191,7 +129,7 @@ def _rename(tokens: _Tokens) -> Change:
     return _found("rename", tables)
 
 
-def _alter(tokens: _Tokens) -> Change:
+def _alter(tokens: Tokens) -> Change:
     tokens.skip("IF", "EXISTS")
     tables = [tokens.table()]
     kinds: set[Kind] = set()
@@ -200,11 +138,11 @@ def _alter(tokens: _Tokens) -> Change:
         kind = _action(words)
         kinds.add(kind)
         if kind == "rename":  # to [db.]name
-            rest = _Tokens(part[1:], tables[0][0])
+            rest = Tokens(part[1:], tables[0][0])
             rest.skip("TO", "AS", "=")
             tables.append(rest.table())
         elif words[:1] == ["EXCHANGE"] and "TABLE" in words:  # partition p with table [db.]name
-            tables.append(_Tokens(part[words.index("TABLE") + 1 :], tables[0][0]).table())
+            tables.append(Tokens(part[words.index("TABLE") + 1 :], tables[0][0]).table())
     return _found(min(kinds, key=KINDS.index), tables)
 
 

@@ -55,9 +55,7 @@ class Transactions(HeldRows):
     def _mariadb_gtid(self, d: bytes, o: int, _end: int, header: Header) -> Iterable[Item]:
         """It begins its transaction itself: no BEGIN follows."""
         text, flags = mariadb.gtid(d, o, header[ev.SERVER_ID])
-        domain, last = text[: text.index("-")], self._prepared.last
-        self._before = last.get(domain, "")
-        last[domain] = text
+        self._before = self._prepared.before(text[: text.index("-")], text)
         self._started(text, 0, header)
         if not flags & mariadb.STANDALONE:
             self._thread = 0

@@ -80,17 +80,25 @@ class _Prepared(NamedTuple):
 
 class PreparedXa:
     """The XA transactions that are prepared and have not ended. It outlives a connection: what was read of them is not
-    sent again. `limit`: bytes of their rows. `behind`: where reading begins. `last`: the last transaction seen of each
-    of MariaDB's domains, to which a checkpoint goes back."""
+    sent again. `limit`: bytes of their rows. `behind`: where reading begins."""
 
     def __init__(self, limit: int = LIMIT, behind: GtidSet | None = None) -> None:
         self.limit = limit
-        self.last: dict[str, str] = {}
+        # Of each of MariaDB's domains the transaction that was seen last, and the one before it.
+        self._last: dict[str, tuple[str, str]] = {}
         if isinstance(behind, MariaGtids):
-            self.last = {gtid.split("-")[0]: gtid for gtid in behind.last()}
+            self._last = {gtid.split("-")[0]: (gtid, "") for gtid in behind.last()}
         self.open: tuple[OpenXa, ...] = ()
         self._known: dict[bytes, _Prepared] = {}
         self._size = 0
+
+    def before(self, domain: str, gtid: str) -> str:
+        """The transaction before this one in its domain, also where it comes again after a lost connection."""
+        last, before = self._last.get(domain, ("", ""))
+        if last != gtid:
+            before = last
+            self._last[domain] = gtid, before
+        return before
 
     def check(self, more: int) -> None:
         """Raises UnsupportedTransactionError where this many bytes more would be too many."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contract import gtids
 from stack.database import Database
 from stack.kafka import Kafka
+from stack.mysql import MySQL
 from tests.integration.decoding import executed, run
 from tests.integration.streaming import Make, insert
 from tests.integration.topic_records import once, records
@@ -37,3 +38,27 @@ def test_an_xa_transaction_that_is_open_over_a_kill(make: Make, server: Database
     [row] = [record for record in found if record.key["id"] == 1]
     assert not checkpoint.contains(row.value["source"]["gtid"])
     assert row.value["source"]["pos"] > found[4].value["source"]["pos"] or server.flavor == "mariadb"
+
+
+def test_a_table_that_comes_to_match_joins_without_a_restart(make: Make, mysql: MySQL, kafka: Kafka) -> None:
+    """One that is made, and one with rows from before that is renamed to a name of the pipeline: of that one the next
+    step is told, since its rows are in no snapshot."""
+    streamer = make("joins").started()
+    run(
+        mysql,
+        "CREATE TABLE made (id int primary key)", "INSERT INTO made VALUES (1)",
+        "CREATE TABLE hidden (id int primary key, v int)", "INSERT INTO hidden VALUES (2, 20), (3, 30)",
+        "RENAME TABLE hidden TO shown", "INSERT INTO shown VALUES (4, 40)",
+        "ALTER TABLE shown ADD w int FIRST", "INSERT INTO shown VALUES (50, 5, 55)",
+        database="joins",
+    )  # fmt: skip
+    status = streamer.wait_until_released()
+    assert streamer.stop() == 0
+    assert [record.key["id"] for record in records(kafka, "joins.joins.made")] == [1]
+    found = sorted(records(kafka, "joins.joins.shown"), key=lambda record: record.seq)
+    assert [record.value["after"] for record in found] == [{"id": 4, "v": 40}, {"w": 50, "id": 5, "v": 55}]
+    assert [record.value["source"]["schema"] for record in found] == [1, 2]
+    assert status["schemas"] == {"joins.made": 1, "joins.shown": 2}
+    [note] = status["ddl"]["last"]
+    assert (note["kind"], note["tables"]) == ("rename", ["joins.shown"])
+    assert "Run the DAG joins.snapshot for joins.shown" in streamer.log()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -111,6 +113,21 @@ def test_what_is_told_though_rows_stay(statement: str, kind: str, tables: list[d
 def test_no_text_raises(text: str, start: str) -> None:
     ddl.change(start + text, "shop")
     assert len(ddl.shown(start + text)) <= 200
+
+
+@pytest.mark.parametrize("text", ["/*", "'", '"a', "`", "'\\", "(,", "a b ", "--\n", "#'", "'' ", "0x"])
+@pytest.mark.parametrize("start", ["ALTER TABLE t ADD ", "CREATE TABLE t ", ""])
+def test_any_text_takes_a_bounded_time(text: str, start: str) -> None:
+    began = time.process_time()
+    ddl.change(start + text * 1_000_000, "shop")
+    ddl.shown(start + text * 20_000)
+    assert time.process_time() - began < 3
+
+
+def test_a_very_long_alter_is_not_understood() -> None:
+    columns = ", ".join(f"ADD COLUMN c{n} INT" for n in range(10_000))
+    assert ddl.change(f"ALTER TABLE t {columns}, DROP COLUMN a", "shop") == ddl.Change("unknown", (T,))
+    assert ddl.change("CREATE TABLE t (id INT) " + "/* */" * 50_000, "shop") == ddl.Change("shape", (T,))
 
 
 @pytest.mark.parametrize(

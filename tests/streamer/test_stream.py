@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
+from streamer import schemas
 from streamer import stream as stream_module
 from streamer.delivery_errors import RecordTooLargeError, StuckError, WrongServerError
 from streamer.errors import ConnectionLostError, UnknownEventError
 from streamer.patience import Stopping
 from streamer.protocol.model import Commit, Ddl, Item
+from streamer.schemas import Schemas
 from tests.streamer.fakes import FILE, SOURCE, Binlog, ListSink, Rig, rig, shape, transaction
 
 
@@ -155,6 +159,40 @@ def test_a_schema_is_acknowledged_before_its_first_record() -> None:
     order = [topic for topic, _, _ in what.sink.records if topic != "sales.commit-log"]
     assert order == ["sales.schemas", *["sales.shop.t"] * 2] * 3
     assert [event["source"]["schema"] for event in what.sink.events()] == [1, 1, 2, 2, 3, 3]
+
+
+class CrashError(Exception):
+    pass
+
+
+class CrashingSink(ListSink):
+    """The process dies when so many records are with the broker."""
+
+    def __init__(self, records: int) -> None:
+        super().__init__()
+        self._left = records
+
+    def send(self, topic: str, keys: Sequence[bytes | None], values: Sequence[bytes], callback: Any) -> None:
+        for key, value in zip(keys, values, strict=True):
+            if not self._left:
+                raise CrashError
+            self._left -= 1
+            super().send(topic, [key], [value], callback)
+
+
+def test_a_crash_between_a_schema_and_its_first_record_changes_no_version() -> None:
+    wide = shape("id", "v", "w")
+    binlog = [transaction(1, [2]), transaction(2, [2], wide), transaction(3, [2])]
+    for records in range(9):
+        crashing = CrashingSink(records)
+        with suppress(CrashError):
+            rig(Binlog(binlog), crashing).stream.run()
+        durable = [(key, value) for topic, key, value in crashing.records if topic == "sales.schemas"]
+        again = rig(Binlog(binlog), schemas=Schemas(schemas.parse(durable, "sales.schemas")))
+        run_until_released(again, 3)
+        assert [event["source"]["schema"] for event in again.sink.events()] == [1, 1, 2, 2, 3, 3]
+        told = durable + [(key, value) for topic, key, value in again.sink.records if topic == "sales.schemas"]
+        assert [json.loads(key or b"")["version"] for key, _ in told] == [1, 2, 3], "each once, in order"
 
 
 def test_a_head_that_rests_while_the_broker_answers_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from contract.gtid_mariadb import MariaGtids
 from streamer.errors import (
     ChecksumError,
     CorruptEventError,
@@ -17,6 +18,7 @@ from streamer.errors import (
     UnsupportedTransactionError,
 )
 from streamer.protocol import events as ev
+from streamer.protocol.held import PreparedXa
 from streamer.protocol.model import Commit, Item, RowsBatch
 from streamer.protocol.packets import ServerAnswerError
 from streamer.transaction import BinlogDecoder
@@ -204,3 +206,12 @@ def test_a_filtered_table_is_not_decoded() -> None:
     reading = BinlogDecoder(lambda db, table: table == "n")
     lines = list(described(reading.feed(DUMP)))
     assert lines == [line for line in EXPECTED if " t " not in line or line.startswith(("ddl", "commit"))]
+
+
+def test_a_transaction_of_mariadb_that_comes_again_has_the_same_one_before_it() -> None:
+    prepared = PreparedXa(behind=MariaGtids.parse("0-1-58,3-1-7"))
+    assert prepared.before("0", "0-1-59") == "0-1-58"
+    assert prepared.before("0", "0-2-60") == "0-1-59"
+    assert prepared.before("0", "0-2-60") == "0-1-59", "a connection was lost in its middle"
+    assert prepared.before("3", "3-1-8") == "3-1-7"
+    assert prepared.before("4", "4-1-1") == ""

@@ -1,0 +1,77 @@
+"""The words, names and marks of a statement; comments left out. It never raises, whatever the text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+# Of a versioned comment, /*!80000 ... */, the inside is the statement. What is not closed goes to the end: so that the
+# time is that of the length.
+TOKEN = re.compile(
+    r"""\s+ | /\*!\d* | \*/ | /\*.*?(?:\*/|\Z) | --(?=\s|$)[^\n]* | \#[^\n]*
+    | `(?P<quoted>(?:[^`]|``)*)(?:`|\Z)
+    | (?P<string>'(?:[^'\\]|''|\\.)*(?:'|\\?\Z) | "(?:[^"\\]|""|\\.)*(?:"|\\?\Z))
+    | (?P<word>[\w$@]+) | (?P<mark>.)""",
+    re.DOTALL | re.VERBOSE,
+)
+
+
+class Token(NamedTuple):
+    """`word`: in capitals, or a mark; empty for a quoted name and a text. `name`: as an identifier."""
+
+    word: str
+    name: str
+
+
+END = Token("", "")
+
+
+class Tokens:
+    """What is read from the first token to the last; behind the end come empty ones."""
+
+    def __init__(self, tokens: Iterable[Token], db: str) -> None:
+        self._rest = iter(tokens)
+        self._next = next(self._rest, END)
+        self._db = db
+
+    def take(self) -> Token:
+        token, self._next = self._next, next(self._rest, END)
+        return token
+
+    def skip(self, *words: str) -> bool:
+        """Passes these words by; whether there was one."""
+        found = False
+        while self._next.word in words:
+            found = True
+            self.take()
+        return found
+
+    def table(self) -> tuple[str, str]:
+        """A name, with or without its database."""
+        name = self.take().name
+        return (name, self.take().name) if self.skip(".") else (self._db, name)
+
+    def parts(self) -> Iterator[list[Token]]:
+        """What stands between commas outside parentheses."""
+        part: list[Token] = []
+        depth = 0
+        while (token := self.take()) is not END:
+            depth += (token.word == "(") - (token.word == ")")
+            if token.word == "," and depth == 0:
+                yield part
+                part = []
+            else:
+                part.append(token)
+        yield part
+
+
+def scan(statement: str) -> Iterator[Token]:
+    for match in TOKEN.finditer(statement):
+        quoted, string, word, mark = match.groups()
+        if quoted is not None:
+            yield Token("", quoted.replace("``", "`"))
+        elif string is not None:  # a name, where the server's sql_mode has ANSI_QUOTES
+            yield Token("", string[1:-1].replace('""', '"'))
+        elif word or mark:
+            yield Token(word.upper(), word) if word else Token(mark, "")
