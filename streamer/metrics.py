@@ -55,6 +55,7 @@ class StatusCollector(Collector):
                 yield counter
         yield _events(name, _at(status, ("events", "tables")) or {})
         yield _ddl(name, _at(status, ("ddl", "counts")) or {})
+        yield _ignored(name, _at(status, ("ignored_events",)) or {})
 
 
 def render(report: Report) -> bytes:
@@ -84,6 +85,14 @@ def _events(pipeline: str, tables: dict[str, dict[str, int]]) -> Metric:
 def _ddl(pipeline: str, counts: dict[str, int]) -> Metric:
     text = "DDL since this start that changed rows without row events"
     family = CounterMetricFamily("headrace_ddl", text, labels=["pipeline", "kind"])
+    for kind, count in counts.items():
+        family.add_metric([pipeline, kind], float(count))
+    return family
+
+
+def _ignored(pipeline: str, counts: dict[str, int]) -> Metric:
+    text = "Binlog events of unknown kinds that may be passed by, since this start"
+    family = CounterMetricFamily("headrace_ignored_events", text, labels=["pipeline", "kind"])
     for kind, count in counts.items():
         family.add_metric([pipeline, kind], float(count))
     return family

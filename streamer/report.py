@@ -81,6 +81,7 @@ class Report:
                 **durable.model_dump(include={"epoch", "file", "pos", "gtid_set", "ts_ms", "events", "written_at"}),
                 "age_seconds": round(time.time() - durable.written_at / 1000, 3),
             },
+            "ignored_events": stream.ignored,
             "ddl": {"counts": dict(stream.ddl.counts), "last": list(stream.ddl.last)},
             "schemas": stream.router.schemas.latest(),
         }

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 
 import structlog
@@ -51,6 +52,8 @@ class Decoder(Protocol):
     def file(self) -> str: ...
     @property
     def pos(self) -> int: ...
+    @property
+    def ignored(self) -> Mapping[str, int]: ...
     def feed(self, chunk: bytes) -> Iterator[Item]: ...
 
 
@@ -85,6 +88,7 @@ class Stream:
         self._source = source
         self.router: Router
         self.decoder: Decoder | None = None
+        self._ignored: Counter[str] = Counter()  # by the connections before this one
         self.connected = False
         self.reconnects = 0
         self.last: Commit | None = None  # the last transaction end that entered the ledger
@@ -121,6 +125,8 @@ class Stream:
         """One connection, until it is lost."""
         self._patience.check()
         self._reread = 0
+        if self.decoder is not None:
+            self._ignored.update(self.decoder.ignored)
         decoder = self.decoder = self._new_decoder()
         connection = self._connect(self._ledger.entered())
         self._skip = self._half
@@ -258,6 +264,11 @@ class Stream:
         while self._ledger.full:
             self._turn(ROOM_POLL_SECONDS)
             self._patience.check()
+
+    @property
+    def ignored(self) -> dict[str, int]:
+        """Events that were passed by since the start, by their names: of unknown kinds, which say that they may be."""
+        return dict(self._ignored + Counter(self.decoder.ignored if self.decoder else ()))
 
     @property
     def depth(self) -> int:

@@ -6,6 +6,7 @@ import json
 import random
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -81,6 +82,7 @@ class Binlog:
     file: str = FILE
     pos: int = 4
     read: int = 0
+    ignored: Counter[str] = field(default_factory=Counter)
 
     def connect(self, start: GtidSet) -> Binlog:
         self.starts.append(str(start))

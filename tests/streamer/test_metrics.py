@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ FACTS = Facts(1, SOURCE, "9.7.4", GtidSet(), GtidSet(), "binlog.000001", 4, "bin
 
 
 def text() -> str:
-    what = rig(Binlog([transaction(n, [3]) for n in range(1, 4)]))
+    what = rig(Binlog([transaction(n, [3]) for n in range(1, 4)], ignored=Counter({"type 99": 2})))
     report = Report(pipeline(), what.status)
     assert 'headrace_state{pipeline="sales",state="starting"} 1.0' in metrics.render(report).decode()
     report.attach(FACTS, what.stream, what.ledger, what.watcher, what.stream._checkpoints, what.sink)  # type: ignore[arg-type]
@@ -35,6 +36,7 @@ def test_what_a_stream_has_done() -> None:
     assert 'headrace_events_total{operation="create",pipeline="sales",table="shop.t"} 9.0' in shown
     assert 'headrace_released_events_total{pipeline="sales"} 9.0' in shown
     assert 'headrace_transactions_total{pipeline="sales"} 3.0' in shown
+    assert 'headrace_ignored_events_total{kind="type 99",pipeline="sales"} 2.0' in shown
     assert 'headrace_queue_events{pipeline="sales"} 0.0' in shown
 
 
