@@ -1,0 +1,105 @@
+"""A time is found in a binlog of many files, whatever stands where; no server is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from contract.gtid import GtidSet
+from streamer import first_start, source
+from streamer.binlog_marks import Mark
+from streamer.protocol import events as ev
+from streamer.source import Facts
+from tests.streamer.fakes import SOURCE, pipeline
+
+BEGAN = 1_800_000_000  # seconds
+
+
+class Binlog(NamedTuple):
+    """Files by when they were made and their transactions' commit times, in microseconds since BEGAN; `purged`: how
+    many transactions were before."""
+
+    files: list[tuple[int, list[int]]]
+    purged: int
+
+    def numbered(self) -> Iterator[tuple[str, list[Mark]]]:
+        number = self.purged
+        for at, (made, commits) in enumerate(self.files, 1):
+            file, second = f"binlog.{at:06}", made // 1_000_000 * 1_000_000
+            found = [Mark(file, 4, ev.FORMAT_DESCRIPTION, "", us(second), us(second + 999_999))]
+            for commit in commits:
+                number += 1
+                start = 100 * (len(found) + 1)
+                found.append(Mark(file, start, ev.GTID, f"{SOURCE}:{number}", us(commit), us(commit)))
+            yield file, found
+
+    def find(self, at_us: int, probes: list[str]) -> first_start.Found:
+        files = dict(self.numbered())
+        before = {file: self._before(file) for file in files}
+
+        def marks(_: Any, file: str) -> Iterator[Mark]:
+            probes.append(file)
+            for name in [name for name in files if name >= file]:
+                yield from files[name]
+
+        begin = datetime.fromtimestamp(us(at_us) / 1_000_000, UTC)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(source, "files", lambda _: dict.fromkeys(files, 1 << 20))
+            patch.setattr(source, "before", lambda _, file: before[file])
+            patch.setattr(source, "now", lambda _: datetime.fromtimestamp(BEGAN + 10**6, UTC))
+            patch.setattr(first_start, "marks", marks)
+            return first_start.find(pipeline(start=begin.isoformat()), self.facts())
+
+    def _before(self, file: str) -> GtidSet:
+        found = GtidSet()
+        count = self.purged + sum(len(commits) for at, (_, commits) in enumerate(self.files, 1) if at < int(file[-6:]))
+        if count:
+            found.add_range(SOURCE, 1, count)
+        return found
+
+    def facts(self) -> Facts:
+        return Facts(1, SOURCE, "9.7.4", self._before("binlog.000001"), GtidSet(), "binlog.000001", 4, "binlog.000001")
+
+
+def us(since: int) -> int:
+    return BEGAN * 1_000_000 + since
+
+
+@st.composite
+def binlogs(draw: st.DrawFn) -> Binlog:
+    """Time goes on, by steps within a second and over several."""
+    now, files = 0, []
+    step = st.integers(0, 300_000) | st.integers(500_000, 5_000_000)
+    for _ in range(draw(st.integers(1, 12))):
+        made = now = now + draw(step)
+        commits = []
+        for _ in range(draw(st.integers(0, 4))):
+            now += draw(step)
+            commits.append(now)
+        files.append((made, commits))
+    return Binlog(files, draw(st.sampled_from([0, 7])))
+
+
+@given(binlogs(), st.integers(0, 20_000_000))
+def test_everything_committed_at_or_after_it_is_streamed_and_nothing_before(binlog: Binlog, at_us: int) -> None:
+    at_us = max(at_us, binlog.files[0][0])
+    found = binlog.find(at_us, [])
+    marks = [mark for _, marks in binlog.numbered() for mark in marks if mark.gtid]
+    streamed = [mark for mark in marks if not found.seen.contains(mark.gtid)]
+    assert streamed == [mark for mark in marks if mark.from_us >= us(at_us)]
+    assert all((mark.file, mark.start) >= found.place for mark in streamed)
+    if streamed:
+        assert found.place == (streamed[0].file, streamed[0].start)
+
+
+def test_a_few_looks_find_it_among_a_thousand_files() -> None:
+    binlog = Binlog([(n * 60_000_000, [n * 60_000_000 + 5]) for n in range(1000)], 0)
+    probes: list[str] = []
+    found = binlog.find(700 * 60_000_000, probes)
+    assert found.place == ("binlog.000701", 200)
+    assert len(probes) <= 12
