@@ -26,6 +26,7 @@ Another = Callable[..., Database]
 
 
 def test_a_purged_start_says_what_to_do(another: Another) -> None:
+    """Pitfall "Purged position": by the dump itself."""
     server = another()
     run(server, "CREATE DATABASE a", "FLUSH BINARY LOGS", "CREATE DATABASE b", "FLUSH BINARY LOGS")
     purge(server, "binlog.000003")
@@ -34,6 +35,7 @@ def test_a_purged_start_says_what_to_do(another: Another) -> None:
 
 
 def test_the_second_of_two_streamers_with_one_id_ends_the_first(server: Database) -> None:
+    """Pitfall "Two replicas with one server id"."""
     first = items(server, executed(server), endless(server), server_id=4720)
     ended: list[BaseException] = []
 

@@ -36,6 +36,7 @@ def test_a_server_that_is_set_up_has_no_finding(server: Database) -> None:
     ],
 )
 def test_a_wrong_setting_is_named_and_its_statement_mends_it(server: Database, setting: str, wrong: str) -> None:
+    """Pitfall "STATEMENT or MIXED format"."""
     run(server, f"SET GLOBAL {setting} = '{wrong}'")
     found = run_checks(pipeline(server))
     run(server, *(statement for finding in found for statement in finding.statement.split(";") if statement.strip()))
@@ -101,6 +102,7 @@ def test_another_streamer_with_the_same_server_id_is_seen(server: Database) -> N
 
 
 def test_a_purged_start_is_seen_before_the_dump(another: Another) -> None:
+    """Pitfall "Purged position"."""
     server = another()
     run(server, "CREATE DATABASE a", "FLUSH BINARY LOGS", "CREATE DATABASE b", "FLUSH BINARY LOGS")
     purge(server, "binlog.000003")

@@ -14,6 +14,7 @@ from tests.integration.topic_records import records, replayed
 
 
 def test_a_second_streamer_with_the_same_server_id(make: Make, mysql: MySQL) -> None:
+    """Pitfall "Two replicas with one server id": no loop, the first one ends and says so."""
     first = make("twins").started()
     second = make("twins2", server_id=first.values["server_id"])
     second.start()
@@ -93,6 +94,7 @@ def test_a_server_without_a_free_connection_is_waited_for(
 
 
 def test_a_frozen_server_is_noticed(make: Make, kafka: Kafka, mysql_server: Callable[..., MySQL]) -> None:
+    """Pitfall "Silent stall": nothing for twice the heartbeat."""
     own = mysql_server()
     streamer = make("frozen", mysql=own).started()
     insert(own, "frozen", 0, 3)
