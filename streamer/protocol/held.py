@@ -16,7 +16,7 @@ from streamer.protocol import refusals
 from streamer.protocol.model import OpenXa, RowsBatch
 
 LIMIT = 256 << 20  # bytes of rows of all open XA transactions
-UNDOABLE = 16 << 20  # bytes of rows of one transaction of MariaDB; a larger one is given while it is read
+UNDOABLE = 4 << 20  # bytes of one transaction's events in MariaDB's binlog; a larger one is given while it is read
 STATEMENT = re.compile(rb"XA\s+(\w+)\s*(.*?)\s*(ONE\s+PHASE)?$", re.IGNORECASE | re.DOTALL)
 SAVEPOINT = re.compile(rb"(?:^|\s)`?((?:[^`]|``)+?)`?\s*$")
 
@@ -35,17 +35,13 @@ def size(batch: RowsBatch) -> int:
 
 
 class Held:
-    """The rows of the transaction that is being read, as far as they are held. Of the methods,
-    `given`: how many batches the transaction has so far."""
+    """The rows of the transaction that is being read, as far as they are held. `size`: bytes of them, or of their
+    events, those taken back included. Of the methods, `given`: how many batches the transaction has so far."""
 
     def __init__(self) -> None:
         self.batches: list[RowsBatch] = []
         self.size = 0
         self._savepoints: dict[bytes, int] = {}
-
-    def add(self, batch: RowsBatch) -> None:
-        self.batches.append(batch)
-        self.size += size(batch)
 
     def clear(self) -> None:
         self.batches, self.size = [], 0
@@ -62,7 +58,6 @@ class Held:
         if left < first:
             raise refusals.rollback()
         del self.batches[left - first :]
-        self.size = sum(map(size, self.batches))
         return left
 
 

@@ -11,7 +11,7 @@ from functools import partial
 
 from streamer.protocol import events as ev
 from streamer.protocol.dispatch import Handlers
-from streamer.protocol.held import UNDOABLE, Held, PreparedXa
+from streamer.protocol.held import UNDOABLE, Held, PreparedXa, size
 from streamer.protocol.model import Item, RowsBatch
 from streamer.protocol.packets import Header
 from streamer.protocol.query import statement_text
@@ -60,14 +60,18 @@ class HeldRows(RowsEvents):
         return batches
 
     def _hold(self, give: RowsHandler, d: bytes, o: int, end: int, header: Header) -> Sequence[RowsBatch]:
-        for batch in give(d, o, end, header):
-            self._held.add(batch)
+        batches, held = give(d, o, end, header), self._held
+        if batches:
             self._odd = True
+            held.batches += batches
         if self._in_xa:
-            self._prepared.check(self._held.size)
-        elif self._held.size > UNDOABLE:
-            self._way(False, self._told)
-            return self._let_go()
+            held.size += sum(map(size, batches))
+            self._prepared.check(held.size)
+        else:
+            held.size += end - o
+            if held.size > UNDOABLE:
+                self._way(False, self._told)
+                return self._let_go()
         return ()
 
     def _rows_query(self, prefix: int, d: bytes, o: int, end: int, _header: Header) -> Iterable[Item]:
