@@ -15,7 +15,8 @@ COMPILE = $(UV) pip compile pyproject.toml --universal --python-version 3.11 --g
 	--no-emit-index-url --quiet
 UPGRADE ?=
 
-.PHONY: help install demo demo-down test test-large unit lint format lock check-pythons spark-jars images bench-streamer clean
+.PHONY: help install demo demo-down test test-large unit lint format lock check-pythons spark-jars images bench-streamer fuzz \
+	clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 24
@@ -93,6 +94,9 @@ images: install ## container images of the streamer and of Airflow with Spark
 
 bench-streamer: install ## rows per second from binlog to Kafka
 	@exec $(PYTHON_IN) -m bench.streamer $(BENCH)
+
+fuzz: install ## random rows of random tables, written to each database and read back from its binlog (FUZZ=--help)
+	@exec $(PYTHON_IN) -m tests.integration.fuzz $(FUZZ)
 
 clean: demo-down ## remove the virtual environment and the demo's data; the cache of downloads stays
 	@rm -rf $(VENV) .headrace
