@@ -15,7 +15,7 @@ COMPILE = $(UV) pip compile pyproject.toml --universal --python-version 3.11 --g
 	--no-emit-index-url --quiet
 UPGRADE ?=
 
-.PHONY: help install demo demo-down test test-large unit lint format lock check-pythons spark-jars images bench-streamer fuzz \
+.PHONY: help install demo demo-down test test-large unit lint format lock check-pythons spark-jars images bench-streamer fuzz fuzz-bytes \
 	clean
 
 help: ## list the targets
@@ -97,6 +97,10 @@ bench-streamer: install ## rows per second from binlog to Kafka
 
 fuzz: install ## random rows of random tables, written to each database and read back from its binlog (FUZZ=--help)
 	@exec $(PYTHON_IN) -m tests.integration.fuzz $(FUZZ)
+
+fuzz-bytes: install ## broken bytes through the decoder, random transactions on each server (TIMES=40 as many as in the tests)
+	@HEADRACE_FUZZ=$(or $(TIMES),40) $(PYTHON_IN) -m pytest $(PYTEST) tests/streamer/protocol/test_fuzz.py \
+		tests/integration/test_decoder_transactions.py -k "not test_decoder_transactions or random"
 
 clean: demo-down ## remove the virtual environment and the demo's data; the cache of downloads stays
 	@rm -rf $(VENV) .headrace
