@@ -18,6 +18,11 @@ SELECT t.table_schema, t.table_name FROM information_schema.tables t LEFT JOIN i
 ON s.table_schema = t.table_schema AND s.table_name = t.table_name AND s.index_name = 'PRIMARY'
 WHERE t.table_type = 'BASE TABLE' AND s.index_name IS NULL ORDER BY 1, 2
 """
+# MariaDB's: the rows of a sequence, and the history of a table's rows.
+ODD_TABLES = """
+SELECT table_schema, table_name, LOWER(table_type) FROM information_schema.tables
+WHERE table_type IN ('SEQUENCE', 'SYSTEM VERSIONED') ORDER BY 1, 2
+"""
 TYPES = """
 SELECT c.table_schema, c.table_name, c.column_name, LOWER(c.data_type) FROM information_schema.columns c
 JOIN information_schema.tables t ON t.table_schema = c.table_schema AND t.table_name = c.table_name
@@ -52,6 +57,14 @@ def _keyless(server: Server) -> Iterator[Finding]:
         yield Finding("error", "key", what, f"Give each one a primary key, or write {_excluding(tables)}")
 
 
+def _odd_tables(server: Server) -> Iterator[Finding]:
+    rows = server.ask(ODD_TABLES) or []
+    if found := [(f"{db}.{table}", kind) for db, table, kind in rows if server.pipeline.tables.match(db, table)]:
+        listed = ", ".join(f"{name} ({kind})" for name, kind in found)
+        what = f"of these kinds the binlog holds rows that no query shows, and the lake has no place for them: {listed}"
+        yield Finding("error", "table", what, f"Write {_excluding([name for name, _ in found])}")
+
+
 def _types(server: Server) -> Iterator[Finding]:
     columns = [
         (f"{db}.{table}", f"{db}.{table}.{column} ({kind})")
@@ -83,4 +96,4 @@ def _unclear(server: Server) -> Iterator[Finding]:
         yield Finding("warning", "type", what, step)
 
 
-TABLE_CHECKS = (_cascades, _inexact_keys, _keyless, _types, _unclear)
+TABLE_CHECKS = (_cascades, _inexact_keys, _keyless, _odd_tables, _types, _unclear)

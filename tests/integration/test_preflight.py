@@ -213,3 +213,17 @@ def test_foreign_keys_that_change_rows_below_the_binlog(server: Database) -> Non
         assert run_checks(pipeline(server)) == []
     finally:
         run(server, "DROP DATABASE checked")
+
+
+@pytest.mark.lacks("mysql", "it has neither")
+@pytest.mark.lacks("mysql80", "it has neither")
+def test_tables_whose_rows_are_not_what_a_query_shows_are_refused(server: Database) -> None:
+    run(server, "CREATE DATABASE checked", "CREATE SEQUENCE checked.numbers",
+        "CREATE TABLE checked.past (id INT PRIMARY KEY) WITH SYSTEM VERSIONING")  # fmt: skip
+    try:
+        [found] = run_checks(pipeline(server))
+    finally:
+        run(server, "DROP DATABASE checked")
+    assert (found.level, found.name) == ("error", "table")
+    assert "checked.numbers (sequence), checked.past (system versioned)" in found.what
+    assert 'tables.exclude: ["checked.numbers", "checked.past"]' in found.statement

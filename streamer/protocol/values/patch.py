@@ -57,7 +57,7 @@ def _differences(d: bytes) -> Iterator[tuple[int, list[Step], Node]]:
 def _steps(path: str) -> list[Step]:
     steps: list[Step] = []
     at = 1
-    while at < len(path):
+    while at < len(path) or path[:1] != "$":
         match = STEP.match(path, at)
         if match is None or path[0] != "$":
             raise ValueError("a path into a JSON document that is none")

@@ -51,3 +51,9 @@ def test_a_document_of_every_kind() -> None:
     raw = b"\x00\x02\x00\x26\x00" + keys + values + b"ab" + array + b"\x01x"
     assert document(raw) == b'{"a": [1, -2, null, true], "b": "x"}'
     assert json.loads(document(raw)) == {"a": [1, -2, None, True], "b": "x"}
+
+
+def test_a_document_whose_offsets_lead_in_circles_ends() -> None:
+    array = b"\x02" + (2).to_bytes(2, "little") + (10).to_bytes(2, "little") + 2 * (b"\x02" + bytes(2))
+    with pytest.raises(ValueError, match="more in it than it has bytes"):
+        document(array + bytes(400))
