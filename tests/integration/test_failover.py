@@ -71,6 +71,7 @@ class Load(threading.Thread):
                 cursor.execute("DELETE FROM t WHERE id BETWEEN %s AND %s", (at + 1, at + 3))
                 self.connection.commit()
                 self.transactions += 1
+                time.sleep(0.03)  # what is written must be replicated and read back
 
     def end(self) -> None:
         self.ending = True
@@ -80,14 +81,15 @@ class Load(threading.Thread):
 
 @pytest.mark.lacks("mysql80", "its statements of replication have their old names; 9.7 stands for MySQL")
 def test_the_stream_goes_on_from_the_replica_under_load(make: Make, pair: Pair, kafka: Kafka) -> None:
+    """Pitfall "Wrong server": GTID failover to another server continues and raises the epoch."""
     name = f"failover{pair.first.flavor}"
     streamer = over(make, kafka, name, pair).started()
     load = Load(pair.first, name, 0)
     load.start()
-    time.sleep(1)
+    time.sleep(0.7)
     assert streamer.process is not None
     streamer.process.send_signal(signal.SIGSTOP)  # so that it has not read all when the server dies
-    time.sleep(1)
+    time.sleep(0.7)
     load.end()
     failover.caught_up(pair.second, executed(pair.first))
     pair.first.kill()
@@ -135,6 +137,7 @@ def the_epoch_is_durable_before_its_first_record(kafka: Kafka, name: str, found:
 
 @pytest.mark.lacks("mysql80", "its statements of replication have their old names; 9.7 stands for MySQL")
 def test_a_replica_that_lacks_what_was_streamed_is_refused(make: Make, pair: Pair, kafka: Kafka) -> None:
+    """Pitfall "Wrong server": one that lost committed transactions, and has others in their place."""
     name = f"lacking{pair.first.flavor}"
     streamer = over(make, kafka, name, pair).started()
     insert(pair.first, name, 0, 5)

@@ -8,6 +8,7 @@ import re
 import socket
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,9 @@ from confluent_kafka.admin import AdminClient
 from stack.kafka import Kafka
 from stack.mysql import MySQL
 from stack.ports import free_port
-from tests.integration.streaming import ROOT, Make, Streamer, execute, fails, insert, kill_dumps
+from streamer.source import facts
+from tests.integration.decoding import source
+from tests.integration.streaming import ROOT, Make, Streamer, arrived, execute, fails, insert, kill_dumps
 from tests.integration.topic_records import records
 
 
@@ -148,6 +151,7 @@ def test_a_server_with_the_wrong_settings(make: Make, mysql_server: Callable[...
 def test_another_server_behind_the_address(
     make: Make, mysql: MySQL, kafka: Kafka, mysql_server: Callable[..., MySQL]
 ) -> None:
+    """Pitfall "Wrong server"."""
     streamer = make("swapped").started()
     insert(mysql, "swapped", 0, 3)
     streamer.wait_until_released()
@@ -159,6 +163,7 @@ def test_another_server_behind_the_address(
 
 
 def test_purged_binlogs(make: Make, kafka: Kafka, mysql_server: Callable[..., MySQL]) -> None:
+    """Pitfall "Purged position": before the dump."""
     own = mysql_server()
     streamer = make("purged", mysql=own).started()
     insert(own, "purged", 0, 3)
@@ -222,6 +227,29 @@ def test_check_finds_everything_at_once(make: Make, mysql: MySQL, kafka: Kafka) 
     assert "Access denied" in ill.stdout
     assert "no broker answers" in " ".join(ill.stdout.split())
     assert "Traceback" not in ill.stdout + ill.stderr
+
+
+def test_a_first_start_at_a_time_and_at_a_position(make: Make, mysql: MySQL, kafka: Kafka) -> None:
+    streamer = make("moment")
+    insert(mysql, "moment", 0, 3)
+    time.sleep(1.1)
+    moment = datetime.now(UTC).isoformat()
+    place = facts(source(mysql))
+    insert(mysql, "moment", 3, 3)
+    streamer.file.write_text(streamer.file.read_text().replace("start: latest", f"start: {moment}"))
+    checked = " ".join(streamer.command("check").stdout.split())
+    assert f"the first start begins at {place.file}:{place.pos}: transaction" in checked
+    streamer.started().wait_until_released()
+    assert streamer.stop() == 0
+    assert arrived(kafka, "moment") == [3, 4, 5]
+    other = make("momentplace", start=f"{place.file}:{place.pos}")
+    text = other.file.read_text()
+    other.file.write_text(text.replace('include: ["momentplace.*"]', 'include: ["moment.*"]'))
+    other.started().wait_until_released()
+    found = [record.key["id"] for record in records(kafka, "momentplace.moment.t")]
+    assert sorted(found) == [3, 4, 5]
+    ill = make("momentill", start=f"{place.file}:{place.pos + 1}")
+    refused(ill, "in the middle of a transaction", f"{place.file}:{place.pos}, where it begins")
 
 
 def test_a_stop_while_the_first_start_waits_for_kafka(make: Make, kafka: Kafka) -> None:
