@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 from pydantic import BaseModel, ConfigDict
 
+from contract import gtids
 from contract.sequence import file_number
 
 FORMAT = 1
@@ -20,8 +21,10 @@ class CheckpointFormatError(ValueError):
 
 
 class Checkpoint(BaseModel):
-    """`file`, `pos`: behind the transaction's last event. `ts_ms`: its commit time at the source, Unix
-    milliseconds UTC. `events`: row changes released since the pipeline's first start. `written_at`: ms."""
+    """`file`, `pos`: behind the transaction's last event. `gtid_set`: from which a start goes on. `seen_set`: the same
+    with the XA transactions that are prepared and have not ended, of which a start reads again and nothing is to be
+    delivered yet; empty without any. `ts_ms`: its commit time at the source, Unix milliseconds UTC. `events`: row
+    changes released since the pipeline's first start. `written_at`: ms."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -34,10 +37,16 @@ class Checkpoint(BaseModel):
     file: str
     pos: int
     gtid_set: str
+    seen_set: str = ""
     xid: int | None = None
     ts_ms: int
     events: int
     written_at: int
+
+    def covers(self, gtid_set: str) -> bool:
+        """Whether all that the transactions of the set committed was delivered."""
+        wanted = gtids.parse(gtid_set)
+        return not wanted or gtids.parse(self.seen_set or self.gtid_set).issuperset(wanted)
 
     @property
     def place(self) -> tuple[int, int, int]:

@@ -67,8 +67,7 @@ class LakeStatus(Record):
 
     def covers(self, gtid_set: str) -> bool:
         """Whether every transaction of the GTID set is in the lake."""
-        wanted = gtids.parse(gtid_set)
-        return not wanted or (self.checkpoint is not None and gtids.parse(self.checkpoint.gtid_set).issuperset(wanted))
+        return self.checkpoint.covers(gtid_set) if self.checkpoint else not gtids.parse(gtid_set)
 
 
 def parse(text: str) -> LakeStatus:

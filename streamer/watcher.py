@@ -77,6 +77,7 @@ class Watcher:
                 "pos": end.pos,
                 # An open XA transaction is read again by a later start: its rows are not durable before its commit.
                 "gtid_set": str(released.without(end.open_xa) if end.open_xa else released),
+                "seen_set": str(released) if end.open_xa else "",
                 "xid": end.xid,
                 "ts_ms": end.ts_ms,
                 "events": self._ledger.events,

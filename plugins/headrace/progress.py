@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from contract import gtids, status
+from contract import status
 from contract.pipeline import PipelineFileError
 from headrace import pipeline_files
 
@@ -29,7 +29,7 @@ def streamer_passed(pipeline_file: str, report: dict[str, Any]) -> str | None:
     if checkpoint is None:
         return f"the streamer has no checkpoint yet: start it with `headrace run {pipeline_file}`"
     end = report["p1"]
-    if gtids.parse(checkpoint.gtid_set).issuperset(gtids.parse(end)):
+    if checkpoint.covers(end):
         return None
     return f"the streamer has released {checkpoint.gtid_set}, the snapshot ended at {end}: is it running?"
 

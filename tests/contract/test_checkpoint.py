@@ -37,3 +37,14 @@ def test_the_greatest_is_by_epoch_then_file_number_then_position() -> None:
     assert Checkpoint.greatest([at(0, "b.000001", 9), at(0, "b.000001", 4)]) == at(0, "b.000001", 9)
     assert Checkpoint.greatest([at(0, "b.000001", 9), at(0, "b.000001", 9, 2)]) == at(0, "b.000001", 9, 2)
     assert Checkpoint.greatest([]) is None
+
+
+def test_an_open_xa_transaction_is_no_part_of_the_set_and_nothing_that_is_missing() -> None:
+    uuid = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
+    open_xa = ONE.model_copy(update={"gtid_set": f"{uuid}:1-4:6-9", "seen_set": f"{uuid}:1-9"})
+    assert open_xa.covers(f"{uuid}:1-9")
+    assert not open_xa.covers(f"{uuid}:1-10")
+    ended = open_xa.model_copy(update={"seen_set": ""})
+    assert ended.covers(f"{uuid}:7")
+    assert not ended.covers(f"{uuid}:5")
+    assert ended.covers("")

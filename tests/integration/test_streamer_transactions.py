@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contract import gtids
+from contract.checkpoint import Checkpoint
 from stack.database import Database
 from stack.kafka import Kafka
 from stack.mysql import MySQL
@@ -26,6 +27,8 @@ def test_an_xa_transaction_that_is_open_over_a_kill(make: Make, server: Database
     assert checkpoint.issuperset(before)
     if server.flavor == "mysql":
         assert len(str(executed(server).subtract(checkpoint)).split(":")[1].split("-")) == 2, "and nothing else is"
+    last = Checkpoint.model_validate(records(kafka, f"{name}.commit-log")[-1].value)
+    assert last.covers(str(executed(server))), "nothing that was committed is missing: a check need not wait"
     streamer.kill()
     streamer.started()
     run(server, "XA COMMIT 'kept'", "XA ROLLBACK 'undone'")
