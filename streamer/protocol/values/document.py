@@ -7,20 +7,19 @@ Raises ValueError, IndexError or struct.error for what is no document.
 from __future__ import annotations
 
 from binascii import b2a_base64
-from collections.abc import Callable, Iterator
 from struct import Struct
 
 from streamer.protocol.values.decimals import size_of, unpacker
 from streamer.protocol.values.reader import Field, Reader, prefixed
 from streamer.protocol.values.text import escape
 
-Size = tuple[int, Callable[[bytes, int], tuple[int, ...]]]  # bytes of an offset or count, and its reader
-SMALL: Size = (2, Struct("<H").unpack_from)
-LARGE: Size = (4, Struct("<I").unpack_from)
 OBJECT, ARRAY = (0, 1), (2, 3)
-SIZES = {0: SMALL, 1: LARGE, 2: SMALL, 3: LARGE}
 LITERAL, STRING, OPAQUE = 4, 12, 15
 LITERALS = (b"null", b"true", b"false")
+read_size, read_offset = Struct("<H").unpack_from, Struct("<I").unpack_from
+# Of an object's or array's kind: bytes of an offset or count, its reader, and which values stand in an offset's place.
+SMALL, LARGE = (2, read_size, (LITERAL, 5, 6)), (4, read_offset, (LITERAL, 5, 6, 7, 8))
+SIZES = {0: SMALL, 1: LARGE, 2: SMALL, 3: LARGE}
 NUMBERS = {5: "h", 6: "H", 7: "i", 8: "I", 9: "q", 10: "Q"}
 READ_NUMBER = {kind: Struct("<" + code).unpack_from for kind, code in NUMBERS.items()}
 DOUBLE = 11
@@ -60,60 +59,55 @@ class Room:
         if self.left < 0 or self.depth < 0:
             raise ValueError("a JSON document with more in it than it has bytes, or nested too deep")
 
-    def leave(self) -> None:
-        self.depth += 1
-
 
 def value(kind: int, d: bytes, o: int, room: Room) -> bytes:
     """The text of the value of this kind at `o`."""
-    if kind in OBJECT:
-        pairs = [b'"%b": %b' % (escape(name), value(one, d, at, room)) for name, one, at in members(kind, d, o, room)]
-        return b"{" + b", ".join(pairs) + b"}"
-    if kind in ARRAY:
-        return b"[" + b", ".join([value(one, d, at, room) for one, at in elements(kind, d, o, room)]) + b"]"
-    if kind == LITERAL:
-        return LITERALS[d[o]]
-    if kind in READ_NUMBER:
-        return b"%d" % READ_NUMBER[kind](d, o)[0]
-    if kind == DOUBLE:
-        return double(read_double(d, o)[0])
     if kind == STRING:
         return b'"' + escape(_sized(d, o)) + b'"'
+    if kind in READ_NUMBER:
+        return b"%d" % READ_NUMBER[kind](d, o)[0]
+    if kind in OBJECT:
+        pairs = [b'"%b": %b' % (escape(name), value(one, d, at, room)) for name, one, at in members(kind, d, o, room)]
+        room.depth += 1
+        return b"{" + b", ".join(pairs) + b"}"
+    if kind in ARRAY:
+        values = [value(one, d, at, room) for one, at in elements(kind, d, o, room)]
+        room.depth += 1
+        return b"[" + b", ".join(values) + b"]"
+    if kind == LITERAL:
+        return LITERALS[d[o]]
+    if kind == DOUBLE:
+        return double(read_double(d, o)[0])
     if kind == OPAQUE:
         return _opaque(d[o], _sized(d, o + 1))
     raise ValueError(f"a JSON value of unknown kind {kind}")
 
 
-def members(kind: int, d: bytes, start: int, room: Room) -> Iterator[tuple[bytes, int, int]]:
-    """An object's names, each with its value's kind and place."""
-    width, read = size = SIZES[kind]
+def members(kind: int, d: bytes, start: int, room: Room) -> list[tuple[bytes, int, int]]:
+    """An object's names, each with its value's kind and place. One level deeper: who is done with it goes back."""
+    width, read, inlined = SIZES[kind]
     count = read(d, start)[0]
     room.enter(count)
     keys = start + 2 * width
     values = keys + count * (width + 2)
-    for n in range(count):
-        at = keys + n * (width + 2)
-        key = start + read(d, at)[0]
-        yield d[key : key + SMALL[1](d, at + width)[0]], *_place(d, start, values + n * (width + 1), size)
-    room.leave()
+    found = []
+    for at in range(values, values + count * (width + 1), width + 1):
+        key = start + read(d, keys)[0]
+        one = d[at]
+        place = at + 1 if one in inlined else start + read(d, at + 1)[0]
+        found.append((d[key : key + read_size(d, keys + width)[0]], one, place))
+        keys += width + 2
+    return found
 
 
-def elements(kind: int, d: bytes, start: int, room: Room) -> Iterator[tuple[int, int]]:
-    """An array's values: kind and place of each."""
-    width, read = size = SIZES[kind]
+def elements(kind: int, d: bytes, start: int, room: Room) -> list[tuple[int, int]]:
+    """An array's values: kind and place of each. One level deeper, too."""
+    width, read, inlined = SIZES[kind]
     count = read(d, start)[0]
     room.enter(count)
     first = start + 2 * width
-    for n in range(count):
-        yield _place(d, start, first + n * (width + 1), size)
-    room.leave()
-
-
-def _place(d: bytes, start: int, at: int, size: Size) -> tuple[int, int]:
-    """A value's entry: its kind, then the value itself where it fits into an offset's bytes, else its offset."""
-    kind = d[at]
-    inlined = kind in (LITERAL, 5, 6) or (size is LARGE and kind in (7, 8))
-    return kind, at + 1 if inlined else start + size[1](d, at + 1)[0]
+    places = range(first, first + count * (width + 1), width + 1)
+    return [(d[at], at + 1 if d[at] in inlined else start + read(d, at + 1)[0]) for at in places]
 
 
 def _sized(d: bytes, o: int) -> bytes:

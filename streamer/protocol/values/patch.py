@@ -94,11 +94,15 @@ def _apply(parent: Node, operation: int, step: Step, value: Node) -> None:
 
 
 def _tree(kind: int, d: bytes, o: int, room: Room) -> Node:
+    made: Node
     if kind in OBJECT:
-        return {name: _tree(one, d, at, room) for name, one, at in members(kind, d, o, room)}
-    if kind in ARRAY:
-        return [_tree(one, d, at, room) for one, at in elements(kind, d, o, room)]
-    return scalar(kind, d, o, room)
+        made = {name: _tree(one, d, at, room) for name, one, at in members(kind, d, o, room)}
+    elif kind in ARRAY:
+        made = [_tree(one, d, at, room) for one, at in elements(kind, d, o, room)]
+    else:
+        return scalar(kind, d, o, room)
+    room.depth += 1
+    return made
 
 
 def _text(node: Node) -> bytes:
