@@ -20,7 +20,14 @@ Ask = Callable[..., Sequence[Any] | None]  # the first row of a statement
 Place = tuple[str, int]  # binlog file, byte position
 
 # As contract/types.py wants it: a value's text depends on the value alone, and is never cut.
-SESSION = {"time_zone": "'+00:00'", "sql_mode": "''", "group_concat_max_len": "18446744073709551615"}
+SESSION = {
+    "time_zone": "'+00:00'",
+    "sql_mode": "''",
+    "group_concat_max_len": "18446744073709551615",
+    # So that literals have the collation of texts that the server makes: MariaDB takes no other beside it, and
+    # Connector/J sets MySQL's.
+    "character_set_connection": "utf8mb4",
+}
 CONSISTENT = "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY"
 WAIT_STEP = 0.05  # seconds
 UNORDERED = (
