@@ -27,6 +27,9 @@ __all__ = ["CHECKS", "Finding", "Server", "refuse", "run_checks"]
 DAY = 86_400  # seconds
 DENIED = (1227, 1142, 1044)
 SELECT = re.compile(r"^GRANT (.*\b)?(SELECT|ALL PRIVILEGES)\b.* ON ")
+SELECT_ALL = re.compile(r"^GRANT (.*\b)?(SELECT|ALL PRIVILEGES)\b.* ON \*\.\*")
+SCHEMAS = "SELECT schema_name FROM information_schema.schemata"
+GLOB = re.compile(r"[*?\[]")
 VISIBLE = (
     "SELECT 1 FROM information_schema.tables "
     f"WHERE table_schema NOT IN ({', '.join(map(repr, sorted(SYSTEM_SCHEMAS)))}) LIMIT 1"
@@ -110,9 +113,14 @@ def _grants(server: Server) -> Iterator[Finding]:
     """By trying: grants may come from roles."""
     tried = {**server.flavor.grants(server.ask, server.version), "SELECT": _granted_select(server)}
     if lacking := ", ".join(grant for grant, answer in tried.items() if answer is None):
-        user, _, host = str((server.ask("SELECT CURRENT_USER()") or [("?@%",)])[0][0]).rpartition("@")
+        user, host = _user(server)
         statement = f"GRANT {lacking} ON *.* TO '{user}'@'{host}';"
         yield Finding("error", "grants", f"the user '{user}'@'{host}' lacks {lacking}", statement)
+
+
+def _user(server: Server) -> tuple[str, str]:
+    user, _, host = str((server.ask("SELECT CURRENT_USER()") or [("?@%",)])[0][0]).rpartition("@")
+    return user, host
 
 
 def _granted_select(server: Server) -> list[tuple[Any, ...]] | None:
@@ -120,6 +128,19 @@ def _granted_select(server: Server) -> list[tuple[Any, ...]] | None:
     if any(SELECT.search(str(row[0])) for row in server.ask("SHOW GRANTS") or []):
         return []
     return server.ask(VISIBLE) or None
+
+
+def _unseen(server: Server) -> Iterator[Finding]:
+    """Databases of which a user whose SELECT is not on all of them would see no table, and say nothing."""
+    granted = [str(row[0]) for row in server.ask("SHOW GRANTS") or []]
+    if _granted_select(server) is None or any(SELECT_ALL.search(grant) for grant in granted):
+        return
+    named = {glob.split(".")[0] for glob in server.pipeline.tables.include}
+    seen = {str(row[0]) for row in server.ask(SCHEMAS) or []}
+    for db in sorted(name for name in named - seen if not GLOB.search(name)):
+        user, host = _user(server)
+        what = f"the database {db} is not there, or the user '{user}'@'{host}' may not see it"
+        yield Finding("warning", "grants", what, f"GRANT SELECT ON `{db}`.* TO '{user}'@'{host}';")
 
 
 def _server_id(server: Server) -> Iterator[Finding]:
@@ -176,4 +197,4 @@ def _spelled(seconds: float) -> str:
     return f"{seconds:.0f} seconds"
 
 
-CHECKS = (_binlog, _replicated, _retention, _settings, _grants, _server_id, _purged, *TABLE_CHECKS)
+CHECKS = (_binlog, _replicated, _retention, _settings, _grants, _unseen, _server_id, _purged, *TABLE_CHECKS)

@@ -71,6 +71,23 @@ def test_missing_grants_come_with_their_grant(server: Database) -> None:
     run(server, "DROP USER poor")
 
 
+def test_a_database_that_the_user_may_not_see_comes_with_its_grant(server: Database) -> None:
+    """Its tables would be missed in silence by the checks of tables, and by the snapshot."""
+    rights = "GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO narrow"
+    run(server, "DROP USER IF EXISTS narrow", "CREATE USER narrow IDENTIFIED BY 'x'", rights)
+    run(server, "CREATE DATABASE near", "CREATE TABLE near.t (id INT PRIMARY KEY)", "GRANT SELECT ON near.* TO narrow")
+    run(server, "CREATE DATABASE checked", "CREATE TABLE checked.keyless (v INT)")
+    narrow = pipeline(server, user="narrow", password="x")
+    try:
+        found = run_checks(narrow)
+        assert names(found) == [("warning", "grants")]
+        assert "database checked is not there, or the user 'narrow'@'%' may not see it" in found[0].what
+        mend(server, found[0])
+        assert names(run_checks(narrow)) == [("error", "key")], "now the table is seen"
+    finally:
+        run(server, "DROP USER narrow", "DROP DATABASE near", "DROP DATABASE checked")
+
+
 def test_a_wrong_password_is_said_without_it(server: Database) -> None:
     with pytest.raises(AccessDeniedError, match="pipeline file") as error:
         run_checks(pipeline(server, password=SecretStr("guessed wrong")))
