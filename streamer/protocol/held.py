@@ -16,7 +16,7 @@ from streamer.protocol import refusals
 from streamer.protocol.model import OpenXa, RowsBatch
 
 LIMIT = 256 << 20  # bytes of rows of all open XA transactions
-UNDOABLE = 4 << 20  # bytes of one transaction's events in MariaDB's binlog; a larger one is given while it is read
+UNDOABLE = 1 << 20  # bytes of one transaction's events in MariaDB's binlog; a larger one is given while it is read
 STATEMENT = re.compile(rb"XA\s+(\w+)\s*(.*?)\s*(ONE\s+PHASE)?$", re.IGNORECASE | re.DOTALL)
 SAVEPOINT = re.compile(rb"(?:^|\s)`?((?:[^`]|``)+?)`?\s*$")
 
