@@ -16,7 +16,7 @@ from streamer import stream as stream_module
 from streamer.delivery_errors import RecordTooLargeError, StuckError, WrongServerError
 from streamer.errors import ConnectionLostError, UnknownEventError
 from streamer.patience import Stopping
-from streamer.protocol.model import Commit, Ddl, Item
+from streamer.protocol.model import Commit, Ddl, Item, OpenXa
 from streamer.schemas import Schemas
 from tests.streamer.fakes import FILE, SOURCE, Binlog, ListSink, Rig, rig, shape, transaction
 
@@ -69,6 +69,24 @@ def test_ddl_and_truncations_are_released_with_their_transactions_and_are_no_row
     ]
     assert what.sink.checkpoints()[-1].events == what.ledger.events == 3
     assert what.ledger.depth == what.ledger.size == 0
+
+
+def test_a_checkpoint_leaves_out_an_open_xa_transaction() -> None:
+    opened = (OpenXa(f"{SOURCE}:2", ""),)
+    binlog = [transaction(1, [1]), transaction(2, []), transaction(3, [1]), transaction(4, [1])]
+    for one in binlog[1:3]:
+        end = one[-1]
+        assert isinstance(end, Commit)
+        end.open_xa = opened
+    what = rig(Binlog(binlog[:3]))
+    run_until_released(what, 3)
+    last = what.sink.checkpoints()[-1]
+    assert (last.gtid_set, last.seen_set) == (f"{SOURCE}:1:3", f"{SOURCE}:1-3")
+    assert last.pos == 3900
+    what = rig(Binlog(binlog))
+    run_until_released(what, 4)
+    last = what.sink.checkpoints()[-1]
+    assert (last.gtid_set, last.seen_set) == (f"{SOURCE}:1-4", "")
 
 
 def test_a_connection_lost_anywhere_loses_and_repeats_nothing() -> None:
