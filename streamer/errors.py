@@ -107,7 +107,8 @@ class MissingMetadataError(DecodeError):
 
 
 class UnsupportedTransactionError(DecodeError):
-    """XA, a statement instead of rows, a rollback after rows, or a transaction without GTID."""
+    """A statement instead of rows, rows taken back that were given, XA rows that are not known or too many, or a
+    transaction without GTID."""
 
     kind = "unsupported_transaction"
 
