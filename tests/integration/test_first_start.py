@@ -39,11 +39,11 @@ def behind(server: Database, checkpoint: Checkpoint) -> list[Commit]:
 
 
 def written(server: Database) -> list[Commit]:
-    """Transactions over two files, the last two a second and more behind the others."""
+    """Transactions over two files, the last two so far behind the others as the server's times tell apart."""
     begin = executed(server)
     run(server, *(f"INSERT INTO t VALUES ({n}, 'x', NULL)" for n in range(3)), database="streams")
     run(server, "FLUSH BINARY LOGS", "INSERT INTO streams.t VALUES (10, 'x', NULL)")
-    time.sleep(2.1)
+    time.sleep(2.1 if server.flavor == "mariadb" else 0.2)
     run(server, "INSERT INTO streams.t VALUES (11, 'x', NULL)", "INSERT INTO streams.t VALUES (12, 'x', NULL)")
     return [item for item in items(server, begin, executed(server)) if isinstance(item, Commit)]
 
@@ -113,9 +113,12 @@ def test_a_place_that_is_none_is_refused(server: Database, change: Any, words: s
     assert file in str(error.value), "it says what there is"
 
 
-def test_what_is_purged_is_refused_and_earliest_begins_behind_it(another: Another) -> None:
+def test_before_a_whole_binlog_is_its_beginning_and_before_a_purged_one_is_refused(another: Another) -> None:
     server = another()
     run(server, "CREATE DATABASE a", "FLUSH BINARY LOGS", "CREATE DATABASE b", "FLUSH BINARY LOGS")
+    whole, _ = found(server, datetime(2001, 1, 1, tzinfo=UTC))
+    assert whole.gtid_set == str(nothing(server))
+    assert len(behind(server, whole)) == 2
     before = datetime.now(UTC)
     time.sleep(1.1)
     run(server, "FLUSH BINARY LOGS", "CREATE DATABASE c")
@@ -127,14 +130,6 @@ def test_what_is_purged_is_refused_and_earliest_begins_behind_it(another: Anothe
         found(server, before - timedelta(seconds=1))
     earliest, _ = found(server, "earliest")
     assert len(behind(server, earliest)) == 1, "database c"
-
-
-def test_a_time_before_everything_is_the_beginning_of_a_whole_binlog(another: Another) -> None:
-    server = another()
-    run(server, "CREATE DATABASE a", "FLUSH BINARY LOGS", "CREATE DATABASE b")
-    checkpoint, _ = found(server, datetime(2001, 1, 1, tzinfo=UTC))
-    assert checkpoint.gtid_set == str(nothing(server))
-    assert len(behind(server, checkpoint)) == 2
 
 
 @pytest.mark.parametrize("start", ["latest", "earliest"])
