@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import re
 from collections import deque
+from collections.abc import Mapping, Sequence
 from contextlib import closing
+from typing import NamedTuple
 
 import pymysql
 
@@ -28,6 +30,39 @@ SELECT column_name, data_type, column_type, datetime_precision FROM information_
 WHERE table_schema = %s AND table_name = %s ORDER BY ordinal_position
 """
 REMEMBERED, LONGEST = 100, 10_000  # statements, characters of each
+# ALTER TABLE changes the type of a column that it names, or of the table that takes this one's name.
+ALTER, ANOTHER = re.compile(r"\s*alter\s"), re.compile(r"\b(rename|exchange)\b")
+
+
+class Said(NamedTuple):
+    """An answer. `made`: when the table was defined, Unix seconds; `executed`: the transactions it may be behind;
+    `asked`: the columns that the binlog does not tell."""
+
+    columns: Mapping[str, Definition]
+    asked: Sequence[str]
+    made: int
+    executed: GtidSet
+
+
+class Statement(NamedTuple):
+    """`db`: the session's database. `text`: in lower case. `ended`: Unix seconds."""
+
+    db: str
+    text: str
+    ended: int
+
+    def is_of(self, db: str, table: str) -> bool:
+        """Whether it may be about the table."""
+        return self.names(table) and (self.db == db or self.names(db))
+
+    def leaves(self, columns: Sequence[str]) -> bool:
+        """Whether the columns of its table are for certain what they were."""
+        if len(self.text) >= LONGEST or not ALTER.match(self.text) or ANOTHER.search(self.text):
+            return False
+        return not any(map(self.names, columns))
+
+    def names(self, name: str) -> bool:
+        return re.search(rf"(?<!\w){re.escape(name.casefold())}(?!\w)", self.text) is not None
 
 
 class Definitions:
@@ -36,41 +71,43 @@ class Definitions:
 
     def __init__(self, source: Source) -> None:
         self.source = source
-        self._said: dict[tuple[str, str], tuple[int, GtidSet]] = {}  # when made; the transactions it may be behind
-        self._read: deque[tuple[str, int]] = deque(maxlen=REMEMBERED)  # statements, and when they ended
+        self._said: dict[tuple[str, str], Said] = {}
+        self._read: deque[Statement] = deque(maxlen=REMEMBERED)
 
-    def of(self, db: str, table: str, at: int) -> list[Definition]:
-        try:
-            made, executed, columns = self._ask(db, table)
-        except pymysql.MySQLError as error:
-            raise refused(self.source, error) from None
-        name = f"{db}.{table}"
-        if made is None:
-            raise doubt(name, "the server no longer has the table")
-        read = [ended for statement, ended in self._read if _names(statement, table)]
-        if made > max(at, *read, 0):
-            raise doubt(name, "it was defined anew since these rows were written")
-        self._said[db, table] = made, self.source.gtids(executed)
-        return columns
+    def of(self, db: str, table: str, columns: Sequence[str], at: int) -> Mapping[str, Definition]:
+        said = self._said.get((db, table))
+        if said is None or not set(columns) <= set(said.asked):
+            try:
+                said = self._said[db, table] = self._answer(db, table, columns, at)
+            except pymysql.MySQLError as error:
+                raise refused(self.source, error) from None
+        return said.columns
 
-    def changed(self, statement: str, gtid: str, began: int, ended: int) -> None:
-        self._read.append((statement[:LONGEST].casefold(), ended))
-        for (db, table), (made, executed) in list(self._said.items()):
-            if not _names(self._read[-1][0], table):
+    def changed(self, db: str, statement: str, gtid: str, began: int, ended: int) -> None:
+        read = Statement(db, statement[:LONGEST].casefold(), ended)
+        self._read.append(read)
+        for (db, table), said in list(self._said.items()):
+            if not read.is_of(db, table) or read.leaves(said.asked):
                 continue
-            if made >= began and executed.issuperset(self.source.gtids(gtid)):
+            if said.made >= began and said.executed.contains(gtid):
                 raise doubt(f"{db}.{table}", "it was defined anew behind rows that were read by its new definition")
             del self._said[db, table]
 
-    def _ask(self, db: str, table: str) -> tuple[int | None, str, list[Definition]]:
+    def _answer(self, db: str, table: str, asked: Sequence[str], at: int) -> Said:
+        """Raises UnclearTypeError where it may not hold for rows of `at`."""
+        made, executed, columns = self._ask(db, table)
+        if made is None:
+            raise doubt(f"{db}.{table}", "the server no longer has the table")
+        read = [statement.ended for statement in self._read if statement.is_of(db, table)]
+        if made > max(at, *read, 0):
+            raise doubt(f"{db}.{table}", "it was defined anew since these rows were written")
+        return Said(columns, asked, made, self.source.gtids(executed))
+
+    def _ask(self, db: str, table: str) -> tuple[int | None, str, dict[str, Definition]]:
         with closing(connect(self.source, read_timeout=60)) as connection, connection.cursor() as cursor:
             cursor.execute("SET time_zone = '+00:00'")
             cursor.execute(COLUMNS, (db, table))
-            columns = [Definition(name, kind.lower(), spelled, fsp or 0) for name, kind, spelled, fsp in cursor]
+            columns = {name: Definition(kind.lower(), spelled, fsp or 0) for name, kind, spelled, fsp in cursor}
             cursor.execute(TABLE, (db, table))
             made, executed = cursor.fetchone() or (None, "")
             return made, executed or "", columns
-
-
-def _names(statement: str, table: str) -> bool:
-    return re.search(rf"(?<!\w){re.escape(table.casefold())}(?!\w)", statement) is not None

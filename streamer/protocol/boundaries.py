@@ -85,7 +85,7 @@ class Transactions(HeldRows):
             self._state = NEXT[self._state, "BEGIN"]
             return ()
         if kind is Meaning.DDL:
-            self._defined_anew(statement.decode(errors="replace"), unpack_thread(d, o + 4)[0], header)
+            self._defined_anew(db, statement, unpack_thread(d, o + 4)[0], header)
         return self._statement(kind, db, statement, header)
 
     def _statement(self, kind: Meaning, db: bytes, statement: bytes, header: Header) -> Iterable[Item]:

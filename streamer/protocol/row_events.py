@@ -52,12 +52,13 @@ class RowsEvents:
         self._shapes[shape] = table
         return table
 
-    def _defined_anew(self, statement: str, seconds: int, header: Header) -> None:
+    def _defined_anew(self, db: bytes, statement: bytes, seconds: int, header: Header) -> None:
         """By a statement that ran so long: the same TABLE_MAP may stand for other columns now."""
         if self._definitions is not None and self._server.mariadb:
             self._shapes.clear()
             began = header[ev.TIMESTAMP]
-            self._definitions.changed(statement, self._gtid, began, began + seconds)
+            texts = db.decode(errors="replace"), statement.decode(errors="replace")
+            self._definitions.changed(*texts, self._gtid, began, began + seconds)
 
     def _rows(
         self, op: Op, newer: bool, d: bytes, o: int, end: int, header: Header, form: int = PLAIN

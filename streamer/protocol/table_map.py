@@ -56,9 +56,10 @@ def table_map(d: bytes, server: Server = NEWEST, known: Definitions | None = Non
 
 def _fields(raws: Sequence[Raw], db: str, table: str, known: Definitions | None, at: int) -> list[Field]:
     """Of MariaDB."""
-    if not any(map(is_unclear, raws)):
+    unclear = [raw.name for raw in raws if is_unclear(raw)]
+    if not unclear:
         return [field(raw) for raw in raws]
     name = f"{db}.{table}"
     if known is None:
         raise doubt(name, "the server was not asked")
-    return cleared(raws, known.of(db, table, at), name)
+    return cleared(raws, known.of(db, table, unclear, at), name)

@@ -7,7 +7,7 @@ the server); what does not fit raises UnclearTypeError.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -28,20 +28,19 @@ HINT = (
 class Definition:
     """A column as information_schema has it. `type`: DATA_TYPE; `spelled`: COLUMN_TYPE; `fsp`: digits of a time."""
 
-    name: str
     type: str
     spelled: str
     fsp: int
 
 
 class Definitions(Protocol):
-    def of(self, db: str, table: str, at: int) -> Sequence[Definition]:
-        """The columns in order, of a table as it was at `at` (Unix seconds). Raises UnclearTypeError where that is not
-        known, UnreachableError and its like where nothing can be asked."""
+    def of(self, db: str, table: str, columns: Sequence[str], at: int) -> Mapping[str, Definition]:
+        """By name, those of the columns at least that the table has, as they were at `at` (Unix seconds). Raises
+        UnclearTypeError where that is not known, UnreachableError and its like where nothing can be asked."""
 
-    def changed(self, statement: str, gtid: str, began: int, ended: int) -> None:
-        """A statement that may have defined tables anew was read; it ran from `began` to `ended` (Unix seconds). Raises
-        UnclearTypeError where what was said before is in doubt by it."""
+    def changed(self, db: str, statement: str, gtid: str, began: int, ended: int) -> None:
+        """A statement that may have defined tables anew was read; it ran from `began` to `ended` (Unix seconds) in a
+        session of the database `db`. Raises UnclearTypeError where what was said before is in doubt by it."""
 
 
 def is_unclear(raw: Raw) -> bool:
@@ -53,17 +52,15 @@ def is_unclear(raw: Raw) -> bool:
     return column.type == "binary" and column.length in LIKE_BINARY
 
 
-def cleared(raws: Sequence[Raw], known: Sequence[Definition], table: str) -> list[Field]:
+def cleared(raws: Sequence[Raw], known: Mapping[str, Definition], table: str) -> list[Field]:
     """All the table's columns, the unclear ones as they are known."""
-    if [raw.name for raw in raws] != [definition.name for definition in known]:
-        raise doubt(table, "its columns are others by now")
-    return [
-        _cleared(raw, definition, table) if is_unclear(raw) else field(raw)
-        for raw, definition in zip(raws, known, strict=True)
-    ]
+    return [_cleared(raw, known, table) if is_unclear(raw) else field(raw) for raw in raws]
 
 
-def _cleared(raw: Raw, known: Definition, table: str) -> Field:
+def _cleared(raw: Raw, definitions: Mapping[str, Definition], table: str) -> Field:
+    known = definitions.get(raw.name)
+    if known is None:
+        raise doubt(table, f"it has no column {raw.name} by now")
     if raw.code in OLD_TIMES:
         if known.type != OLD_TIMES[raw.code] or OLD_FORMAT not in known.spelled:
             raise doubt(table, f"its column {raw.name} is {known.spelled} by now")
