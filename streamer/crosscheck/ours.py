@@ -11,6 +11,7 @@ from contract.start_at import Place
 from streamer import source as server
 from streamer.connection import BinlogConnection
 from streamer.crosscheck.steps import End, Rows, Statement, Step
+from streamer.definitions import Definitions
 from streamer.errors import PurgedError
 from streamer.protocol.model import Commit, Ddl, Item, RowsBatch
 from streamer.protocol.packets import ServerAnswerError
@@ -25,7 +26,8 @@ def items(source: Source, first: str, to: Place, wanted: Wanted) -> Iterator[Ite
     if begin is None:
         hint = "Ask for a stretch of the files that SHOW BINARY LOGS lists."
         raise PurgedError("read", f"binlog file {first}", "the server has no such file", hint)
-    connection, decoder = BinlogConnection(source, begin), BinlogDecoder(wanted)
+    connection = BinlogConnection(source, begin)
+    decoder = BinlogDecoder(wanted, definitions=Definitions(source))
     try:
         for chunk in connection.chunks():
             for item in decoder.feed(chunk):
