@@ -14,6 +14,7 @@ from streamer import source as server
 from streamer.crosscheck import ours, reference, stretch
 from streamer.crosscheck.compare import Comparison, Report
 from streamer.crosscheck.values import EVENTS, KNOWN
+from streamer.errors import UnsupportedTransactionError
 
 # Server ids of the two dumps: no streamer's, for the server ends the older of two dumps under one id.
 LOWEST_ID, IDS = 3_000_000_000, 1_000_000_000
@@ -30,7 +31,11 @@ def crosscheck(pipeline: Pipeline, last: int, begin: str | None, end: str | None
     start = stretch.first_behind(first, asked) if asked else stretch.last(first, last)
     stretch.refuse_far(start)
     wanted = pipeline.tables.match
-    return Comparison(ours.steps(first, start, to, wanted), reference.steps(second, start, wanted)).run()
+    try:
+        return Comparison(ours.steps(first, start, to, wanted), reference.steps(second, start, wanted)).run()
+    except UnsupportedTransactionError as error:
+        error.hint = "Give a stretch without it, by --from and --to: it may begin in an earlier binlog file"
+        raise
 
 
 def _readers(source: Source) -> tuple[Source, Source]:

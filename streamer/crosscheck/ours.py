@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 
+from contract.gtid import GtidSet
 from contract.pipeline import Source
 from contract.sequence import file_number
 from contract.start_at import Place
 from streamer import source as server
+from streamer.binlog_marks import marks
 from streamer.connection import BinlogConnection
 from streamer.crosscheck.steps import End, Rows, Statement, Step
 from streamer.definitions import Definitions
@@ -20,13 +22,9 @@ from streamer.transaction import BinlogDecoder
 Wanted = Callable[[str, str], bool]
 
 
-def items(source: Source, first: str, to: Place, wanted: Wanted) -> Iterator[Item]:
-    """From the beginning of the file `first` to the transaction that ends at or behind `to`. Raises HeadraceError."""
-    begin = server.before(source, first)
-    if begin is None:
-        hint = "Ask for a stretch of the files that SHOW BINARY LOGS lists."
-        raise PurgedError("read", f"binlog file {first}", "the server has no such file", hint)
-    connection = BinlogConnection(source, begin)
+def items(source: Source, begin: Place, to: Place, wanted: Wanted) -> Iterator[Item]:
+    """From the transaction at `begin` to the one that ends at or behind `to`. Raises HeadraceError."""
+    connection = BinlogConnection(source, seen(source, begin))
     decoder = BinlogDecoder(wanted, definitions=Definitions(source))
     try:
         for chunk in connection.chunks():
@@ -42,6 +40,20 @@ def items(source: Source, first: str, to: Place, wanted: Wanted) -> Iterator[Ite
         connection.close()
 
 
+def seen(source: Source, begin: Place) -> GtidSet:
+    """The transactions before `begin`: what an earlier one needs is none of the stretch's business."""
+    found = server.before(source, begin.file)
+    if found is None:
+        hint = "Ask for a stretch of the files that SHOW BINARY LOGS lists."
+        raise PurgedError("read", f"binlog file {begin.file}", "the server has no such file", hint)
+    for mark in marks(source, begin.file):
+        if (mark.file, mark.start) == begin:
+            break
+        if mark.gtid:
+            found.add(mark.gtid)
+    return found
+
+
 def order(file: str, pos: int) -> tuple[int, int]:
     """Places of one server in their order; nothing comes before a decoder's first file is known."""
     return (file_number(file), pos) if file else (-1, 0)
@@ -49,7 +61,7 @@ def order(file: str, pos: int) -> tuple[int, int]:
 
 def steps(source: Source, begin: Place, to: Place, wanted: Wanted) -> Iterator[Step]:
     """Of the transactions that begin at `begin` or behind it."""
-    for item in items(source, begin.file, to, wanted):
+    for item in items(source, begin, to, wanted):
         if isinstance(item, RowsBatch):
             if order(item.file, item.tx_pos) >= order(*begin):
                 yield _rows(item)

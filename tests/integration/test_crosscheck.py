@@ -19,6 +19,7 @@ from streamer.cli import app
 from streamer.crosscheck import command
 from streamer.crosscheck.compare import Report
 from streamer.crosscheck.errors import MissingPackageError
+from streamer.errors import UnsupportedTransactionError
 from tests.integration.decoding import pipeline, run
 
 TABLES = (
@@ -160,6 +161,21 @@ def test_meets_every_known_defect_of_an_event(server: Database) -> None:
     report = checked(server, "defects", begin)
     assert report.unexplained == []
     assert {name for name, _ in report.known} == {"compressed transaction", "what it fails on", "tagged GTID", "XA"}
+
+
+@pytest.mark.parametrize("server", ["mysql"], indirect=True)
+def test_what_cannot_be_read_by_itself_is_told_with_the_way_around(server: Database) -> None:
+    fresh(server, "defects")
+    xa = ("XA START 'early'", "INSERT INTO t VALUES (1)", "XA END 'early'", "XA PREPARE 'early'")
+    run(server, "CREATE TABLE t (id int primary key)", *xa, database="defects")
+    run(server, "FLUSH BINARY LOGS")
+    begin = place(server)
+    run(server, "XA COMMIT 'early'")
+    with pytest.raises(UnsupportedTransactionError, match="it may begin in an earlier binlog file"):
+        checked(server, "defects", begin)
+    later = place(server)
+    run(server, "INSERT INTO t VALUES (2)", database="defects")
+    assert checked(server, "defects", later).transactions == 1
 
 
 @pytest.fixture
