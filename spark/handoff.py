@@ -25,10 +25,11 @@ from spark.applied import Applied, AppliedSnapshots
 from spark.errors import TableStoppedError
 from spark.lake import Lake
 from spark.manifests import Manifest, manifests
+from spark.merge import misfit, sequence
 from spark.rows import keyed, parsed, quoted
 from spark.schema import columns_of, fields, fitted, prepare
 from spark.stopped import Name
-from spark.tables import THREADS, misfit, sequence
+from spark.tables import THREADS
 from spark.truncated import Truncated
 
 Crash = Callable[[str], None]  # called behind each step with its name (a test may raise there)

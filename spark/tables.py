@@ -12,94 +12,26 @@ run tries again from the first change that was not merged.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import reduce
 from itertools import groupby
-from typing import Any
 
 from delta.tables import DeltaTable
 from pyspark import inheritable_thread_target
-from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
-from contract.schema import TableSchema
-from contract.sequence import FIELDS
 from spark.batches import run_batches
-from spark.errors import TableStoppedError, chain, reason
+from spark.errors import TableStoppedError
 from spark.lake import Lake
-from spark.rows import NO_KEY, keyed, parsed, quoted
+from spark.merge import latest, merge, misfit, sequence, together
 from spark.schema import Schemas, prepare
 from spark.stopped import Name, Stopped, StoppedTables
 from spark.truncated import Truncated
 
 THREADS = 4
 USED = ("db", "tbl", "key", "op", "after", "schema", "_seq", "ts")
-# What Spark says of a value that does not fit its column's type.
-UNFIT = (
-    "MALFORMED_RECORD_IN_PARSING", "CAST_INVALID_INPUT", "NUMERIC_VALUE_OUT_OF_RANGE", "CAST_OVERFLOW",
-    "DATATYPE_MISMATCH",
-)  # fmt: skip
-
-
-def sequence(numbers: Iterable[int]) -> Column:
-    """A `_seq` from its numbers."""
-    return fn.struct(*[fn.lit(n).cast("bigint").alias(name) for n, name in zip(numbers, FIELDS, strict=True)])
-
-
-def latest(changes: DataFrame) -> DataFrame:
-    """One change a key: the one of the greatest `_seq`."""
-    newest = Window.partitionBy("key").orderBy(fn.col("_seq").desc())
-    return changes.withColumn("_n", fn.row_number().over(newest)).where("_n = 1").drop("_n")
-
-
-def as_rows(changes: DataFrame, schema: TableSchema, lake: dict[str, str]) -> DataFrame:
-    """Changes written by one schema version, as typed rows with `op`, `_seq`, `_ts` before them. A delete has
-    its key's columns alone. `lake`: the table's columns, name -> type."""
-    # The key's text is an object too: the row of a delete, as far as the merge needs it.
-    image = changes.withColumn("_row", fn.when(fn.col("op") == "d", fn.col("key")).otherwise(fn.col("after")))
-    wire = image.withColumn("_wire", parsed("_row", schema.columns))
-    return wire.select("op", "_seq", fn.col("ts").alias("_ts"), *keyed("_wire", schema, lake))
-
-
-def misfit(name: Name, error: BaseException) -> str | None:
-    """Why the rows do not fit their table, in the words that the table is stopped with; None for another failure."""
-    db, table = name
-    told, why = "\n".join(chain(error)), reason(error)
-    if NO_KEY in told:
-        return (
-            f"{db}.{table}: a row's primary key has no value in the lake (a zero or partial date, or a key that is no "
-            f"longer of its column's type): {why}. Give such rows a whole date if there are any, then run the snapshot "
-            "DAG for the table, or exclude it; its changes wait in _changes meanwhile"
-        )
-    if any(word in told for word in UNFIT):
-        return (
-            f"{db}.{table}: a value does not fit its column's type ({why}). Run the snapshot DAG "
-            "for the table once the schema topic and the table agree; its changes wait in _changes meanwhile"
-        )
-    return None
-
-
-def merge(spark: SparkSession, path: str, changes: DataFrame, key: Iterable[str], columns: list[str]) -> int:
-    """Merges one change a key (`op`, `_seq`, `_ts`, columns). Gives how many rows more the table has."""
-    present = {name.lower() for name in changes.columns}
-    values: dict[str, str | Column] = {
-        quoted(name): f"c.{quoted(name)}" if name.lower() in present else "null" for name in columns
-    }
-    values |= {"_seq": "c._seq", "_ts": "c._ts"}
-    same = " and ".join(f"t.{quoted(name)} = c.{quoted(name)}" for name in key)
-    done: Any = (
-        DeltaTable.forPath(spark, path)
-        .alias("t")
-        .merge(changes.alias("c"), same)
-        .whenMatchedDelete("c.op = 'd' and c._seq > t._seq")
-        .whenMatchedUpdate("c._seq > t._seq", values)
-        .whenNotMatchedInsert("c.op <> 'd'", values)
-        .execute()
-    )
-    counts = done.first()
-    return int(counts["num_inserted_rows"] - counts["num_deleted_rows"])
 
 
 @dataclass
@@ -225,16 +157,8 @@ class Merging:
             for schema in group:
                 columns = prepare(self.spark, path, schema, newest)
             last = latest(changes.where(fn.col("schema").isin([schema.version for schema in group])))
-            more = merge(self.spark, path, _together(last, group, columns), group[-1].key, list(columns))
+            more = merge(self.spark, path, together(last, group, columns), group[-1].key, list(columns))
             self.rows[part.name] = self.rows.get(part.name, 0) + more
-
-
-def _together(changes: DataFrame, schemas: list[TableSchema], columns: dict[str, str]) -> DataFrame:
-    """Changes of several schema versions as rows of one shape."""
-    if len(schemas) == 1:
-        return as_rows(changes, schemas[0], columns)
-    rows = [as_rows(changes.where(fn.col("schema") == s.version), s, columns) for s in schemas]
-    return reduce(lambda some, more: some.unionByName(more, allowMissingColumns=True), rows)
 
 
 def parts_of(changes: DataFrame) -> list[Batch]:

@@ -10,11 +10,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from contract.pipeline import Pipeline
-from spark.changes import Landing, shaped
+from spark.changes import Landing
 from spark.errors import LakeError
 from spark.kafka import Ends
 from spark.lake import Lake
 from spark.marks import Marks
+from spark.records import shaped
 from spark.topic_ids import TopicIds
 from tests.spark.changes_by_hand import record, records
 

@@ -1,0 +1,94 @@
+"""Kafka's records as the rows of `_changes`, and which of them are new. Pure: DataFrames in, DataFrames out."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as fn
+
+from contract.sequence import FIELDS
+from spark.errors import LakeError
+
+ENVELOPE = (
+    "op string, before string, after string, source struct<name:string, db:string, `table`:string, "
+    "`schema`:int, gtid:string, ts_ms:bigint, seq:array<bigint>>"
+)
+OPERATIONS = ("c", "u", "d", "t")
+UNREADABLE = "headrace-unreadable-record"
+
+
+def opened(records: DataFrame) -> DataFrame:
+    """Kafka records (`key`, `value`, `topic`, `partition`, `offset`) with the envelope `v` and `bad`: whether
+    it is none. Tombstones are left out."""
+    text = fn.col("value").cast("string")
+    v = records.where("value is not null").select(
+        fn.col("key").cast("string").alias("key"),
+        fn.from_json(text, ENVELOPE).alias("v"),
+        "topic",
+        "partition",
+        "offset",
+    )
+    return v.withColumn("bad", ~fn.coalesce(_sound(), fn.lit(False)))
+
+
+def _sound() -> Column:
+    s = "v.source"
+    told = [fn.col(f"{s}.{name}").isNotNull() for name in ("name", "db", "table", "ts_ms")]
+    image = fn.when(fn.col("v.op") == "d", fn.col("v.before")).otherwise(fn.col("v.after")).isNotNull()
+    image = fn.col("v.op").eqNullSafe("t") | (image & fn.col(f"{s}.schema").isNotNull())  # a truncation has no row
+    sound = fn.col("v.op").isin(*OPERATIONS) & image & (fn.size(f"{s}.seq") == len(FIELDS))
+    for condition in told:
+        sound = sound & condition
+    return sound
+
+
+def shaped(records: DataFrame, pipeline: str) -> DataFrame:
+    """The rows of `_changes`. A record that is no envelope raises, when it is read. Those of another pipeline that
+    writes into the same topic are not ours: their places in a binlog say nothing beside ours."""
+    where = fn.concat_ws(" ", fn.lit(UNREADABLE), "topic", fn.col("partition"), fn.col("offset"))
+    ts = fn.timestamp_millis("v.source.ts_ms")
+    sequence = fn.struct(*[fn.get("v.source.seq", fn.lit(i)).alias(name) for i, name in enumerate(FIELDS)])
+    ours = opened(records).where(fn.col("bad") | (fn.col("v.source.name") == pipeline))
+    return ours.select(
+        fn.col("v.source.db").alias("db"),
+        fn.concat_ws(".", "v.source.db", "v.source.table").alias("tbl"),
+        fn.to_date(ts).alias("day"),
+        "key",
+        fn.when(fn.col("bad"), fn.raise_error(where)).otherwise(fn.col("v.op")).alias("op"),
+        fn.col("v.before").alias("before"),
+        fn.col("v.after").alias("after"),
+        fn.col("v.source.schema").alias("schema"),
+        sequence.alias("_seq"),
+        fn.col("v.source.gtid").alias("gtid"),
+        ts.alias("ts"),
+        "topic",
+        "partition",
+        "offset",
+    )
+
+
+def once(changes: DataFrame, marks: DataFrame) -> DataFrame:
+    """Without the duplicates: of each partition, in offset order, the rows above its mark (`marks`: topic,
+    partition, mark) and above every row before them."""
+    before = Window.partitionBy("topic", "partition").orderBy("offset").rowsBetween(Window.unboundedPreceding, -1)
+    topped = changes.withColumn("_top", fn.max("_seq").over(before))
+    fresh = fn.col("_top").isNull() | (fn.col("_seq") > fn.col("_top"))
+    return above(topped, marks).where(fresh).select(*changes.columns)
+
+
+def above(changes: DataFrame, marks: DataFrame) -> DataFrame:
+    """The rows above their partition's mark; all of a partition without one."""
+    marked = changes.join(fn.broadcast(marks), ["topic", "partition"], "left")
+    return marked.where(fn.col("mark").isNull() | (fn.col("_seq") > fn.col("mark"))).select(*changes.columns)
+
+
+def unreadable(records: DataFrame) -> LakeError:
+    """How many records are no change, and the first of them."""
+    bad = opened(records).where("bad")
+    found = bad.agg(fn.count("*").alias("n"), fn.min(fn.struct("topic", "partition", "offset")).alias("at")).first()
+    assert found is not None
+    at = found["at"]
+    return LakeError(
+        f"{found['n']} record(s) of this batch are no change, the first at topic {at['topic']}, partition "
+        f"{at['partition']}, offset {at['offset']}. Nothing of the batch was written. Something else than the "
+        "streamer wrote to the topic, or a newer version did: upgrade Headrace, or remove the records from the topic"
+    )
