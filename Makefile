@@ -92,7 +92,7 @@ spark-jars: install ## the servers and the jars of the Spark jobs, into the cach
 images: install ## container images of the streamer and of Airflow with Spark
 	@exec $(PYTHON_IN) -m docker.images $(IMAGES)
 
-bench-streamer: install ## rows per second from binlog to Kafka
+bench-streamer: install ## speed from binlog to Kafka, beside Debezium, Maxwell and others (BENCH=--help lists its options)
 	@exec $(PYTHON_IN) -m bench.streamer $(BENCH)
 
 fuzz: install ## random rows of random tables, written to each database and read back from its binlog (FUZZ=--help)

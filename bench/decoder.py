@@ -10,10 +10,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from bench.streamer import Bench
+from bench import load
 from contract.gtid import GtidSet
 from contract.pipeline import Source
-from stack.kafka import Kafka
 from stack.mysql import USER, MySQL
 from stack.ports import free_port
 from streamer.connection import BinlogConnection
@@ -64,7 +63,7 @@ def main() -> None:
         mysql = MySQL(Path(folder), free_port())
         mysql.start()
         try:
-            loads = loaded(mysql, Path(folder), chosen.rows, chosen.transactions)
+            loads = loaded(mysql, chosen.rows, chosen.transactions)
         finally:
             mysql.stop()
     for name, chunks in loads.items():
@@ -76,11 +75,11 @@ def main() -> None:
         )
 
 
-def loaded(mysql: MySQL, folder: Path, rows: int, transactions: int) -> dict[str, list[bytes]]:
-    bench = Bench(mysql, Kafka(folder / "kafka", free_port(), free_port()), folder, None)
-    bulk = GtidSet.parse(bench.bulk(rows))
-    updates = GtidSet.parse(bench.updates(transactions))
-    end = GtidSet.parse(bench.gtids())
+def loaded(mysql: MySQL, rows: int, transactions: int) -> dict[str, list[bytes]]:
+    load.table(mysql)
+    bulk = GtidSet.parse(load.bulk(mysql, rows).gtids)
+    updates = GtidSet.parse(load.updates(mysql, transactions).gtids)
+    end = GtidSet.parse(load.begin(mysql).gtids)
     return {"bulk": dump(mysql, bulk, updates), "updates": dump(mysql, updates, end)}
 
 

@@ -18,8 +18,9 @@ MYSQL_PACKAGES = ("mysql-server-core", "mysql-client-core")
 MYSQL_80 = "8.0.15"
 MARIADB = "11.4.5"
 
-# With which Headrace is compared: by the tests, value by value, and by the bench, for speed.
+# With which Headrace is compared: Debezium by the tests, value by value, and both by the bench, for speed.
 DEBEZIUM = "3.6.1.Final"
+MAXWELL = "1.22.6"
 
 MAVEN_DEPENDENCY_PLUGIN = "3.8.1"
 KAFKA = "4.3.1"
@@ -51,6 +52,12 @@ DEBEZIUM_JARS = (
     Artifact("org.apache.kafka", "connect-runtime", KAFKA),
     Artifact("org.apache.kafka", "connect-json", KAFKA),
     Artifact("org.slf4j", "slf4j-simple", SLF4J),
+)
+
+MAXWELL_JARS = (
+    # Its own client is older than what a broker of Kafka 4 answers to.
+    Artifact("com.zendesk", "maxwell", MAXWELL, ("org.apache.kafka:*", "net.jpountz.lz4:*", "org.lz4:*")),
+    Artifact("org.apache.kafka", "kafka-clients", KAFKA),
 )
 
 # Jars that hold a server's files; nothing that they depend on is wanted.

@@ -1,0 +1,90 @@
+"""`headrace run` as one of the programs, pinned to one core; the servers have the others.
+
+Its clock is the strictest of all: from the line `streaming` in its log to the time in the checkpoint that covers the
+last row. What a start costs by itself is measured too, and taken off the CPU seconds.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from pathlib import Path
+
+from bench.figures import Run
+from bench.load import begin
+from contract.checkpoint import Checkpoint
+from contract.pipeline import load
+from stack.database import Database
+from stack.kafka import Kafka
+from stack.ports import free_port
+from streamer.checkpoints.kafka import read_checkpoint
+from streamer.topics import provision
+
+ROOT = Path(__file__).parents[1]
+PATIENCE_SECONDS = 300
+PIPELINE = """\
+format: 1
+name: {name}
+source: {{host: 127.0.0.1, port: {port}, user: headrace, password: "${{BENCH_PASSWORD}}", server_id: {server_id}}}
+tables: {{include: ["bench.*"]}}
+kafka: {{bootstrap: "{kafka}"}}
+streamer: {{start: "{start}", http: {{port: {http}}}}}
+lake: {{path: unused}}
+"""
+
+
+class Headrace:
+    """`core`: the one it may use; None for all."""
+
+    def __init__(self, database: Database, kafka: Kafka, folder: Path, core: int | None) -> None:
+        self._database, self._kafka, self._folder, self._core = database, kafka, folder, core
+        self._number = 0
+        self.start_cpu_seconds = self._run(begin(database).gtids, 0).cpu_seconds
+
+    def run(self, start: str, events: int) -> Run:
+        """From the GTID set `start` until `events` are released, then SIGTERM."""
+        found = self._run(start, events)
+        return Run(events, found.seconds, found.cpu_seconds - self.start_cpu_seconds, found.resident_mb)
+
+    def _run(self, start: str, events: int) -> Run:
+        self._number += 1
+        name = f"{self._database.name}-{self._number}"
+        file, log = self._folder / f"{name}.yaml", self._folder / f"{name}.log"
+        values = {"port": self._database.port, "kafka": self._kafka.address, "start": start}
+        file.write_text(PIPELINE.format(name=name, server_id=free_port(), http=free_port(), **values))
+        os.environ["BENCH_PASSWORD"] = self._database.password
+        provision(load(file), [("bench", "orders")])
+        core = self._core
+        pin: Callable[[], None] | None = (lambda: os.sched_setaffinity(0, {core})) if core is not None else None
+        with log.open("wb") as out:
+            command = [sys.executable, "-m", "streamer.cli", "run", "--log", "json", str(file)]
+            process = subprocess.Popen(command, cwd=ROOT, stdout=out, stderr=out, preexec_fn=pin)
+        last = self._released(file, process, events, log)
+        process.send_signal(signal.SIGTERM)
+        _, _, usage = os.wait4(process.pid, 0)
+        began = next(stamp for stamp, event in _lines(log) if event == "streaming")
+        seconds = last.written_at / 1000 - began
+        return Run(events, seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
+
+    def _released(self, file: Path, process: subprocess.Popen[bytes], events: int, log: Path) -> Checkpoint:
+        pipeline = load(file)
+        until = time.monotonic() + PATIENCE_SECONDS
+        while time.monotonic() < until and process.poll() is None:
+            checkpoint = read_checkpoint(pipeline)
+            if checkpoint is not None and checkpoint.events >= events and "streaming" in log.read_text():
+                return checkpoint
+            time.sleep(0.5)
+        raise SystemExit(f"the streamer did not deliver {events} events; its log:\n{log.read_text()[-4000:]}")
+
+
+def _lines(log: Path) -> Iterator[tuple[float, str]]:
+    for line in log.read_text().splitlines():
+        if line.startswith("{"):
+            entry = json.loads(line)
+            yield datetime.fromisoformat(entry["timestamp"]).timestamp(), entry["event"]
