@@ -34,7 +34,8 @@ RULES = (
         "{server} at {source} refused the user {user} ({reason}): mend source.user or its password",
     ),
     (
-        r"Communications link failure|Can't connect to MySQL|Lost connection to MySQL|has gone away|Connection refused",
+        r"Communications link failure|Can not read response from server|Can't connect to MySQL|"
+        r"Lost connection to MySQL|has gone away|Connection refused",
         "{server} at {source} does not answer ({reason}): start it, or mend source.host and source.port",
     ),
     (

@@ -26,10 +26,11 @@ def raised(cause: Exception) -> Exception:
         (pymysql.err.OperationalError(1045, "Access denied for user 'headrace'"), "refused the user headrace"),
         (pymysql.err.OperationalError(2003, "Can't connect to MySQL server on '127.0.0.1'"), "does not answer"),
         (pymysql.err.OperationalError(2006, "MySQL server has gone away (Broken pipe)"), "does not answer"),
+        (ValueError("Can not read response from server. Expected to read 171 bytes, read 67"), "does not answer"),
         (ValueError("[KAFKA_DATA_LOSS.PARTITIONS_DELETED] gone"), "DAG shop.snapshot"),
         (ValueError("org.apache.kafka.common.errors.TimeoutException: Timeout"), "Kafka at 127.0.0.1:1"),
     ],
-    ids=["disk", "rights", "password", "mysql", "mysql cut", "retention", "kafka"],
+    ids=["disk", "rights", "password", "mysql", "mysql cut", "mysql cut in a row", "retention", "kafka"],
 )
 def test_a_cause_deep_down_is_found(tmp_path: Path, error: Exception, said: str) -> None:
     message = message_of(raised(error), pipeline_in(tmp_path))
