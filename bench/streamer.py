@@ -155,7 +155,7 @@ def main() -> None:
     console.print(f"[dim]{OUT}, {OUT.stem}.md\n{chosen.plot}[/]")
 
 
-console = Console(highlight=False)
+console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
 
 if __name__ == "__main__":
     main()
