@@ -54,7 +54,9 @@ def lake(streamer: Streamer) -> dict[int, tuple[int, str]]:
     return {row[0]: row for row in found}
 
 
-def test_rows_that_were_truncated_before_the_snapshot_stay_away(make: Make, mysql: MySQL, spark: SparkSession) -> None:
+def test_rows_that_were_truncated_before_the_snapshot_and_after_it_stay_away(
+    make: Make, mysql: MySQL, spark: SparkSession
+) -> None:
     streamer = make("truncated").started()
     execute(mysql, "INSERT INTO truncated.t VALUES (1, 'a'), (2, 'b'), (3, 'c')", "TRUNCATE truncated.t")
     execute(mysql, "INSERT INTO truncated.t VALUES (3, 'new'), (4, 'd')")
@@ -65,6 +67,12 @@ def test_rows_that_were_truncated_before_the_snapshot_stay_away(make: Make, mysq
     streamer.wait_until_released()
     compact(spark, pipeline, [])  # lands the old inserts, applies the snapshot, merges: all in one
     assert lake(streamer) == rows(mysql, "truncated.t") == {3: (3, "newer"), 4: (4, "d"), 5: (5, "e")}
+    execute(
+        mysql, "UPDATE truncated.t SET text = 'gone'", "TRUNCATE truncated.t", "INSERT INTO truncated.t VALUES (4, 'f')"
+    )
+    streamer.wait_until_released()
+    assert compact(spark, pipeline, [])["tables"]["truncated.t"]["rows"] == 1
+    assert lake(streamer) == rows(mysql, "truncated.t") == {4: (4, "f")}
 
 
 def test_what_is_behind_a_refused_record_is_not_taken_for_duplicates(
