@@ -21,6 +21,14 @@ IMAGES: dict[Op, tuple[bytes, bytes]] = {"c": (b"null", b"%b"), "u": (b"%b", b"%
 OPS: tuple[Op, ...] = ("c", "u", "d")
 
 
+def records_of(batch: RowsBatch) -> int:
+    """How many records `Envelope.records` gives: a row whose primary key is updated is two."""
+    if batch.op != "u":
+        return len(batch.rows)
+    moved = sum(old != new for old, new in zip(batch.keys[0::2], batch.keys[1::2], strict=True))
+    return len(batch.rows) // 2 + moved
+
+
 class Envelope:
     """The envelopes of one table in one schema version. `db`, `table`: as JSON strings with their quotes.
 

@@ -22,6 +22,7 @@ from streamer import schemas
 from streamer.checkpoints.port import Checkpoints
 from streamer.ddl_notes import DdlNotes
 from streamer.delivery_errors import WrongServerError
+from streamer.envelope import records_of
 from streamer.errors import ConnectionLostError, HeadraceError
 from streamer.ledger import Ledger
 from streamer.patience import Patience
@@ -98,8 +99,8 @@ class Stream:
         self.bytes_sent = 0
         self._half: RowsBatch | None = None  # the last batch of a transaction that is taken in so far
         self._skip: RowsBatch | None = None  # the same, while it is being read again
-        self._elsewhere: int | None = None  # rows of it that were sent, where another server gives the rest
-        self._reread = 0  # rows of it that this connection gave again
+        self._elsewhere: int | None = None  # records of it that were sent, where another server gives the rest
+        self._reread = 0  # records of it that this connection gave again
         self._now = time.monotonic()  # when the chunk came that is being decoded
 
     def run(self) -> None:
@@ -225,7 +226,7 @@ class Stream:
         assert self._skip is not None
         again = batch.gtid == self._skip.gtid and batch.ordinal <= self._skip.ordinal
         if again and self._elsewhere is not None:
-            self._reread += len(batch.rows) // (2 if batch.op == "u" else 1)
+            self._reread += records_of(batch)
             if batch.ordinal == self._skip.ordinal:
                 self._divided_alike()
         return again
