@@ -60,7 +60,7 @@ def change(statement: str, db: str) -> Change:
     """`db`: the session's database, which unqualified names are of. Of a very long statement the beginning alone is
     read; of an ALTER TABLE, what follows is not understood then."""
     tokens = Tokens(scan(statement[:LONGEST]), db)
-    first = tokens.take().word
+    first = tokens.first()
     if first == "TRUNCATE":
         tokens.skip("TABLE")
         return _found("truncate", [tokens.table()])

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-# Of a versioned comment, /*!80000 ... */, the inside is the statement. What is not closed goes to the end: so that the
-# time is that of the length.
+# Of a versioned comment, /*!80000 ... */ or /*M!100100 ... */, the inside is the statement. What is not closed goes to
+# the end: so that the time is that of the length.
 TOKEN = re.compile(
-    r"""\s+ | /\*!\d* | \*/ | /\*.*?(?:\*/|\Z) | --(?=\s|$)[^\n]* | \#[^\n]*
+    r"""\s+ | /\*M?!\d* | \*/ | /\*.*?(?:\*/|\Z) | --(?=\s|$)[^\n]* | \#[^\n]*
     | `(?P<quoted>(?:[^`]|``)*)(?:`|\Z)
     | (?P<string>'(?:[^'\\]|''|\\.)*(?:'|\\?\Z) | "(?:[^"\\]|""|\\.)*(?:"|\\?\Z))
     | (?P<word>[\w$@]+) | (?P<mark>.)""",
@@ -38,6 +38,16 @@ class Tokens:
     def take(self) -> Token:
         token, self._next = self._next, next(self._rest, END)
         return token
+
+    def first(self) -> str:
+        """The first word; behind MariaDB's `SET STATEMENT ... FOR`, that of the statement which it is set for."""
+        word = self.take().word
+        while word == "SET" and self.skip("STATEMENT"):
+            depth = 0
+            while (token := self.take()) is not END and (token.word != "FOR" or depth > 0):
+                depth += (token.word == "(") - (token.word == ")")
+            word = self.take().word
+        return word
 
     def skip(self, *words: str) -> bool:
         """Passes these words by; whether there was one."""

@@ -16,7 +16,7 @@ from streamer.protocol.held import Held, PreparedXa
 from streamer.protocol.holding import HeldRows
 from streamer.protocol.model import Commit, Ddl, Item, RowsBatch
 from streamer.protocol.packets import Header
-from streamer.protocol.query import HEARTBEAT, Meaning, meaning, query
+from streamer.protocol.query import Meaning, filled, meaning, query
 from streamer.protocol.unclear import Definitions
 
 BEGINS = 1_000  # spellings of BEGIN, with the session's settings, kept
@@ -105,15 +105,21 @@ class Transactions(HeldRows):
         if kind is Meaning.XA:
             return self._xa(statement, header)
         if kind is Meaning.ROWS:
-            if not HEARTBEAT.search(statement):
-                raise refusals.statement()
+            raise refusals.statement()
+        if kind is Meaning.HEARTBEAT:
             return () if self._state == OPEN else self._end(header, None)
         ddl = Ddl(
             db.decode(errors="replace"), statement.decode(errors="replace"), self._gtid, self.file, self._tx_pos,
             self._micros, header[ev.SERVER_ID], self._thread,
         )  # fmt: skip
+        if (table := filled(ddl.statement, ddl.db)) and self._is_ours(*table):
+            raise refusals.statement()
         # CREATE TABLE ... SELECT has its DDL inside the transaction of its rows.
         return (ddl,) if self._state == OPEN else (ddl, *self._end(header, None))
+
+    def _is_ours(self, db: str, table: str) -> bool:
+        """By the letters that were typed, or in lower case, as some servers compare names."""
+        return self._wanted(db, table) or self._wanted(db.lower(), table.lower())
 
     @property
     def file(self) -> str:

@@ -11,6 +11,8 @@ import re
 from enum import Enum
 from struct import Struct
 
+from streamer.ddl_tokens import END, Tokens, scan
+
 # thread, seconds it took, length of the database's name, error, length of the status variables
 unpack_query = Struct("<IIBHH").unpack_from
 FIXED = 13
@@ -26,6 +28,7 @@ class Meaning(Enum):
     UNDONE = "rollback to a savepoint"
     XA = "xa"
     ROWS = "change of rows"
+    HEARTBEAT = "a managed service's own change"
     DDL = "ddl"
 
 
@@ -37,14 +40,24 @@ WORDS = {
     b"RELEASE": Meaning.RELEASED,
     b"XA": Meaning.XA,
     **dict.fromkeys(
-        (b"INSERT", b"UPDATE", b"DELETE", b"REPLACE", b"LOAD", b"WITH", b"SELECT", b"CALL", b"DO"), Meaning.ROWS
+        (b"INSERT", b"UPDATE", b"DELETE", b"REPLACE", b"LOAD", b"WITH", b"SELECT", b"CALL", b"DO", b"(", b"VALUES",
+         b"EXPLAIN", b"DESCRIBE", b"DESC", b"EXECUTE", b"HANDLER", b"TABLE"), Meaning.ROWS
     ),
-}
-# Managed services write their own heartbeats as statements.
-HEARTBEAT = re.compile(rb"\bmysql`?\.`?(rds_|ha_|heartbeat\b)", re.IGNORECASE)
-# Comments and blanks before the first word; of a versioned comment, /*!80000 ... */, the inside is the statement.
-_COMMENT = re.compile(rb"(?:\s|/\*(?!!).*?\*/|/\*!\d*|#[^\n]*(?:\n|$)|--[ \t][^\n]*(?:\n|$))*", re.DOTALL)
-_WORD = re.compile(rb"[A-Za-z]+")
+}  # fmt: skip
+# Managed services write their own heartbeats as statements: into one table of theirs, and no other.
+_GAP = rb"(?:\s|/\*(?!M?!).*?\*/)"
+_SERVICE = rb"`?mysql`?\s*\.\s*(?:`(?:rds_|ha_|heartbeat`)[^`]*`?|(?:rds_|ha_|heartbeat\b)[\w$]*)"
+HEARTBEAT = re.compile(
+    rb"(?:(?:INSERT|REPLACE)(?:%(gap)b+(?:LOW_PRIORITY|DELAYED|HIGH_PRIORITY|IGNORE|INTO))*%(gap)b+%(name)b"
+    rb"|UPDATE(?:%(gap)b+(?:LOW_PRIORITY|IGNORE))*%(gap)b+%(name)b%(gap)b+SET\b"
+    rb"|DELETE(?:%(gap)b+(?:LOW_PRIORITY|QUICK|IGNORE))*%(gap)b+FROM%(gap)b+%(name)b%(gap)b*(?:$|;|WHERE\b))"
+    % {b"gap": _GAP, b"name": _SERVICE},
+    re.IGNORECASE | re.DOTALL,
+)
+# Comments and blanks before the first word; of a versioned comment, /*!80000 ... */ or /*M!100100 ... */, the inside is
+# the statement.
+_COMMENT = re.compile(rb"(?:\s|/\*(?!M?!).*?\*/|/\*M?!\d*|#[^\n]*(?:\n|$)|--[ \t][^\n]*(?:\n|$))*", re.DOTALL)
+_WORD = re.compile(rb"[A-Za-z]+|\(")
 _UNDONE = re.compile(rb"ROLLBACK\s+(WORK\s+)?TO\b", re.IGNORECASE)
 
 
@@ -62,10 +75,48 @@ def meaning(statement: bytes) -> Meaning:
     word = _WORD.match(statement, start.end() if start else 0)
     if word is None:
         return Meaning.DDL
-    found = WORDS.get(word[0].upper(), Meaning.DDL)
+    first = word[0].upper()
+    if first in (b"SET", b"ANALYZE"):
+        return _set_or_analyzed(statement)
+    found = WORDS.get(first, Meaning.DDL)
     if found is Meaning.ROLLBACK and _UNDONE.match(statement, word.start()):
         return Meaning.UNDONE
-    return found
+    return Meaning.HEARTBEAT if found is Meaning.ROWS and HEARTBEAT.match(statement, word.start()) else found
+
+
+def _set_or_analyzed(statement: bytes) -> Meaning:
+    """MariaDB's `SET STATEMENT ... FOR` may stand before any statement, its ANALYZE before one that changes rows."""
+    tokens = Tokens(scan(statement.decode(errors="replace")), "")
+    first = tokens.first()
+    if first != "ANALYZE":
+        return WORDS.get(first.encode(), Meaning.DDL) if first else Meaning.ROWS
+    tokens.skip("LOCAL", "NO_WRITE_TO_BINLOG")
+    return Meaning.DDL if tokens.skip("TABLE", "TABLES") else Meaning.ROWS
+
+
+def filled(statement: str, db: str) -> tuple[str, str] | None:
+    """The table that a CREATE TABLE makes with rows in it, by a query. Where rows events follow, the server leaves the
+    query out. `db`: the session's database."""
+    tokens = Tokens(scan(statement), db)
+    if tokens.first() != "CREATE":
+        return None
+    tokens.skip("OR", "REPLACE")
+    if not tokens.skip("TABLE"):
+        return None
+    tokens.skip("IF", "NOT", "EXISTS")
+    table = tokens.table()
+    return table if _holds_a_query(tokens) else None
+
+
+def _holds_a_query(tokens: Tokens) -> bool:
+    depth, before = 0, ""
+    while (token := tokens.take()) is not END:
+        word = token.word
+        if (word == "SELECT" and before != ".") or (word in ("TABLE", "VALUES") and (depth == 0 or before == "(")):
+            return True
+        depth += (word == "(") - (word == ")")
+        before = word
+    return False
 
 
 def statement_text(statement: bytes) -> bytes:

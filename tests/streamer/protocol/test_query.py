@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from streamer.protocol.query import HEARTBEAT, Meaning, meaning
+from streamer.protocol.query import Meaning, filled, meaning
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,20 @@ from streamer.protocol.query import HEARTBEAT, Meaning, meaning
         ("TRUNCATE t", Meaning.DDL),
         ("/* ALTER */", Meaning.DDL),
         ("", Meaning.DDL),
-        ("(SELECT 1)", Meaning.DDL),
+        ("(SELECT 1)", Meaning.ROWS),
+        ("VALUES ROW(change_it())", Meaning.ROWS),
+        ("/*M!100100 INSERT INTO t VALUES (1) */", Meaning.ROWS),
+        ("SET STATEMENT max_statement_time=1 FOR INSERT INTO t VALUES (1)", Meaning.ROWS),
+        ("set/* */statement a='x for y', b=(SELECT 1 FOR UPDATE) FOR /* */ update t set a=1", Meaning.ROWS),
+        ("SET STATEMENT a=1 FOR SET STATEMENT b=2 FOR DELETE FROM t", Meaning.ROWS),
+        ("SET STATEMENT a=1 FOR ANALYZE UPDATE t SET a=1", Meaning.ROWS),
+        ("SET STATEMENT a=1", Meaning.ROWS),
+        ("SET STATEMENT a=1 FOR TRUNCATE t", Meaning.DDL),
+        ("SET PASSWORD = 'x'", Meaning.DDL),
+        ("ANALYZE UPDATE t SET a=1", Meaning.ROWS),
+        ("ANALYZE FORMAT=JSON DELETE FROM t", Meaning.ROWS),
+        ("ANALYZE TABLE t", Meaning.DDL),
+        ("analyze local tables t, u", Meaning.DDL),
         ("GRANT SELECT ON *.* TO x", Meaning.DDL),
         ("BEGINNING", Meaning.DDL),
         ("-x", Meaning.DDL),
@@ -37,7 +50,77 @@ def test_meaning(statement: str, expected: Meaning) -> None:
     assert meaning(statement.encode()) is expected
 
 
-def test_a_managed_services_heartbeat_is_known() -> None:
-    assert HEARTBEAT.search(b"INSERT INTO mysql.rds_heartbeat2(id, value) values (1,2)")
-    assert HEARTBEAT.search(b"insert into `mysql`.`ha_health_check` values (1)")
-    assert not HEARTBEAT.search(b"INSERT INTO shop.orders VALUES (1)")
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "INSERT INTO mysql.rds_heartbeat2(id, value) values (1,2)",
+        "insert ignore into `mysql`.`ha_health_check` values (1)",
+        "/* of the service */ REPLACE INTO mysql . heartbeat VALUES (1)",
+        "UPDATE /* x */ mysql.ha_health_check SET a = 1",
+        "DELETE FROM mysql.rds_sysinfo WHERE name = 'x'",
+        "delete from mysql.rds_history",
+    ],
+)
+def test_a_managed_services_heartbeat_is_known(statement: str) -> None:
+    assert meaning(statement.encode()) is Meaning.HEARTBEAT
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "INSERT INTO shop.orders VALUES (1)",
+        "INSERT INTO t VALUES (1, 'see mysql.rds_heartbeat2')",
+        "INSERT INTO t SELECT * FROM mysql.rds_heartbeat2",
+        "INSERT /* INTO mysql.rds_x */ INTO t VALUES (1)",
+        "UPDATE t SET a = 1 WHERE 'mysql.ha_x' <> ''",
+        "UPDATE mysql.rds_x, shop.t SET t.a = 1",
+        "UPDATE mysql.rds_x JOIN shop.t SET t.a = 1",
+        "DELETE FROM mysql.rds_x, shop.t USING shop.t JOIN mysql.rds_x",
+        "DELETE shop.t FROM shop.t JOIN mysql.rds_x",
+        "REPLACE INTO mysql.heartbeats VALUES (1)",
+        "REPLACE INTO `mysql`.`heartbeats` VALUES (1)",
+        "LOAD DATA INFILE 'mysql.rds_x' INTO TABLE mysql.rds_x",
+    ],
+)
+def test_a_statement_that_merely_names_a_managed_services_table_is_none_of_its(statement: str) -> None:
+    assert meaning(statement.encode()) is Meaning.ROWS
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE TABLE t SELECT 1 AS id",
+        "CREATE TABLE t AS SELECT 1 AS id",
+        "create or replace table if not exists `t` (id int primary key) engine=InnoDB replace select 1 as id",
+        "CREATE TABLE t (SELECT 1 AS id)",
+        "CREATE TABLE shop.t ((SELECT 1))",
+        "CREATE TABLE t WITH x AS (SELECT 1) TABLE x",
+        "CREATE TABLE t TABLE u",
+        "CREATE TABLE t VALUES (1)",
+        "CREATE TABLE t (VALUES ROW(1))",
+        "SET STATEMENT a=1 FOR CREATE TABLE t (id int) SELECT 1 AS id",
+        "CREATE /*!50000 TABLE t */ /*!50000 SELECT 1 AS id */",
+    ],
+)
+def test_a_table_made_with_rows_in_it(statement: str) -> None:
+    assert filled(statement, "shop") == ("shop", "t")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE TABLE t (id int) START TRANSACTION",
+        "CREATE TABLE t LIKE u",
+        "CREATE TABLE shop.select (id int)",
+        "CREATE TABLE t (`select` int, a int AS (`values` + 1), b char(9) DEFAULT 'select') COMMENT 'table select'",
+        "CREATE TABLE t (id int /* SELECT */) -- SELECT 1",
+        "CREATE TABLE t (id int) PARTITION BY RANGE (id) (PARTITION a VALUES LESS THAN (5), PARTITION b VALUES IN (7))",
+        "CREATE TEMPORARY TABLE t SELECT 1 AS id",
+        "CREATE VIEW t AS SELECT 1",
+        "CREATE TRIGGER x BEFORE INSERT ON t FOR EACH ROW SELECT 1 INTO @a",
+        "ALTER TABLE t ADD a int",
+        "",
+    ],
+)
+def test_a_table_made_without_rows(statement: str) -> None:
+    assert filled(statement, "shop") is None
