@@ -68,11 +68,11 @@ def change(statement: str, db: str) -> Change:
         return NOTHING if tokens.skip("USER") else _rename(tokens)
     if first not in ("DROP", "ALTER", "CREATE"):
         return NOTHING if first in HARMLESS else Change("unknown", ())
-    tokens.skip("ONLINE", "IGNORE", "OR")
-    replaces = tokens.skip("REPLACE")
+    tokens.skip("ONLINE", "OR")
+    ignores, replaces = tokens.skip("IGNORE"), tokens.skip("REPLACE")
     if tokens.skip("TABLE", "TABLES"):
         if first == "ALTER":
-            found = _alter(tokens)
+            found = _alter(tokens, ignores)
             return found._replace(kind="unknown") if len(statement) > LONGEST else found
         return _drop(tokens) if first == "DROP" or replaces else _create(tokens)
     if first == "DROP" and tokens.skip("DATABASE", "SCHEMA"):
@@ -129,10 +129,11 @@ def _rename(tokens: Tokens) -> Change:
     return _found("rename", tables)
 
 
-def _alter(tokens: Tokens) -> Change:
+def _alter(tokens: Tokens, ignores: bool) -> Change:
+    """`ignores`: MariaDB's ALTER IGNORE, which deletes rows that a new unique key forbids."""
     tokens.skip("IF", "EXISTS")
     tables = [tokens.table()]
-    kinds: set[Kind] = set()
+    kinds: set[Kind] = {"alter"} if ignores else set()
     for part in tokens.parts():
         words = [token.word for token in part]
         kind = _action(words)
@@ -159,6 +160,8 @@ def _action(words: list[str]) -> Kind:
         return "harmless" if second in INDEXES or second == "CONSTRAINT" else "alter"
     if first == "ADD":
         return _added(second, words)
+    if first == "ENGINE" and "BLACKHOLE" in words:
+        return "alter"
     return "harmless" if first in ACTIONS or not words else "unknown"
 
 
@@ -168,4 +171,10 @@ def _added(second: str, words: list[str]) -> Kind:
     if second in INDEXES or second == "PARTITION":
         return "harmless"
     defaults = any(word == "DEFAULT" and after != "NULL" for word, after in zip(words, [*words[1:], ""], strict=True))
-    return "alter" if defaults or FILLED & set(words) else "shape"
+    return "alter" if defaults or FILLED & set(words) or _filled_with_now(words) else "shape"
+
+
+def _filled_with_now(words: list[str]) -> bool:
+    """A new TIMESTAMP that does not say NULL: with explicit_defaults_for_timestamp=OFF it is the time of the ALTER."""
+    columns = " ".join(words).split(",")
+    return any("TIMESTAMP" in column.split() and "NULL" not in column.split() for column in columns)
