@@ -21,6 +21,7 @@ from streamer.protocol.values.reader import Field, Reader
 
 Append = Callable[[bytes], None]
 Plan = Callable[[bytes, int, Append, Append], int]  # (buffer, offset behind the NULL bits, ...) -> the row's end
+MANY = 500  # texts of a row
 PLANS = 200  # of one table, before it falls back
 
 READERS: dict[str, Callable[[Field], Reader]] = {
@@ -160,7 +161,9 @@ class PlanWriter:
         escapes = "; ".join(f"{name} = escape({name})" for name in texts)
         if len(texts) == 1:
             return [f"if {texts[0]}.translate(PLAIN) != {texts[0]}: {escapes}"]
-        return [f"t = {' + '.join(texts)}", f"if t.translate(PLAIN) != t: {escapes}"]
+        # Of a great many, a sum would be nested deeper than Python compiles.
+        joined = " + ".join(texts) if len(texts) < MANY else f'b"".join(({", ".join(texts)}))'
+        return [f"t = {joined}", f"if t.translate(PLAIN) != t: {escapes}"]
 
     def _named(self, n: int, piece: str) -> str:
         places = [f"c{n}_{i}" for i in range(self.readers[n].fields)]

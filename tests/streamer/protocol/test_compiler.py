@@ -8,6 +8,7 @@ import random
 from contract.schema import Column, TableSchema
 from streamer.protocol import compiler
 from streamer.protocol.compiler import compile_rows
+from streamer.protocol.fields import field
 from streamer.protocol.values.reader import Field
 
 COLUMNS = tuple(Column(name=f"c{n}", type=("int", "smallint", "varbinary")[n % 3]) for n in range(20))
@@ -44,3 +45,13 @@ def test_the_source_is_there_to_be_read() -> None:
     assert source.startswith("def plan(d, o, rows, keys):\n")
     assert '{"c0":%d,"c1":%d}' in source
     assert '{"c1":%d}' in source
+
+
+def test_as_many_texts_as_a_table_can_have() -> None:
+    columns = tuple(Column(name=f"c{n}", type="varchar", length=9, charset="utf8mb4") for n in range(4096))
+    decode, _ = compile_rows(TableSchema(db="d", table="t", columns=columns, key=("c0",)), list(map(field, columns)))
+    rows: list[bytes] = []
+    keys: list[bytes] = []
+    raw = bytes(512) + b"\x01x" * 4095 + b'\x01"'
+    decode(raw, 0, len(raw), rows.append, keys.append)
+    assert list(json.loads(rows[0]).values()) == ["x"] * 4095 + ['"']
