@@ -100,7 +100,7 @@ class Transactions(HeldRows):
         if kind is Meaning.RELEASED:
             return ()
         if kind is Meaning.UNDONE:
-            self._given = self._held.undo(statement, self._given)
+            self._given = self._held.undo(statement, self._given, self._gtid)
             return ()
         if kind is Meaning.XA:
             return self._xa(statement, header)
@@ -128,7 +128,7 @@ class Transactions(HeldRows):
     def _rolled_back(self, header: Header) -> Iterable[Item]:
         """What was held of it is given up; what was given already cannot be."""
         if self._given > len(self._held.batches):
-            raise refusals.rollback()
+            raise refusals.rollback(self._gtid)
         self._held.clear()
         return self._end(header, None)
 

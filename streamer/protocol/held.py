@@ -18,7 +18,9 @@ from streamer.protocol.model import OpenXa, RowsBatch
 LIMIT = 256 << 20  # bytes of rows of all open XA transactions
 UNDOABLE = 1 << 20  # bytes of one transaction's events in MariaDB's binlog; a larger one is given while it is read
 STATEMENT = re.compile(rb"XA\s+(\w+)\s*(.*?)\s*(ONE\s+PHASE)?$", re.IGNORECASE | re.DOTALL)
-SAVEPOINT = re.compile(rb"(?:^|\s)`?((?:[^`]|``)+?)`?\s*$")
+_VERB = rb"(?:SAVEPOINT|ROLLBACK\s+(?:WORK\s+)?TO(?:\s+SAVEPOINT)?)\s+"
+# The name is in backticks, or as the session's sql_mode and sql_quote_show_create have it.
+SAVEPOINT = re.compile(_VERB + rb"""(`(?:[^`]|``)*`|"(?:[^"]|"")*"|\S+)\s*$""", re.IGNORECASE)
 
 
 def xid_of(d: bytes, o: int) -> tuple[bytes, bool]:
@@ -50,13 +52,13 @@ class Held:
     def savepoint(self, statement: bytes, given: int) -> None:
         self._savepoints[_name(statement)] = given
 
-    def undo(self, statement: bytes, given: int) -> int:
+    def undo(self, statement: bytes, given: int, gtid: str) -> int:
         """Takes back what was read since the savepoint; how many batches are left. Raises
-        UnsupportedTransactionError where some of them were given already."""
+        UnsupportedTransactionError where some of them were given already; `gtid` is told there."""
         first = given - len(self.batches)
         left = self._savepoints.get(_name(statement), 0 if given == 0 else -1)
         if left < first:
-            raise refusals.rollback()
+            raise refusals.rollback(gtid)
         del self.batches[left - first :]
         return left
 
@@ -64,7 +66,10 @@ class Held:
 def _name(statement: bytes) -> bytes:
     """Of the savepoint; they are compared without regard to case."""
     found = SAVEPOINT.search(statement)
-    return found[1].lower() if found else b""
+    if found is None:
+        raise refusals.savepoint()
+    name, quote = found[1].lower(), found[1][:1]
+    return name[1:-1].replace(quote * 2, quote) if quote in (b"`", b'"') else name
 
 
 class _Prepared(NamedTuple):

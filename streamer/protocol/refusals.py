@@ -75,9 +75,20 @@ def held(limit: int) -> UnsupportedTransactionError:
     return _transaction(cause, hint)
 
 
-def rollback() -> UnsupportedTransactionError:
-    cause = "it takes back rows that were given already"
-    return _transaction(cause, PASS_BY)
+def savepoint() -> UnsupportedTransactionError:
+    return _transaction("it has a savepoint whose name cannot be read", PASS_BY)
+
+
+def rollback(gtid: str) -> UnsupportedTransactionError:
+    cause = (
+        f"{gtid} takes back rows that were sent already, so that Kafka and the lake hold rows that were never "
+        "committed: MariaDB writes what was rolled back, where a temporary table or a table without transactions took "
+        "part, and rows of a transaction over 1 MB are sent while it is read"
+    )
+    hint = (
+        "Start a pipeline of a new name behind it, with a new snapshot; keep such tables out of transactions over 1 MB"
+    )
+    return _transaction(cause, hint)
 
 
 def out_of_order(step: str, state: str) -> UnsupportedTransactionError:

@@ -118,6 +118,13 @@ CASES = {
         "INSERT INTO m VALUES (21, 'a')", "ROLLBACK TO `t u`", "INSERT INTO i VALUES (22, 'a')", "ROLLBACK WORK TO S",
         "INSERT INTO i VALUES (23, 'a')", "RELEASE SAVEPOINT s", "COMMIT",
     ],
+    "savepoints in other quotes": [
+        TRIGGER, "SET sql_mode = 'ANSI_QUOTES'", "BEGIN", "INSERT INTO i VALUES (28, 'a')", "SAVEPOINT a",
+        'SAVEPOINT "a savepoint ""b"""', "INSERT INTO i VALUES (29, 'a')", 'ROLLBACK TO "a savepoint ""B"""',
+        "INSERT INTO i VALUES (30, 'a')", 'ROLLBACK TO "A"', "SET sql_mode = '', sql_quote_show_create = 0",
+        "SAVEPOINT plain", "INSERT INTO i VALUES (31, 'a')", "ROLLBACK TO SAVEPOINT plain", "SAVEPOINT `t u``v`",
+        "INSERT INTO i VALUES (32, 'a')", "ROLLBACK TO `t u``v`", "INSERT INTO i VALUES (33, 'a')", "COMMIT",
+    ],
     "a temporary table, rolled back": [
         TEMPORARY, "BEGIN", "INSERT INTO i VALUES (30, 'a')", "DROP TEMPORARY TABLE temp", "ROLLBACK",
         "BEGIN", "INSERT INTO i VALUES (31, 'a')", TEMPORARY, "INSERT INTO i VALUES (32, 'a')", "ROLLBACK",
@@ -285,5 +292,6 @@ def test_a_transaction_too_large_to_wait_for_is_given_while_it_is_read(
     assert applied(found) == stored(server)
     begin = executed(server)
     tried(server, [TEMPORARY, "DELETE FROM i", "BEGIN", *many, "DROP TEMPORARY TABLE temp", "ROLLBACK"])
-    with pytest.raises(UnsupportedTransactionError, match="takes back rows that were given already"):
+    with pytest.raises(UnsupportedTransactionError, match="takes back rows that were sent already") as caught:
         list(items(server, begin, executed(server)))
+    assert str(executed(server)) in str(caught.value), "it says which transaction"
