@@ -33,17 +33,20 @@ LATER: dict[ddl.Kind, str] = {"drop": ", if it is made again", "rename": ", thos
 
 
 class DdlNotes:
-    """`counts`: since this start, by kind. `last`: the latest ones, the newest at the end, as `/status` shows them."""
+    """`lower_case`: whether the server that is read keeps names in lower case. `counts`: since this start, by kind.
+    `last`: the latest ones, the newest at the end, as `/status` shows them."""
 
     def __init__(self, pipeline: Pipeline) -> None:
         self.pipeline = pipeline
+        self.lower_case = False
         self.counts: dict[str, int] = dict.fromkeys(ddl.CHANGES_ROWS, 0)
         self.last: tuple[dict[str, Any], ...] = ()
 
     def records(self, item: Ddl, epoch: int, router: Router) -> Iterator[Outgoing]:
         """What is sent of it; nothing of another's tables."""
         change = ddl.change(item.statement, item.db)
-        names = [(db, table) for db, table in dict.fromkeys(change.tables) if self._ours(db, table)]
+        tables = [(db.lower(), table.lower()) if self.lower_case else (db, table) for db, table in change.tables]
+        names = [(db, table) for db, table in dict.fromkeys(tables) if self._ours(db, table)]
         if names or (change.kind == "unknown" and not change.tables):
             if change.kind in self.counts:
                 self._note(change.kind, names, item)

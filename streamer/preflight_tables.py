@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 
 from contract import types
@@ -13,6 +14,7 @@ INEXACT_KEYS = f"""
 SELECT table_schema, table_name, column_name, data_type FROM information_schema.columns
 WHERE column_key = 'PRI' AND data_type IN ({", ".join(map(repr, INEXACT))}) ORDER BY 1, 2, ordinal_position
 """
+CLASS = re.compile(r"\[.*?\]")  # of a glob, as [A-Za-z]
 KEYLESS = """
 SELECT t.table_schema, t.table_name FROM information_schema.tables t LEFT JOIN information_schema.statistics s
 ON s.table_schema = t.table_schema AND s.table_name = t.table_name AND s.index_name = 'PRIMARY'
@@ -81,6 +83,18 @@ def _excluding(tables: list[str]) -> str:
     return f"tables.exclude: [{', '.join(map(json.dumps, tables))}] in the pipeline file."
 
 
+def _capitals(server: Server) -> Iterator[Finding]:
+    """Globs that can match no name of a server that keeps names in lower case."""
+    if server.variables.get("lower_case_table_names", "0") == "0":
+        return
+    tables = server.pipeline.tables
+    if found := [glob for glob in (*tables.include, *tables.exclude) if re.search("[A-Z]", CLASS.sub("", glob))]:
+        what = (
+            f"lower_case_table_names is set: the binlog has all names in lower case, and {', '.join(found)} match none"
+        )
+        yield Finding("error", "table", what, "Write them in lower case under tables in the pipeline file.")
+
+
 def _unclear(server: Server) -> Iterator[Finding]:
     """Whole tables: an ALTER TABLE of one is what brings doubt."""
     columns: dict[str, list[str]] = {}
@@ -96,4 +110,4 @@ def _unclear(server: Server) -> Iterator[Finding]:
         yield Finding("warning", "type", what, step)
 
 
-TABLE_CHECKS = (_cascades, _inexact_keys, _keyless, _odd_tables, _types, _unclear)
+TABLE_CHECKS = (_capitals, _cascades, _inexact_keys, _keyless, _odd_tables, _types, _unclear)

@@ -138,6 +138,7 @@ class Runner:
             stream.settle()  # the new epoch is durable before its first record
             stream.begin_anew(watcher.checkpoint.epoch)
         self.report.reads(found.source, found.facts)
+        stream.ddl.lower_case = found.facts.lower_case
         self._definitions.source = found.source
         return BinlogConnection(found.source, gtids)
 

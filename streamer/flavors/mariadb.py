@@ -70,8 +70,8 @@ class MariaDB:
         return "mariadb" in version.lower()
 
     def facts(self, cursor: Any) -> Facts | None:
-        cursor.execute("SELECT @@server_id, @@version, @@gtid_domain_id")
-        server_id, version, domain = cursor.fetchone()
+        cursor.execute("SELECT @@server_id, @@version, @@gtid_domain_id, @@lower_case_table_names")
+        server_id, version, domain, case = cursor.fetchone()
         cursor.execute("SHOW GLOBAL VARIABLES LIKE 'server_uid'")
         identity = cursor.fetchone()
         cursor.execute("SHOW MASTER STATUS")
@@ -85,7 +85,7 @@ class MariaDB:
         purged, executed = (MariaGtids.parse(text or "") for text in cursor.fetchone())
         uuid = identity[1] if identity else f"{server_id}-{domain}"
         replicates = dump.replicates(cursor, "SHOW ALL REPLICAS STATUS")
-        return Facts(server_id, uuid, version, purged, executed, file, pos, first_file, replicates)
+        return Facts(server_id, uuid, version, purged, executed, file, pos, first_file, replicates, case != 0)
 
     def before(self, cursor: Any, file: str) -> GtidSet | None:
         cursor.execute("SELECT BINLOG_GTID_POS(%s, 4)", (file,))

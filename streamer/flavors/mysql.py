@@ -15,7 +15,7 @@ from streamer.flavors import dump
 from streamer.flavors.port import Ask, Facts, Rows, Setting, Version, Wanted
 from streamer.protocol.gtid_set import encode
 
-IDENTITY = "SELECT @@server_id, @@server_uuid, @@version, @@global.gtid_purged"
+IDENTITY = "SELECT @@server_id, @@server_uuid, @@version, @@global.gtid_purged, @@lower_case_table_names"
 HEARTBEAT_V2 = 2  # flag: heartbeats tell 64-bit positions
 NO_SUCH_FILE = 1220  # ER_ERROR_WHEN_EXECUTING_COMMAND
 CASCADES_LOGGED = (9, 6)  # from here on the server writes rows changed by foreign keys into the binlog
@@ -71,7 +71,7 @@ class MySQL:
 
     def facts(self, cursor: Any) -> Facts | None:
         cursor.execute(IDENTITY)
-        server_id, server_uuid, version, purged = cursor.fetchone()
+        server_id, server_uuid, version, purged, case = cursor.fetchone()
         status = _log_status(cursor)
         if status is None:  # no binlog; to ask for its files would be an error
             return None
@@ -81,8 +81,9 @@ class MySQL:
         gtids = GtidSet.parse
         replicates = dump.replicates(cursor, "SHOW REPLICA STATUS", "SHOW SLAVE STATUS")
         return Facts(
-            server_id, server_uuid, version, gtids(purged), gtids(executed), file, pos, files[0][0], replicates
-        )
+            server_id, server_uuid, version, gtids(purged), gtids(executed), file, pos, files[0][0], replicates,
+            case != 0,
+        )  # fmt: skip
 
     def before(self, cursor: Any, file: str) -> GtidSet | None:
         try:

@@ -21,7 +21,8 @@ Wanted = Callable[[str, str], bool]  # whether the pipeline has the table db, ta
 class Facts:
     """`file`, `pos`, `executed`: one consistent reading of the end of the binlog. `first_file`: the oldest one.
     `server_uuid`: what tells this server from others. `replicates`: whether it applies another server's changes; None
-    where the user may not know."""
+    where the user may not know. `lower_case`: whether it keeps the names of databases and tables in lower case, however
+    a statement spells them."""
 
     server_id: int
     server_uuid: str
@@ -32,6 +33,7 @@ class Facts:
     pos: int
     first_file: str
     replicates: bool | None = False
+    lower_case: bool = False
 
 
 class Setting(NamedTuple):

@@ -63,6 +63,17 @@ def test_whose_ddl_is_noted(statement: str, db: str, tables: list[str] | None) -
         assert "sales.snapshot" in lines[0]["next_step"]
 
 
+def test_a_server_that_keeps_names_in_lower_case_is_taken_at_its_rows_names() -> None:
+    notes = DdlNotes(pipeline())
+    assert sent(notes, item("TRUNCATE TABLE SHOP.T", "Other")) == []
+    notes.lower_case = True
+    told, emptied = sent(notes, item("TRUNCATE TABLE SHOP.T", "Other"))
+    assert json.loads(told.key or b"") == {"db": "shop", "table": "t"}
+    assert emptied.topic == "sales.shop.t"
+    [both] = sent(notes, item("RENAME TABLE T TO t", "Shop"))
+    assert json.loads(both.key or b"") == {"db": "shop", "table": "t"}
+
+
 def test_the_last_five_are_kept() -> None:
     notes = DdlNotes(pipeline())
     for n in range(7):

@@ -86,3 +86,12 @@ def test_tables_that_the_lake_cannot_take_are_all_named_with_the_line_to_write()
     assert key.statement.endswith('tables.exclude: ["shop.log", "shop.audit"] in the pipeline file.')
     assert kind.what.endswith(": shop.t.at (xmltype), shop.t.w (period), shop.u.g (unheard)")
     assert kind.statement.endswith('tables.exclude: ["shop.t", "shop.u"] in the pipeline file.')
+
+
+def test_names_in_capitals_are_refused_where_the_server_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    tables = PIPELINE.tables.model_copy(update={"include": ["Shop.*", "shop.[A-Za-z]*"], "exclude": ["shop.Secret"]})
+    monkeypatch.setattr(f"{__name__}.PIPELINE", PIPELINE.model_copy(update={"tables": tables}))
+    assert findings("9.7.4") == findings("9.7.4", lower_case_table_names="0") == []
+    [found] = findings("9.7.4", lower_case_table_names="1")
+    assert (found.level, found.name) == ("error", "table")
+    assert "Shop.*, shop.Secret match none" in found.what
