@@ -1,16 +1,16 @@
 """Asks the server how a table is defined, for columns that its binlog does not tell for certain (MariaDB).
 
 The answer is of now, and the rows are of before: it holds for them where the table was not defined anew since. The
-server tells when it was (CREATE_TIME changes with every ALTER and RENAME); a definition later than the rows, and than
-the last statement on the table that was read, is a doubt. What the clock's whole seconds hide comes out when the
-statement itself is read.
+binlog between the two tells, and is read for it (streamer/definitions_since.py). What is not in the binlog (a session
+without sql_log_bin) the server's clock tells, CREATE_TIME: a definition later than the rows, and than the last
+statement on the table that was read, is a doubt, too.
 """
 
 from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import closing
 from typing import NamedTuple
 
@@ -19,6 +19,7 @@ import pymysql
 from contract.gtid import GtidSet
 from contract.pipeline import Source
 from streamer.connection import connect, refused
+from streamer.definitions_since import any_statement
 from streamer.protocol.unclear import Definition, doubt
 
 TABLE = """
@@ -29,18 +30,17 @@ COLUMNS = """
 SELECT column_name, data_type, column_type, datetime_precision FROM information_schema.columns
 WHERE table_schema = %s AND table_name = %s ORDER BY ordinal_position
 """
+KIND = "SELECT table_type FROM information_schema.tables WHERE table_schema = %s AND table_name = %s"
 REMEMBERED, LONGEST = 100, 10_000  # statements, characters of each
 # ALTER TABLE changes the type of a column that it names, or of the table that takes this one's name.
 ALTER, ANOTHER = re.compile(r"\s*alter\s"), re.compile(r"\b(rename|exchange)\b")
 
 
 class Said(NamedTuple):
-    """An answer. `made`: when the table was defined, Unix seconds; `executed`: the transactions it may be behind;
-    `asked`: the columns that the binlog does not tell."""
+    """An answer. `executed`: the transactions it may be behind; `asked`: the columns that the binlog does not tell."""
 
     columns: Mapping[str, Definition]
     asked: Sequence[str]
-    made: int
     executed: GtidSet
 
 
@@ -62,46 +62,70 @@ class Statement(NamedTuple):
         return not any(map(self.names, columns))
 
     def names(self, name: str) -> bool:
-        return re.search(rf"(?<!\w){re.escape(name.casefold())}(?!\w)", self.text) is not None
+        """Of a statement that is kept in part: perhaps."""
+        name = name.replace("`", "``")
+        return (
+            len(self.text) >= LONGEST or re.search(rf"(?<!\w){re.escape(name.casefold())}(?!\w)", self.text) is not None
+        )
 
 
 class Definitions:
-    """Of the server at `source`, which may become another one that has the same transactions. It remembers what was
-    said, and the statements that were read."""
+    """Of the server at `source`, which may become another one that has the same transactions. `taken`: the whole
+    transactions that were read so far. It remembers what was said, and the statements that were read."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, taken: Callable[[], GtidSet]) -> None:
         self.source = source
+        self.taken = taken
         self._said: dict[tuple[str, str], Said] = {}
+        self._shown: dict[tuple[str, str], tuple[str, Set[str]]] = {}
         self._read: deque[Statement] = deque(maxlen=REMEMBERED)
 
-    def of(self, db: str, table: str, columns: Sequence[str], at: int) -> Mapping[str, Definition]:
+    def of(self, db: str, table: str, columns: Sequence[str], at: int, gtid: str) -> Mapping[str, Definition]:
         said = self._said.get((db, table))
         if said is None or not set(columns) <= set(said.asked):
             try:
-                said = self._said[db, table] = self._answer(db, table, columns, at)
+                said = self._said[db, table] = self._answer(db, table, columns, at, gtid)
             except pymysql.MySQLError as error:
                 raise refused(self.source, error) from None
         return said.columns
 
-    def changed(self, db: str, statement: str, gtid: str, began: int, ended: int) -> None:
+    def shown(self, db: str, table: str) -> tuple[str, Set[str]]:
+        if (db, table) not in self._shown:
+            try:
+                self._shown[db, table] = self._ask_shown(db, table)
+            except pymysql.MySQLError as error:
+                raise refused(self.source, error) from None
+        return self._shown[db, table]
+
+    def changed(self, db: str, statement: str, gtid: str, ended: int) -> None:
         read = Statement(db, statement[:LONGEST].casefold(), ended)
         self._read.append(read)
+        self._shown = {name: shown for name, shown in self._shown.items() if not read.is_of(*name)}
         for (db, table), said in list(self._said.items()):
             if not read.is_of(db, table) or read.leaves(said.asked):
                 continue
-            if said.made >= began and said.executed.contains(gtid):
+            if said.executed.contains(gtid):
                 raise doubt(f"{db}.{table}", "it was defined anew behind rows that were read by its new definition")
             del self._said[db, table]
 
-    def _answer(self, db: str, table: str, asked: Sequence[str], at: int) -> Said:
-        """Raises UnclearTypeError where it may not hold for rows of `at`."""
+    def _answer(self, db: str, table: str, asked: Sequence[str], at: int, gtid: str) -> Said:
+        """Raises UnclearTypeError where it may not hold for rows of `at` in the transaction `gtid`."""
         made, executed, columns = self._ask(db, table)
         if made is None:
             raise doubt(f"{db}.{table}", "the server no longer has the table")
         read = [statement.ended for statement in self._read if statement.is_of(db, table)]
         if made > max(at, *read, 0):
             raise doubt(f"{db}.{table}", "it was defined anew since these rows were written")
-        return Said(columns, asked, made, self.source.gtids(executed))
+        known = self.source.gtids(executed)
+
+        def defines_it_anew(session: str, text: str, its: str) -> bool:
+            # A transaction's own statements stand before its rows, and were read.
+            statement = Statement(session, text[:LONGEST].casefold(), 0)
+            return its != gtid and statement.is_of(db, table) and not statement.leaves(asked)
+
+        if any_statement(self.source, self.taken(), known, defines_it_anew):
+            raise doubt(f"{db}.{table}", "it was defined anew behind these rows")
+        return Said(columns, asked, known)
 
     def _ask(self, db: str, table: str) -> tuple[int | None, str, dict[str, Definition]]:
         with closing(connect(self.source, read_timeout=60)) as connection, connection.cursor() as cursor:
@@ -111,3 +135,10 @@ class Definitions:
             cursor.execute(TABLE, (db, table))
             made, executed = cursor.fetchone() or (None, "")
             return made, executed or "", columns
+
+    def _ask_shown(self, db: str, table: str) -> tuple[str, Set[str]]:
+        with closing(connect(self.source, read_timeout=60)) as connection, connection.cursor() as cursor:
+            cursor.execute(KIND, (db, table))
+            [kind] = cursor.fetchone() or ("",)
+            cursor.execute(COLUMNS, (db, table))
+            return kind, {name for name, *_ in cursor}

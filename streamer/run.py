@@ -44,7 +44,6 @@ class Runner:
         self.status = Status(pipeline.name)
         self.report = Report(pipeline, self.status)
         self._patience = Patience(self.status, stop)
-        self._definitions = Definitions(pipeline.source)
         self._servers = Servers(pipeline, _told)
 
     def run(self) -> None:
@@ -81,17 +80,18 @@ class Runner:
         begin, found = self._resume(checkpoint) if checkpoint else (self._first(found), found)
         bounds = pipeline.streamer.ledger
         ledger = Ledger(bounds.max_events, bounds.max_bytes, pipeline.source.gtids(begin.gtid_set), begin.events)
+        definitions = Definitions(found.source, ledger.entered)
         watcher = Watcher(ledger, checkpoints, sink, self.status, begin, pipeline.streamer.stuck_after_seconds)
         if begin is not checkpoint:
             checkpoints.offer(begin)
         stream = Stream(
-            connect=lambda gtids: self._connect(stream, watcher, gtids),
+            connect=lambda gtids: self._connect(stream, watcher, definitions, gtids),
             decoder=partial(
                 BinlogDecoder,
                 pipeline.tables.match,
                 PreparedXa(bounds.max_bytes, ledger.released),
                 pipeline.source.statements,
-                self._definitions,
+                definitions,
             ),
             ledger=ledger,
             sink=sink,
@@ -127,7 +127,7 @@ class Runner:
                 log.warning("not all was acknowledged; it is sent again at the next start", left=stream.depth)
             raise
 
-    def _connect(self, stream: Stream, watcher: Watcher, gtids: GtidSet) -> BinlogConnection:
+    def _connect(self, stream: Stream, watcher: Watcher, definitions: Definitions, gtids: GtidSet) -> BinlogConnection:
         """Each time anew: the server behind the address may have become another one, or be away."""
         partly = self._pipeline.source.gtids("")
         partly.add_all(filter(None, [stream.half]))
@@ -139,7 +139,7 @@ class Runner:
             stream.begin_anew(watcher.checkpoint.epoch)
         self.report.reads(found.source, found.facts)
         stream.ddl.lower_case = found.facts.lower_case
-        self._definitions.source = found.source
+        definitions.source = found.source
         return BinlogConnection(found.source, gtids)
 
     def _anew(self, checkpoint: Checkpoint, found: Chosen) -> Checkpoint:

@@ -24,14 +24,17 @@ Wanted = Callable[[str, str], bool]
 
 def items(source: Source, begin: Place, to: Place, wanted: Wanted) -> Iterator[Item]:
     """From the transaction at `begin` to the one that ends at or behind `to`. Raises HeadraceError."""
-    connection = BinlogConnection(source, seen(source, begin))
-    decoder = BinlogDecoder(wanted, definitions=Definitions(source))
+    taken = seen(source, begin)
+    connection = BinlogConnection(source, taken.copy())
+    decoder = BinlogDecoder(wanted, definitions=Definitions(source, lambda: taken))
     try:
         for chunk in connection.chunks():
             for item in decoder.feed(chunk):
                 yield item
-                if isinstance(item, Commit) and order(item.file, item.pos) >= order(*to):
-                    return
+                if isinstance(item, Commit):
+                    taken.add(item.gtid)
+                    if order(item.file, item.pos) >= order(*to):
+                        return
             if order(decoder.file, decoder.pos) >= order(*to) and decoder.between_transactions:
                 return
     except ServerAnswerError as error:

@@ -51,13 +51,16 @@ READERS: dict[str, Callable[[Field], Reader]] = {
 OLD_FORMAT = {"time": old_times.time, "datetime": old_times.datetime_, "timestamp": old_times.timestamp}
 
 
-def compile_rows(schema: TableSchema, fields: Sequence[Field]) -> tuple[RowDecoder, str]:
-    """The decoder, and the source of its plan for rows without NULLs.
+def compile_rows(
+    schema: TableSchema, fields: Sequence[Field], shown: Sequence[int] | None = None
+) -> tuple[RowDecoder, str]:
+    """The decoder, and the source of its plan for rows without NULLs. `shown`: which of the fields are the schema's
+    columns, where not all are; the others are read and left out.
 
     The decoder raises ValueError, IndexError, KeyError, UnicodeError or struct.error for broken bytes; what it
     appended before belongs to no event then.
     """
-    writer = PlanWriter(schema, list(map(reader, fields)))
+    writer = PlanWriter(schema, list(map(reader, fields)), shown)
     plans = Plans(writer)
     width = (len(fields) + 7) // 8
 
@@ -95,10 +98,12 @@ class Plans(dict[bytes, Plan]):
 class PlanWriter:
     """The source of a table's plans. `{0}` and its like in a reader's pieces become names of the column."""
 
-    def __init__(self, schema: TableSchema, readers: Sequence[Reader]) -> None:
+    def __init__(self, schema: TableSchema, readers: Sequence[Reader], shown: Sequence[int] | None = None) -> None:
         self.readers = readers
-        self.columns = [column.name for column in schema.columns]
-        self.key = [self.columns.index(name) for name in schema.key]
+        self.shown = range(len(readers)) if shown is None else shown
+        names = [column.name for column in schema.columns]
+        self.columns = dict(zip(self.shown, names, strict=True))
+        self.key = [self.shown[names.index(name)] for name in schema.key]
         self.names: dict[str, object] = {"PLAIN": text.PLAIN, "escape": text.escape}
         self.names |= {f"x{n}": reader.bound for n, reader in enumerate(readers)}
 
@@ -178,7 +183,7 @@ class PlanWriter:
         return reader.form, ", ".join(self._named(n, arg) for arg in reader.args)
 
     def _function(self, lines: Iterable[str], pieces: Sequence[tuple[str, str]]) -> str:
-        body = [*lines, f"rows({self._object(range(len(pieces)), pieces)})"]
+        body = [*lines, f"rows({self._object(self.shown, pieces)})"]
         if self.key:
             body.append(f"keys({self._object(self.key, pieces)})")
         return "\n    ".join(["def plan(d, o, rows, keys):", *body, "return o\n"])

@@ -11,7 +11,7 @@ from streamer.protocol.model import TableMap
 
 def check_images(table: TableMap, full: bytes, found: bytes) -> None:
     """Passes where only bits beyond the last column differ."""
-    width = len(table.columns)
+    width = table.width
     size, every = (width + 7) // 8, (1 << width) - 1
     first = len(table.full) - size  # behind the number of columns
     if found[:first] != full[:first]:

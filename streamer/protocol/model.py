@@ -20,11 +20,24 @@ class TableMap:
     """A table's shape as its TABLE_MAP event told it. One object a shape: the same object comes again
     for as long as the shape stays, so it may be a cache's key (by identity)."""
 
-    __slots__ = ("columns", "db", "decode", "full", "full_update", "key", "partial", "schema", "source", "table")
+    __slots__ = (
+        "columns",
+        "db",
+        "decode",
+        "full",
+        "full_update",
+        "key",
+        "partial",
+        "schema",
+        "source",
+        "table",
+        "width",
+    )
 
     def __init__(
-        self, schema: TableSchema, decode: RowDecoder, source: str, partial: Callable[[], RowDecoder] | None = None
-    ) -> None:
+        self, schema: TableSchema, decode: RowDecoder, source: str, partial: Callable[[], RowDecoder] | None = None,
+        hidden: int = 0,
+    ) -> None:  # fmt: skip
         self.db: str = schema.db
         self.table: str = schema.table
         self.columns: tuple[Column, ...] = schema.columns
@@ -36,7 +49,7 @@ class TableMap:
         self.source = source  # the generated Python, for a person to read
         # What a rows event with whole images has before its rows: the number of columns and a bit for each; the
         # bits beyond the last column are set, too.
-        width = len(schema.columns)
+        width = self.width = len(schema.columns) + hidden  # columns in the binlog
         bits = b"\xff" * ((width + 7) // 8)
         count = bytes((width,)) if width < 0xFB else b"\xfc" + width.to_bytes(2, "little")
         self.full, self.full_update = count + bits, count + bits + bits

@@ -48,7 +48,7 @@ class RowsEvents:
             self._shapes.clear()
         table = None
         if self._wanted(db, name):
-            table = table_map(shape, self._server, self._definitions, header[ev.TIMESTAMP])
+            table = table_map(shape, self._server, self._definitions, header[ev.TIMESTAMP], self._gtid)
         self._shapes[shape] = table
         return table
 
@@ -56,9 +56,8 @@ class RowsEvents:
         """By a statement that ran so long: the same TABLE_MAP may stand for other columns now."""
         if self._definitions is not None and self._server.mariadb:
             self._shapes.clear()
-            began = header[ev.TIMESTAMP]
             texts = db.decode(errors="replace"), statement.decode(errors="replace")
-            self._definitions.changed(*texts, self._gtid, began, began + seconds)
+            self._definitions.changed(*texts, self._gtid, header[ev.TIMESTAMP] + seconds)
 
     def _rows(
         self, op: Op, newer: bool, d: bytes, o: int, end: int, header: Header, form: int = PLAIN

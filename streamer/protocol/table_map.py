@@ -14,6 +14,7 @@ from functools import cache, partial
 from contract.schema import TableSchema
 from contract.types import INEXACT
 from streamer.errors import UnsupportedTypeError
+from streamer.protocol import mariadb_tables
 from streamer.protocol.columns import Raw, field
 from streamer.protocol.compiler import compile_rows
 from streamer.protocol.metadata import columns as columns_of
@@ -33,28 +34,32 @@ def names(d: bytes, o: int) -> tuple[str, str, int]:
     return d[o + 1 : db_end].decode(), d[db_end + 2 : table_end].decode(), table_end + 1
 
 
-def table_map(d: bytes, server: Server = NEWEST, known: Definitions | None = None, at: int = 0) -> TableMap:
-    """`d`: the event's body from the database's name on, without the checksum. `server`: who wrote the file. `at`: the
-    event's time, for which `known` tells what it does not."""
+def table_map(
+    d: bytes, server: Server = NEWEST, known: Definitions | None = None, at: int = 0, gtid: str = ""
+) -> TableMap:
+    """`d`: the event's body from the database's name on, without the checksum. `server`: who wrote the file. `at`,
+    `gtid`: the event's time and transaction, for which `known` tells what it does not."""
     db, table, o = names(d, 0)
     raws, places = columns_of(d, o, f"{db}.{table}", server)
+    hidden = mariadb_tables.hidden(raws, db, table, known) if server.mariadb else ()
     try:
-        fields = _fields(raws, db, table, known, at) if server.mariadb else [field(raw) for raw in raws]
+        fields = _fields(raws, db, table, known, at, gtid) if server.mariadb else [field(raw) for raw in raws]
     except UnsupportedTypeError as error:
         error.object += f" of {db}.{table}"
         raise
-    columns = tuple(field.column for field in fields)
-    key = [columns[n] for n in places]
+    shown = [n for n in range(len(fields)) if n not in hidden]
+    key = [fields[n].column for n in places]
     for column in key:
         if column.type in INEXACT:
             cause = f"its type, {column.type}, is a part of the primary key, and has no one text that tells rows apart"
             raise UnsupportedTypeError("read", f"column {column.name} of {db}.{table}", cause, KEY_HINT)
+    columns = tuple(fields[n].column for n in shown)
     schema = TableSchema(db=db, table=table, columns=columns, key=tuple(column.name for column in key))
-    decode, source = compile_rows(schema, fields)
-    return TableMap(schema, decode, source, cache(partial(compile_partial, schema, fields)))
+    decode, source = compile_rows(schema, fields, shown)
+    return TableMap(schema, decode, source, cache(partial(compile_partial, schema, fields)), len(hidden))
 
 
-def _fields(raws: Sequence[Raw], db: str, table: str, known: Definitions | None, at: int) -> list[Field]:
+def _fields(raws: Sequence[Raw], db: str, table: str, known: Definitions | None, at: int, gtid: str) -> list[Field]:
     """Of MariaDB."""
     unclear = [raw.name for raw in raws if is_unclear(raw)]
     if not unclear:
@@ -62,4 +67,4 @@ def _fields(raws: Sequence[Raw], db: str, table: str, known: Definitions | None,
     name = f"{db}.{table}"
     if known is None:
         raise doubt(name, "the server was not asked")
-    return cleared(raws, known.of(db, table, unclear, at), name)
+    return cleared(raws, known.of(db, table, unclear, at, gtid), name)

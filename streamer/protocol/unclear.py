@@ -7,7 +7,7 @@ the server); what does not fit raises UnclearTypeError.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -34,13 +34,17 @@ class Definition:
 
 
 class Definitions(Protocol):
-    def of(self, db: str, table: str, columns: Sequence[str], at: int) -> Mapping[str, Definition]:
-        """By name, those of the columns at least that the table has, as they were at `at` (Unix seconds). Raises
+    def of(self, db: str, table: str, columns: Sequence[str], at: int, gtid: str) -> Mapping[str, Definition]:
+        """By name, those of the columns at least that the table has, as they were at `at` (Unix seconds), in the
+        transaction `gtid`. Raises
         UnclearTypeError where that is not known, UnreachableError and its like where nothing can be asked."""
 
-    def changed(self, db: str, statement: str, gtid: str, began: int, ended: int) -> None:
-        """A statement that may have defined tables anew was read; it ran from `began` to `ended` (Unix seconds) in a
-        session of the database `db`. Raises UnclearTypeError where what was said before is in doubt by it."""
+    def shown(self, db: str, table: str) -> tuple[str, Set[str]]:
+        """What the table is by now, as information_schema spells it, and its columns; empty where it is gone."""
+
+    def changed(self, db: str, statement: str, gtid: str, ended: int) -> None:
+        """A statement that may have defined tables anew was read; it ran until `ended` (Unix seconds) in a session of
+        the database `db`. Raises UnclearTypeError where what was said before is in doubt by it."""
 
 
 def is_unclear(raw: Raw) -> bool:

@@ -101,8 +101,8 @@ def items(
     """Everything behind `begin` up to and with `end`."""
     chosen = source(server, server_id).model_copy(update={"statements": statements})
     connection = BinlogConnection(chosen, begin)
-    decoder = BinlogDecoder(wanted, prepared, statements, Definitions(chosen))
     seen = begin.copy()
+    decoder = BinlogDecoder(wanted, prepared, statements, Definitions(chosen, lambda: seen))
     if seen.issuperset(end):
         return
     try:

@@ -52,7 +52,9 @@ class Fuzz:
         chosen = source(server, 4790, heartbeat_seconds=60)
         self._connection = BinlogConnection(chosen, self._seen)
         self._incoming = self._connection.chunks()
-        self._decoder = BinlogDecoder(lambda db, table: db == "fuzz", definitions=Definitions(chosen))
+        self._decoder = BinlogDecoder(
+            lambda db, table: db == "fuzz", definitions=Definitions(chosen, lambda: self._seen)
+        )
 
     def close(self) -> None:
         self._connection.close()
