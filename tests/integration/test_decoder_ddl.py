@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pymysql.cursors
@@ -16,10 +16,12 @@ import pytest
 from contract.schema import TableSchema
 from stack.database import Database
 from streamer import ddl
+from streamer.ddl_notes import DdlNotes
 from streamer.protocol.model import Ddl, Item, RowsBatch
 from streamer.routes import Router
 from streamer.schemas import Schemas
-from tests.integration.decoding import executed, items, pipeline, run
+from streamer.source import facts
+from tests.integration.decoding import executed, items, pipeline, run, source
 
 Row = dict[str, Any]
 START = ["CREATE TABLE t (id int primary key, a int, b varchar(20)) ENGINE=InnoDB", "INSERT INTO t VALUES (1, 10, 'x')"]
@@ -191,6 +193,27 @@ def test_a_table_made_of_a_query(server: Database) -> None:
     assert [[column.name for column in schema.columns] for schema in versions(server, found)["u"]] == [
         ["b", "id", "more"], ["id", "a", "b"],
     ]  # fmt: skip
+
+
+@pytest.mark.lacks("mysql", "its data would have to be made with the setting")
+@pytest.mark.lacks("mysql80", "its data would have to be made with the setting")
+def test_a_server_that_keeps_names_in_lower_case(server: Database, another: Callable[..., Database]) -> None:
+    """Its statements have them as they were typed, its rows do not."""
+    assert not facts(source(server)).lower_case
+    lowering = another(["lower_case_table_names=1"])
+    run(lowering, "CREATE DATABASE Changing", "CREATE TABLE Changing.T (id int primary key)")
+    begin = executed(lowering)
+    run(lowering, "INSERT INTO CHANGING.t VALUES (1)", "TRUNCATE TABLE Changing.T", "ALTER TABLE CHANGING.T ADD V int")
+    found = list(items(lowering, begin, executed(lowering)))
+    chosen = pipeline(lowering, include="changing.*")
+    notes, router = DdlNotes(chosen), Router(chosen, Schemas(), lambda wanted: [], lambda schema: None)
+    notes.lower_case = facts(source(lowering)).lower_case
+    rows = {(item.table.db, item.table.table) for item in found if isinstance(item, RowsBatch)}
+    records = [record for item in found if isinstance(item, Ddl) for record in notes.records(item, 0, router)]
+    told = [json.loads(record.value) for record in records if record.topic == "checked.ddl"]
+    assert rows == {(one["db"], one["table"]) for one in told} == {("changing", "t")}
+    assert [one["kind"] for one in told] == ["truncate", "shape"]
+    assert [record.topic for record in records if record.everywhere] == ["checked.changing.t"]
 
 
 def understood(found: Sequence[Item]) -> None:

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-import pytest
-
-from stack.database import Database
 from stack.kafka import Kafka
 from stack.mariadb import MariaDB
 from tests.integration.decoding import executed
@@ -57,23 +52,3 @@ def test_a_start_is_a_position_of_mariadb_and_none_of_mysql(make: Make, mariadb:
 
 def test_a_file_that_says_mysql_is_told_what_to_write(make: Make, mariadb: MariaDB) -> None:
     fails(make("mariawrong", mysql=mariadb, flavor="mysql"), "the server is 11.4", "Write flavor: mariadb")
-
-
-@pytest.mark.lacks("mysql", "its data would have to be made with the setting")
-@pytest.mark.lacks("mysql80", "its data would have to be made with the setting")
-def test_a_server_that_keeps_names_in_lower_case(make: Make, another: Callable[..., Database], kafka: Kafka) -> None:
-    """Its statements have them as they were typed, its rows do not."""
-    server = another(["lower_case_table_names=1"])
-    streamer = make("lowered", mysql=server).started()
-    execute(
-        server, "INSERT INTO Lowered.T VALUES (1, 1, 'a')", "TRUNCATE TABLE LOWERED.T", "ALTER TABLE Lowered.T DROP v"
-    )
-    status = streamer.wait_until_released()
-    assert streamer.stop() == 0
-    assert sorted(record.value["op"] for record in records(kafka, "lowered.lowered.t")) == ["c", "t", "t"]
-    told = [record.value for record in records(kafka, "lowered.ddl")]
-    assert {(one["db"], one["table"], one["kind"]) for one in told} >= {
-        ("lowered", "t", "truncate"),
-        ("lowered", "t", "alter"),
-    }
-    assert [note["tables"] for note in status["ddl"]["last"]] == [["lowered.t"]]
