@@ -44,9 +44,19 @@ def of(column: Column, flavor: str = "mysql") -> Type:
     if not known(column.type, flavor):
         raise UnknownTypeError(f"column {column.name}: type {column.type!r} is not in contract/types.py")
     made = TABLE[column.type](column)
+    if flavor == "mysql" and column.charset == "ascii":
+        return _of_ascii(made)
     if flavor == "mariadb" and made.snapshot_sql is quote:
         return replace(made, snapshot_sql=quote_in_mariadb)
     return made
+
+
+def _of_ascii(made: Type) -> Type:
+    """MySQL 8.0 keeps bytes that are no ASCII, and copies them into a utf8mb4 text as they are; by way of another
+    character set each is the "?" of every other conversion."""
+    asked, checked = made.snapshot_sql, made.checksum_sql
+    way = "convert({} using latin1)".format
+    return replace(made, snapshot_sql=lambda x: asked(way(x)), checksum_sql=checked and (lambda x: checked(way(x))))
 
 
 def known(kind: str, flavor: str = "mysql") -> bool:

@@ -2,7 +2,8 @@
 
 In: a collation's number from a TABLE_MAP. Out: a `Charset`. Python's codecs do the work; where the servers'
 own tables differ (tests/integration/test_decoder_charsets.py compares every code with them), `fixes` and `codes` say
-how. Raises UnicodeDecodeError or ValueError for bytes that are no text.
+how. Raises UnicodeDecodeError or ValueError for bytes that are no text, NoTextError for what its server alone takes
+for one.
 """
 
 from __future__ import annotations
@@ -27,9 +28,15 @@ Decode = Callable[[bytes], str]
 NOT_MAPPED = "?"  # what MySQL converts a code to that has no Unicode
 NO_CODES: Mapping[bytes, str] = {}
 CHARACTERS = 10_000  # of a character set, kept
+ASCII = bytes(code if code < 0x80 else ord(NOT_MAPPED) for code in range(256))  # as servers convert what is none
+_SURROGATE = frozenset(range(0xD8, 0xE0))  # first bytes
 TWO = dict.fromkeys(range(0x81, 0xFF), 2)
 SJIS = dict.fromkeys((*range(0x81, 0xA0), *range(0xE0, 0xFD)), 2)
 EUC = dict.fromkeys((0x8E, *range(0xA1, 0xFF)), 2) | {0x8F: 3}
+
+
+class NoTextError(Exception):
+    """A value that its server keeps as text of the character set, and that has no Unicode."""
 
 
 @dataclass(frozen=True)
@@ -98,11 +105,17 @@ def _characters(raw: bytes, sizes: Mapping[int, int]) -> Iterator[bytes]:
         o = end
 
 
+def _ascii(raw: bytes) -> str:
+    return raw.translate(ASCII).decode()
+
+
 def _ucs2(raw: bytes) -> str:
-    text = raw.decode("utf-16-be")
-    if any(char > "\uffff" for char in text):
-        raise ValueError("a surrogate in a text of UCS-2")
-    return text
+    """Raises NoTextError for half of a character beyond 65,535, which its servers take for a character."""
+    if len(raw) % 2:
+        raise ValueError("a text that ends within a character")
+    if not _SURROGATE.isdisjoint(raw[::2]):
+        raise NoTextError("ucs2")
+    return raw.decode("utf-16-be")
 
 
 def _lenient(name: str, fixes: Mapping[str, str] | None = None, not_mapped: str = NOT_MAPPED) -> Decode:
@@ -130,7 +143,7 @@ _UTF8 = None
 CHARSETS: tuple[tuple[str, int, Decode | None, tuple[range, ...]], ...] = (
     ("utf8mb4", 4, _UTF8, (range(45, 47), range(224, 248), range(255, 324))),
     ("utf8mb3", 3, _UTF8, (range(33, 34), range(76, 77), range(83, 84), range(192, 216), range(223, 224))),
-    ("ascii", 1, _UTF8, (range(11, 12), range(65, 66))),
+    ("ascii", 1, _ascii, (range(11, 12), range(65, 66))),
     (
         "latin1",
         1,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from streamer.protocol.charsets import Charset
+from streamer.errors import UnsupportedTypeError
+from streamer.protocol.charsets import ASCII, NoTextError
 from streamer.protocol.values.compressed import inflated
 from streamer.protocol.values.reader import Field, Reader, prefixed
 
@@ -31,15 +32,36 @@ def text(field: Field) -> Reader:
     assert field.charset is not None
     read = prefixed(field.size)
     if field.compressed:
-        plain = _converter(field.charset)
+        plain = _converter(field)
         return Reader('"%b"', ("{x}({v})",), read=read, bound=lambda raw: plain(inflated(raw)))
     if field.charset.decode is None:
         return Reader('"%b"', ("{v}",), read=read, escaped=True)
-    return Reader('"%b"', ("{x}({v})",), read=read, bound=_converter(field.charset))
+    if field.charset.name == "ascii":  # nearly always UTF-8 as it is
+        mended = "if not {v}.isascii(): {v} = {v}.translate({x})"
+        return Reader('"%b"', ("{v}",), read=(*read, mended), escaped=True, bound=ASCII)
+    return Reader('"%b"', ("{x}({v})",), read=read, bound=_converter(field))
 
 
-def _converter(charset: Charset) -> Callable[[bytes], bytes]:
-    return lambda raw: escape(charset.text(raw).encode())
+def _converter(field: Field) -> Callable[[bytes], bytes]:
+    charset = field.charset
+    assert charset is not None
+
+    def convert(raw: bytes) -> bytes:
+        try:
+            return escape(charset.text(raw).encode())
+        except NoTextError:
+            raise _no_text(field.column.name, charset.name) from None
+
+    return convert
+
+
+def _no_text(column: str, charset: str) -> UnsupportedTypeError:
+    cause = f"a value holds a surrogate, half of a character, which is no text outside {charset}; queries differ on it"
+    hint = (
+        "Change the column to utf8mb4 and mend the value, or exclude the table in the pipeline file; then take a new "
+        "snapshot of the table"
+    )
+    return UnsupportedTypeError("read", f"column {column} of the character set {charset}", cause, hint)
 
 
 def enum(field: Field) -> Reader:
