@@ -9,24 +9,26 @@ ROW_FORMAT = (
     "Set binlog_format = 'ROW' (MySQL: SET PERSIST; MariaDB: SET GLOBAL, and in its configuration), and see that no "
     "session sets it otherwise. "
 )
-PASS_BY = "Take a new snapshot of the tables it touches, and start from a position behind it"
+# A checkpoint moves with what was read alone: the same pipeline would stop here again.
+ANEW = "start a pipeline of a new name behind it (streamer.start), with a new snapshot"
+PASS_BY = ANEW.capitalize()
 REASONS: dict[int, tuple[type[DecodeError], str, str]] = {
     ev.INCIDENT: (
         IncidentError,
         "the source says that it lost events here",
-        "Check the source's error log; then take a new snapshot, and start from a position behind this one",
+        "Check the source's error log; on MariaDB run FLUSH BINARY LOGS, so that no reader meets it again; then "
+        + ANEW,
     ),
     ev.ANONYMOUS_GTID: (
         UnsupportedTransactionError,
         "the transaction has no GTID",
-        "Run SET PERSIST gtid_mode = 'ON' (in the documented steps, over OFF_PERMISSIVE and ON_PERMISSIVE), take a "
-        "new snapshot, and start from a position behind the last transaction without a GTID",
+        "Run SET PERSIST gtid_mode = 'ON' (in the documented steps, over OFF_PERMISSIVE and ON_PERMISSIVE); then, when "
+        f"the last transaction without a GTID has passed, {ANEW}",
     ),
     ev.START_ENCRYPTION: (
         UnsupportedTransactionError,
         "the binlog is encrypted, and its events may not come in the clear",
-        "Set encrypt_binlog=OFF in the server's configuration, restart it, take a new snapshot, and start from a "
-        "position behind it",
+        f"Set encrypt_binlog=OFF in the server's configuration, restart it; then {ANEW}",
     ),
     **dict.fromkeys(
         (ev.BEGIN_LOAD_QUERY, ev.EXECUTE_LOAD_QUERY),
@@ -46,7 +48,7 @@ def event(kind: int) -> DecodeError:
         (
             UnknownEventError,
             "this version does not know it, and it may hold data",
-            "Upgrade Headrace, or take a new snapshot and start from a position behind it",
+            f"Upgrade Headrace, or {ANEW}",
         ),
     )
     return error("read", f"event {ev.name_of(kind)}", cause, hint)
@@ -92,7 +94,7 @@ def rollback(gtid: str) -> UnsupportedTransactionError:
 
 
 def out_of_order(step: str, state: str) -> UnsupportedTransactionError:
-    hint = "Read the place with mysqlbinlog; if the source crashed there, take a new snapshot and start behind it"
+    hint = f"Read the place with mysqlbinlog; if the source crashed there, {ANEW}"
     return _transaction(f"a {step} cannot stand {state}", hint)
 
 
