@@ -81,17 +81,14 @@ class Runner:
         bounds = pipeline.streamer.ledger
         ledger = Ledger(bounds.max_events, bounds.max_bytes, pipeline.source.gtids(begin.gtid_set), begin.events)
         definitions = Definitions(found.source, ledger.entered)
+        prepared = PreparedXa(bounds.max_bytes, ledger.released)
         watcher = Watcher(ledger, checkpoints, sink, self.status, begin, pipeline.streamer.stuck_after_seconds)
         if begin is not checkpoint:
             checkpoints.offer(begin)
         stream = Stream(
             connect=lambda gtids: self._connect(stream, watcher, definitions, gtids),
-            decoder=partial(
-                BinlogDecoder,
-                pipeline.tables.match,
-                PreparedXa(bounds.max_bytes, ledger.released),
-                pipeline.source.statements,
-                definitions,
+            decoder=lambda behind: BinlogDecoder(
+                pipeline.tables.match, prepared, pipeline.source.statements, definitions, behind
             ),
             ledger=ledger,
             sink=sink,

@@ -59,13 +59,14 @@ class Decoder(Protocol):
 
 
 class Stream:
-    """`connect(gtids)` opens a dump behind the set, and calls `begin_anew` where it is another server's; `decoder()`
-    makes a fresh decoder for it; `source` names the server in logs. `router` is set before `run`."""
+    """`connect(gtids)` opens a dump behind the set, and calls `begin_anew` where it is another server's;
+    `decoder(behind)` makes a fresh decoder for it, of what comes behind that place; `source` names the server in logs.
+    `router` is set before `run`."""
 
     def __init__(
         self,
         connect: Callable[[GtidSet], Connection],
-        decoder: Callable[[], Decoder],
+        decoder: Callable[[tuple[str, int] | None], Decoder],
         ledger: Ledger,
         sink: Sink,
         checkpoints: Checkpoints,
@@ -93,6 +94,7 @@ class Stream:
         self.connected = False
         self.reconnects = 0
         self.last: Commit | None = None  # the last transaction end that entered the ledger
+        self._elder: Commit | None = None  # the last one of the server before this one
         self.read_at = 0.0  # Unix seconds: when bytes last came
         self.caught_up_at = 0.0  # Unix seconds: when the server last had nothing more for us
         self.transactions = 0
@@ -126,16 +128,23 @@ class Stream:
         """One connection, until it is lost."""
         self._patience.check()
         self._reread = 0
+        connection = self._connect(self._ledger.entered())
         if self.decoder is not None:
             self._ignored.update(self.decoder.ignored)
-        decoder = self.decoder = self._new_decoder()
-        connection = self._connect(self._ledger.entered())
+        decoder = self.decoder = self._new_decoder(self._behind())
         self._skip = self._half
         try:
             self._read(connection, decoder)
         finally:
             self.connected = False
             connection.close()
+
+    def _behind(self) -> tuple[str, int] | None:
+        """The place that all is behind that is still to come; not known while an XA transaction is to be read again."""
+        if self.last is None or self.last is self._elder:
+            checkpoint = self._watcher.checkpoint
+            return None if checkpoint.seen_set else (checkpoint.file, checkpoint.pos)
+        return None if self.last.open_xa else (self.last.file, self.last.pos)
 
     def _read(self, connection: Connection, decoder: Decoder) -> None:
         for chunk in connection.chunks():
@@ -284,6 +293,7 @@ class Stream:
     def begin_anew(self, epoch: int) -> None:
         """Between two connections, when all that was sent is durable: what comes now has other coordinates."""
         self._epoch = epoch
+        self._elder = self.last
         self.router.begin_anew()
         if self._half is not None:
             self._elsewhere = self._ledger.open_events

@@ -36,13 +36,15 @@ class BinlogDecoder(Transactions):
     """`wanted(db, table)`: whose rows are given; others are skipped undecoded but counted in the ordinals.
     `prepared`: the XA transactions that the connection before this one left open. `statements`: whether rows carry
     the statement that made them, where the server sends it. `definitions`: what MariaDB's binlog does not tell.
+    `behind`: the place (file, 64 bits) that all transactions to come are behind, where it is known.
     `ignored`: events passed by, by name. `file`, `pos`: what has been read, heartbeats included."""
 
     def __init__(
         self, wanted: Callable[[str, str], bool], prepared: PreparedXa | None = None, statements: bool = False,
-        definitions: Definitions | None = None,
+        definitions: Definitions | None = None, behind: tuple[str, int] | None = None,
     ) -> None:  # fmt: skip
         super().__init__(wanted, prepared, definitions)
+        self._position.behind = behind
         self.ignored: Counter[str] = Counter()
         self._packets = Packets()
         self._handlers = self._table(statements)
@@ -134,5 +136,5 @@ class BinlogDecoder(Transactions):
         if header[ev.TYPE] == ev.HEARTBEAT_V2:
             self._position.heartbeat(d, o, end)
         else:
-            self._position.move(header)
+            self._position.short_heartbeat(header)
         return ()

@@ -13,11 +13,13 @@ HEARTBEAT_END, HEARTBEAT_FILE, HEARTBEAT_POSITION = 0, 1, 2
 
 
 class Position:
-    """`start` and `pos`: the current event's first byte and the byte behind it; `number`: of the file."""
+    """`start` and `pos`: the current event's first byte and the byte behind it; `number`: of the file. `behind`: a file
+    and a 64-bit position before which nothing comes that is read, though the server passes by it to get there."""
 
-    __slots__ = ("_high", "_low", "file", "number", "pos", "start")
+    __slots__ = ("_high", "_low", "behind", "file", "number", "pos", "start")
 
     def __init__(self) -> None:
+        self.behind: tuple[str, int] | None = None
         self.rotate("", 0, FIRST)
 
     def rotate(self, file: str, number: int, pos: int) -> None:
@@ -43,7 +45,15 @@ class Position:
     def rotated(self, d: bytes, o: int, end: int) -> None:
         """A ROTATE event's body. Raises ValueError for a file without a number."""
         file = d[o + 8 : end].decode()
-        self.rotate(file, file_number(file), int.from_bytes(d[o : o + 8], "little"))
+        pos = int.from_bytes(d[o : o + 8], "little")
+        if self.behind is not None and self.behind[0] == file:
+            pos, self.behind = max(pos, self.behind[1]), None
+        self.rotate(file, file_number(file), pos)
+
+    def short_heartbeat(self, header: Header) -> None:
+        """One of a place that the server passes by does not go back."""
+        if header[POSITION] >= self._low:
+            self.move(header)
 
     def heartbeat(self, d: bytes, o: int, end: int) -> None:
         """The second form of a heartbeat tells the whole position: fields of kind, size, value."""
@@ -51,5 +61,5 @@ class Position:
             kind = d[o]
             size, o = lenenc(d, o + 1)
             if kind == HEARTBEAT_POSITION:
-                self._jump(lenenc(d, o)[0])
+                self._jump(max(self.pos, lenenc(d, o)[0]))
             o += size

@@ -83,6 +83,11 @@ class Binlog:
     pos: int = 4
     read: int = 0
     ignored: Counter[str] = field(default_factory=Counter)
+    behind: list[tuple[str, int] | None] = field(default_factory=list)  # what each connection's decoder was told
+
+    def decoder(self, behind: tuple[str, int] | None) -> Binlog:
+        self.behind.append(behind)
+        return self
 
     def connect(self, start: GtidSet) -> Binlog:
         self.starts.append(str(start))
@@ -202,7 +207,7 @@ def rig(binlog: Binlog, sink: ListSink | None = None, schemas: Schemas | None = 
     patience = Patience(status, stop)
     notes = DdlNotes(settings)
     stream = Stream(
-        binlog.connect, lambda: binlog, ledger, sink, checkpoints, watcher, status, patience, notes, 0, "MySQL"
+        binlog.connect, binlog.decoder, ledger, sink, checkpoints, watcher, status, patience, notes, 0, "MySQL"
     )
     publish = partial(stream.publish, topic="sales.schemas")
     stream.router = Router(settings, schemas or Schemas(), lambda wanted: [], publish)

@@ -28,7 +28,7 @@ def two_servers(first: list[list[Item]], second: list[list[Item]], breaks: list[
         if binlog.starts and binlog.transactions is not second:
             binlog.transactions = second
             what.stream.empty()
-            begun = what.watcher.checkpoint.model_copy(update={"epoch": 1})
+            begun = what.watcher.checkpoint.model_copy(update={"epoch": 1, "pos": 4})
             what.watcher.begin_anew(begun)
             what.stream.settle()
             assert what.sink.checkpoints()[-1].epoch == 1, "it is durable before a record of it"
@@ -102,3 +102,17 @@ def test_rows_whose_primary_key_moves_are_not_sent_again(at: int) -> None:
     what = two_servers([moving(1)], [moving(1)], [at])
     run_until_released(what, 1)
     assert identities(what.sink.events()) == expected((1, [4, 1, 2]))
+
+
+def test_a_decoder_is_told_what_place_all_is_behind() -> None:
+    same = [transaction(n, [2, 3]) for n in (1, 2, 3)]
+    binlog = Binlog(same, breaks=[4, 3], lost=lost)
+    what = rig(binlog)
+    run_until_released(what, 3)
+    assert binlog.behind == [(FILE, 4), (FILE, 1900), (FILE, 2900)]
+    elsewhere = two_servers(same, [*same], [4])
+    told: list[Any] = []
+    start = elsewhere.stream._new_decoder
+    elsewhere.stream._new_decoder = lambda behind: told.append(behind) or start(behind)  # type: ignore[func-returns-value]
+    run_until_released(elsewhere, 3)
+    assert told == [(FILE, 4), (FILE, 4)], "of another server's files nothing is known"

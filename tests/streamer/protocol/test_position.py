@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from streamer.protocol.position import WRAP, Position
+from streamer.protocol.position import FIRST, WRAP, Position
 
 
 def header(pos: int, size: int) -> tuple[int, ...]:
@@ -49,3 +49,31 @@ def test_the_next_file_begins_anew() -> None:
 def test_a_file_without_a_number_is_refused() -> None:
     with pytest.raises(ValueError, match="number"):
         Position().rotated(bytes(8) + b"oddname", 0, 15)
+
+
+def rotation(file: str) -> bytes:
+    """As a server makes one up at the beginning of a dump."""
+    return FIRST.to_bytes(8, "little") + file.encode()
+
+
+def test_a_reconnect_in_a_file_beyond_4_gib_goes_on_behind_what_is_known() -> None:
+    """Pitfall: a binlog file over 4 GiB."""
+    position = Position()
+    known = 2 * WRAP - 300
+    position.behind = ("binlog.000012", known)
+    position.rotated(rotation("binlog.000011"), 0, 21)
+    position.move(header(900, 100))
+    assert position.pos == 900, "a file before it"
+    position.rotated(rotation("binlog.000012"), 0, 21)
+    position.short_heartbeat(header(WRAP + 5000, 0))  # the server is on its way
+    far = b"\x02\x09\xfe" + (WRAP + 9000).to_bytes(8, "little")
+    position.heartbeat(far, 0, len(far))
+    position.move((0, 0, 0, 30, 1, 50, 0, 0))
+    assert position.pos == known
+    position.move(header(known + 100, 100))
+    assert (position.start, position.pos) == (known, known + 100)
+    position.move(header(known + 500, 400))
+    assert position.pos == 2 * WRAP + 200
+    position.rotated(rotation("binlog.000013"), 0, 21)
+    position.move(header(700, 100))
+    assert position.pos == 700
