@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 
 from bench.arrivals import Arrivals
-from bench.figures import Run
+from bench.figures import Run, peak_mb
 from bench.load import Begin, begin
 from stack.database import Database
 from stack.debezium import TUNED, Debezium, connector
@@ -56,7 +56,7 @@ class DebeziumPeer:
 
     def _measured(self, offset: int, events: int, before: float) -> Run:
         seconds = self._arrivals.wait(offset, events, lambda: self._worker.pid is not None)
-        return Run(events, seconds, self._cpu() - before, self._peak())
+        return Run(events, seconds, self._cpu() - before, peak_mb(self._worker.pid))
 
     def _set(self, start: Begin) -> None:
         """Before a start: where it begins."""
@@ -90,11 +90,6 @@ class DebeziumPeer:
     def _cpu(self) -> float:
         times = psutil.Process(self._worker.pid).cpu_times()
         return float(times.user + times.system)
-
-    def _peak(self) -> float:
-        """MB; Linux keeps a process's highest."""
-        status = Path(f"/proc/{self._worker.pid}/status").read_text()
-        return int(status.partition("VmHWM:")[2].split()[0]) / 1024
 
     def close(self) -> None:
         self._worker.kill()

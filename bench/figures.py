@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -21,6 +22,13 @@ class Run:
 
 
 Runs = dict[str, list[Run]]  # by part
+
+
+def peak_mb(pid: int | None) -> float:
+    """The most memory that a running program has had resident. What `getrusage` says of a child counts from its fork
+    on: the parent's memory is in it."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0]) / 1024
 
 
 def medians(runs: Runs) -> dict[str, float]:

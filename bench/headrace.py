@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
 
-from bench.figures import Run
+from bench.figures import Run, peak_mb
 from bench.load import begin
 from contract.checkpoint import Checkpoint
 from contract.pipeline import load
@@ -66,11 +66,12 @@ class Headrace:
             command = [sys.executable, "-m", "streamer.cli", "run", "--log", "json", str(file)]
             process = subprocess.Popen(command, cwd=ROOT, stdout=out, stderr=out, preexec_fn=pin)
         last = self._released(file, process, events, log)
+        peak = peak_mb(process.pid)
         process.send_signal(signal.SIGTERM)
         _, _, usage = os.wait4(process.pid, 0)
         began = next(stamp for stamp, event in _lines(log) if event == "streaming")
         seconds = last.written_at / 1000 - began
-        return Run(events, seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
+        return Run(events, seconds, usage.ru_utime + usage.ru_stime, peak)
 
     def _released(self, file: Path, process: subprocess.Popen[bytes], events: int, log: Path) -> Checkpoint:
         pipeline = load(file)

@@ -8,7 +8,7 @@ from pathlib import Path
 import psutil
 
 from bench.arrivals import Arrivals
-from bench.figures import Run
+from bench.figures import Run, peak_mb
 from bench.load import Begin, begin
 from stack.database import Database
 from stack.kafka import Kafka
@@ -38,18 +38,13 @@ class MaxwellPeer:
         offset = self._arrivals.end()
         self._program.start()
         seconds = self._arrivals.wait(offset, events, lambda: self._program.pid is not None)
-        run = Run(events, seconds, self._cpu() - self._start_cpu, self._peak())
+        run = Run(events, seconds, self._cpu() - self._start_cpu, peak_mb(self._program.pid))
         self._program.kill()
         return run
 
     def _cpu(self) -> float:
         times = psutil.Process(self._program.pid).cpu_times()
         return float(times.user + times.system)
-
-    def _peak(self) -> float:
-        """MB; Linux keeps a process's highest."""
-        status = Path(f"/proc/{self._program.pid}/status").read_text()
-        return int(status.partition("VmHWM:")[2].split()[0]) / 1024
 
     def close(self) -> None:
         self._program.kill()

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import subprocess
 import sys
 import time
@@ -14,7 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from bench.figures import Run
+from bench.figures import Run, peak_mb
 from bench.load import Begin
 from stack.database import USER, Database
 
@@ -86,8 +85,8 @@ def main(name: str, port: str, gtids: str, file: str, pos: str, count: str) -> N
     while seen < wanted:
         seen += next(rows)
     seconds, cpu = time.perf_counter() - began, time.process_time() - cpu
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(json.dumps({"events": wanted, "seconds": seconds, "cpu_seconds": cpu, "resident_mb": peak}), flush=True)
+    run = {"events": wanted, "seconds": seconds, "cpu_seconds": cpu, "resident_mb": peak_mb(os.getpid())}
+    print(json.dumps(run), flush=True)
     os._exit(0)  # its threads wait for events that never come
 
 
