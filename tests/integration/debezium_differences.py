@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from contract.schema import Column
+from contract.types import GEOMETRIES
 
 Allows = Callable[[Column, Any, Any], bool]
 # Debezium asks Java for a character set of a like name, or takes it for Latin-1; ours are as the server converts them.
@@ -80,8 +81,12 @@ def _charset(column: Column, ours: Any, theirs: Any) -> bool:
     return column.charset in CHARSETS and isinstance(theirs, str)
 
 
+def _point(column: Column, ours: Any, theirs: Any) -> bool:
+    return column.type == "point" and {"wkb": theirs["wkb"], "srid": theirs["srid"] or 0} == ours
+
+
 def _srid(column: Column, ours: Any, theirs: Any) -> bool:
-    return column.type == "geometry" and ours["srid"] == 0 and theirs == {**ours, "srid": None}
+    return column.type in GEOMETRIES and ours["srid"] == 0 and theirs == {**ours, "srid": None}
 
 
 def _json_text(column: Column, ours: Any, theirs: Any) -> bool:
@@ -116,6 +121,7 @@ DIFFERENCES: dict[str, Allows] = {
     "FLOAT": _float,
     "ENUM with a comma or a backslash": _enum,
     "character sets": _charset,
+    "POINT": _point,
     "geometry without SRID": _srid,
     "JSON's text": _json_text,
     "dates, times and binary data inside JSON": _json_opaque,

@@ -122,7 +122,7 @@ def spelled(database: Database, statement: str) -> str:
 def work(database: Database) -> None:
     db = db_of(database)
     run(database, *(spelled(database, statement) for statement in WORKLOAD), database=db)
-    edges = (text.replace("edges.edge", "edge").replace(*_spelling(database)) for text in _inserts())
+    edges = (text.replace("edges.edge", "edge").replace(*_spelling(database)) for text in _inserts(CASES))
     run(database, "SET sql_mode = ''", "SET NAMES utf8mb4", *edges, database=db)
     run(database, "INSERT INTO last VALUES (1)", database=db)
 

@@ -134,6 +134,8 @@ def test_before_a_whole_binlog_is_its_beginning_and_before_a_purged_one_is_refus
 
 @pytest.mark.parametrize("start", ["latest", "earliest"])
 def test_no_transaction_of_the_stream_stands_before_the_first_checkpoint(server: Database, start: str) -> None:
+    run(server, "FLUSH BINARY LOGS")
+    purge(server, list(source.files(read_from(server)))[-1])  # other tests write what no stream goes past
     checkpoint, _ = found(server, start)
     run(server, "INSERT INTO streams.t VALUES (1, 'x', NULL)")
     for commit in behind(server, checkpoint):
