@@ -75,8 +75,8 @@ def change(statement: str, db: str) -> Change:
             found = _alter(tokens, ignores)
             return found._replace(kind="unknown") if len(statement) > LONGEST else found
         return _drop(tokens) if first == "DROP" or replaces else _create(tokens)
-    if first == "DROP" and tokens.skip("DATABASE", "SCHEMA"):
-        tokens.skip("IF", "EXISTS")
+    if (first == "DROP" or replaces) and tokens.skip("DATABASE", "SCHEMA"):
+        tokens.skip("IF", "EXISTS", "NOT")
         return _found("drop", [(tokens.take().name, ANY)])
     second = tokens.take().word
     return _index(tokens) if second in OF_A_TABLE else NOTHING if second in NO_ROWS else Change("unknown", ())

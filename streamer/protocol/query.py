@@ -45,18 +45,11 @@ WORDS = {
     ),
 }  # fmt: skip
 # Managed services write their own heartbeats as statements: into one table of theirs, and no other.
-_GAP = rb"(?:\s|/\*(?!M?!).*?\*/)"
-_SERVICE = rb"`?mysql`?\s*\.\s*(?:`(?:rds_|ha_|heartbeat`)[^`]*`?|(?:rds_|ha_|heartbeat\b)[\w$]*)"
-HEARTBEAT = re.compile(
-    rb"(?:(?:INSERT|REPLACE)(?:%(gap)b+(?:LOW_PRIORITY|DELAYED|HIGH_PRIORITY|IGNORE|INTO))*%(gap)b+%(name)b"
-    rb"|UPDATE(?:%(gap)b+(?:LOW_PRIORITY|IGNORE))*%(gap)b+%(name)b%(gap)b+SET\b"
-    rb"|DELETE(?:%(gap)b+(?:LOW_PRIORITY|QUICK|IGNORE))*%(gap)b+FROM%(gap)b+%(name)b%(gap)b*(?:$|;|WHERE\b))"
-    % {b"gap": _GAP, b"name": _SERVICE},
-    re.IGNORECASE | re.DOTALL,
-)
+_SERVICES = re.compile(r"rds_|ha_|heartbeat$", re.IGNORECASE)
+_MODIFIERS = ("LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY", "QUICK", "IGNORE", "INTO")
 # Comments and blanks before the first word; of a versioned comment, /*!80000 ... */ or /*M!100100 ... */, the inside is
 # the statement.
-_COMMENT = re.compile(rb"(?:\s|/\*(?!M?!).*?\*/|/\*M?!\d*|#[^\n]*(?:\n|$)|--[ \t][^\n]*(?:\n|$))*", re.DOTALL)
+_COMMENT = re.compile(rb"(?:\s|/\*(?!M?!).*?\*/|/\*M?!\d*|\*/|#[^\n]*(?:\n|$)|--(?=\s|$)[^\n]*(?:\n|$))*", re.DOTALL)
 _WORD = re.compile(rb"[A-Za-z]+|\(")
 _UNDONE = re.compile(rb"ROLLBACK\s+(WORK\s+)?TO\b", re.IGNORECASE)
 
@@ -72,16 +65,35 @@ def meaning(statement: bytes) -> Meaning:
     if statement == b"BEGIN":
         return Meaning.BEGIN
     start = _COMMENT.match(statement)
-    word = _WORD.match(statement, start.end() if start else 0)
-    if word is None:
-        return Meaning.DDL
+    begin = start.end() if start else 0
+    word = _WORD.match(statement, begin)
+    if word is None:  # comments alone do nothing; what begins in no known way could do anything
+        return Meaning.DDL if begin == len(statement) else Meaning.ROWS
     first = word[0].upper()
     if first in (b"SET", b"ANALYZE"):
         return _set_or_analyzed(statement)
     found = WORDS.get(first, Meaning.DDL)
     if found is Meaning.ROLLBACK and _UNDONE.match(statement, word.start()):
         return Meaning.UNDONE
-    return Meaning.HEARTBEAT if found is Meaning.ROWS and HEARTBEAT.match(statement, word.start()) else found
+    return Meaning.HEARTBEAT if found is Meaning.ROWS and _heartbeat(statement) else found
+
+
+def _heartbeat(statement: bytes) -> bool:
+    """Whether its one target is a managed service's table."""
+    tokens = Tokens(scan(statement.decode(errors="replace")), "")
+    first = tokens.first()
+    if first not in ("INSERT", "REPLACE", "UPDATE", "DELETE"):
+        return False
+    tokens.skip(*_MODIFIERS)
+    if first == "DELETE" and not tokens.skip("FROM"):
+        return False
+    db, table = tokens.table()
+    if db.lower() != "mysql" or not _SERVICES.match(table):
+        return False
+    behind = tokens.take()
+    if first == "UPDATE":
+        return behind.word == "SET"
+    return first != "DELETE" or behind is END or behind.word in (";", "WHERE")
 
 
 def _set_or_analyzed(statement: bytes) -> Meaning:

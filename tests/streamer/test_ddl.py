@@ -24,6 +24,7 @@ T, U = ("shop", "t"), ("shop", "u")
         ("DROP TABLE IF EXISTS t", "drop", [T]),
         ("DROP DATABASE IF EXISTS `other`", "drop", [("other", "*")]),
         ("CREATE OR REPLACE TABLE t (id int)", "drop", [T]),
+        ("CREATE OR REPLACE DATABASE other", "drop", [("other", "*")]),
         ("RENAME TABLE t TO old, x.new TO `t`", "rename", [T, ("shop", "old"), ("x", "new"), T]),
         ("ALTER TABLE t RENAME TO u", "rename", [T, U]),
         ("ALTER TABLE t ADD INDEX (a), RENAME x.u", "rename", [T, ("x", "u")]),

@@ -43,7 +43,8 @@ from streamer.protocol.query import Meaning, filled, meaning
         ("analyze local tables t, u", Meaning.DDL),
         ("GRANT SELECT ON *.* TO x", Meaning.DDL),
         ("BEGINNING", Meaning.DDL),
-        ("-x", Meaning.DDL),
+        ("-x", Meaning.ROWS),
+        ("/* only a comment */", Meaning.DDL),
     ],
 )
 def test_meaning(statement: str, expected: Meaning) -> None:
@@ -77,6 +78,10 @@ def test_a_managed_services_heartbeat_is_known(statement: str) -> None:
         "UPDATE mysql.rds_x JOIN shop.t SET t.a = 1",
         "DELETE FROM mysql.rds_x, shop.t USING shop.t JOIN mysql.rds_x",
         "DELETE shop.t FROM shop.t JOIN mysql.rds_x",
+        "INSERT /* x */ INTO t VALUES (1, '*/ INTO mysql.rds_heartbeat2')",
+        "--\nINSERT INTO t VALUES (1)",
+        "/*!50000 */ INSERT INTO t VALUES (1)",
+        "{INSERT INTO t VALUES (1)}",
         "REPLACE INTO mysql.heartbeats VALUES (1)",
         "REPLACE INTO `mysql`.`heartbeats` VALUES (1)",
         "LOAD DATA INFILE 'mysql.rds_x' INTO TABLE mysql.rds_x",
