@@ -18,6 +18,7 @@ import pymysql
 
 from contract.gtid import GtidSet
 from contract.pipeline import Source
+from streamer import ddl
 from streamer.connection import connect, refused
 from streamer.definitions_since import any_statement
 from streamer.protocol.unclear import Definition, doubt
@@ -57,8 +58,10 @@ class Statement(NamedTuple):
 
     def leaves(self, columns: Sequence[str]) -> bool:
         """Whether the columns of its table are for certain what they were."""
-        if len(self.text) >= LONGEST or not ALTER.match(self.text) or ANOTHER.search(self.text):
+        if len(self.text) >= LONGEST or ANOTHER.search(self.text):
             return False
+        if not ALTER.match(self.text):  # ANALYZE, GRANT, an index, a view and their like, or TRUNCATE
+            return ddl.change(self.text, self.db).kind in ("harmless", "truncate")
         return not any(map(self.names, columns))
 
     def names(self, name: str) -> bool:
