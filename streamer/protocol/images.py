@@ -9,6 +9,7 @@ import re
 
 from streamer.errors import MissingMetadataError
 from streamer.protocol.model import TableMap
+from streamer.protocol.refusals import ANEW
 
 # How MySQL 8.0 names the column of a functional index; some of its releases tell of it and leave it out of the rows.
 OF_AN_INDEX = re.compile(r"[0-9a-f]{32}|!hidden!.*")
@@ -31,17 +32,14 @@ def check_images(table: TableMap, full: bytes, found: bytes) -> None:
 
 def _functional_index(table: TableMap) -> MissingMetadataError:
     cause = "the table has a functional index, whose hidden column this release of MySQL names but leaves out of rows"
-    hint = (
-        "Upgrade the server, or drop the index, then take a new snapshot of the table, and start from a position "
-        "behind this one; or exclude the table in the pipeline file"
-    )
+    hint = f"Upgrade the server, or drop the index, then {ANEW}; or exclude the table in the pipeline file"
     return MissingMetadataError("read", f"rows of {table.db}.{table.table}", cause, hint)
 
 
 def _partial_image(table: TableMap) -> MissingMetadataError:
     hint = (
         "Set binlog_row_image = 'FULL' (MySQL: SET PERSIST; MariaDB: SET GLOBAL, and in its configuration), see that "
-        "no session sets it otherwise, take a new snapshot of the table, and start from a position behind this one"
+        f"no session sets it otherwise; then {ANEW}"
     )
     cause = "they lack columns (binlog_row_image is not FULL)"
     return MissingMetadataError("read", f"rows of {table.db}.{table.table}", cause, hint)

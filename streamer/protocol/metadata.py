@@ -25,13 +25,13 @@ from streamer.protocol.columns import (
     real_type,
 )
 from streamer.protocol.lengths import lenenc, lenencs
+from streamer.protocol.refusals import ANEW
 from streamer.protocol.server import Server
 
 SIGNEDNESS, DEFAULT_CHARSET, COLUMN_CHARSET, COLUMN_NAME, SET_MEMBERS, ENUM_MEMBERS, GEOMETRY_KIND = range(1, 8)
 PRIMARY_KEY, PRIMARY_KEY_PREFIX, MEMBERS_DEFAULT_CHARSET, MEMBERS_CHARSET, _VISIBLE, DIMENSIONS = range(8, 14)
 HINT = (
-    "Set binlog_row_metadata = 'FULL' (MySQL: SET PERSIST; MariaDB: SET GLOBAL, and in its configuration), then take a "
-    "new snapshot of the table and start from a position behind this one"
+    f"Set binlog_row_metadata = 'FULL' (MySQL: SET PERSIST; MariaDB: SET GLOBAL, and in its configuration); then {ANEW}"
 )
 YEAR_HINT = "Upgrade the server to MySQL 8.0.29 or later, or exclude the table in the pipeline file"
 Fact = TypeVar("Fact")

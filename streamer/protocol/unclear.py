@@ -14,14 +14,13 @@ from typing import Protocol
 from contract.schema import Column
 from streamer.errors import UnclearTypeError
 from streamer.protocol.columns import STRING, Raw, field
+from streamer.protocol.refusals import PASS_BY
 from streamer.protocol.values.reader import Field
 
 LIKE_BINARY = {4: ("binary", "inet4"), 16: ("binary", "uuid", "inet6")}  # by width
 OLD_TIMES = {7: "timestamp", 11: "time", 12: "datetime"}
 OLD_FORMAT = "mariadb-5.3"  # how the server marks such a column
-HINT = (
-    "Take a new snapshot of the table, and start from a position behind it; or exclude the table in the pipeline file"
-)
+HINT = f"{PASS_BY}; or exclude the table in the pipeline file"
 
 
 @dataclass(frozen=True)
