@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from pydantic import BaseModel, ConfigDict
 
 from contract import gtids
+from contract.pipeline import Tables
 from contract.sequence import file_number
 
 FORMAT = 1
@@ -24,7 +25,8 @@ class Checkpoint(BaseModel):
     """`file`, `pos`: behind the transaction's last event. `gtid_set`: from which a start goes on. `seen_set`: the same
     with the XA transactions that are prepared and have not ended, of which a start reads again and nothing is to be
     delivered yet; empty without any. `ts_ms`: its commit time at the source, Unix milliseconds UTC. `events`: row
-    changes released since the pipeline's first start. `written_at`: ms."""
+    changes released since the pipeline's first start. `written_at`: ms. `tables`: those that are followed from here on;
+    None from a version that did not say."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -42,6 +44,11 @@ class Checkpoint(BaseModel):
     ts_ms: int
     events: int
     written_at: int
+    tables: Tables | None = None
+
+    def follows(self, db: str, table: str) -> bool:
+        """Whether the table's changes behind this place are delivered."""
+        return self.tables is None or self.tables.match(db, table)
 
     def covers(self, gtid_set: str) -> bool:
         """Whether all that the transactions of the set committed was delivered."""

@@ -55,6 +55,15 @@ def chosen(pipeline: Pipeline, source: Source, tables: list[str]) -> list[tuple[
     return found
 
 
+def refuse_unfollowed(p0: Checkpoint, tables: list[tuple[str, str]]) -> None:
+    """Raises LakeError for tables whose changes behind P0 nobody delivers: the pipeline file was edited since."""
+    if unfollowed := [f"{db}.{table}" for db, table in tables if not p0.follows(db, table)]:
+        raise LakeError(
+            f"the streamer does not follow {', '.join(unfollowed)} yet, so that changes made from now on would be "
+            "lost: restart it with this pipeline file, then run the snapshot again"
+        )
+
+
 def row_json(schema: TableSchema, flavor: str, columns: tuple[str, ...] | None = None) -> str:
     """SQL of the flavor that gives a row's JSON text, the same bytes as the stream's; of its key with `columns`."""
     parts, before = [], "{"

@@ -51,6 +51,7 @@ def first(pipeline: Pipeline, facts: Facts) -> tuple[Checkpoint, str]:
         ts_ms=now,
         events=0,
         written_at=now,
+        tables=pipeline.tables,
     )
     return checkpoint, found.told
 

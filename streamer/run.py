@@ -155,6 +155,8 @@ class Runner:
         if found.facts.server_uuid == checkpoint.server_uuid:  # another one was checked before it was chosen
             preflight.refuse(self._servers.pipeline(found.source), seen, checkpoint.ts_ms / 1000, _told)
         begin = self._anew(checkpoint, found) if found.anew else checkpoint
+        if begin.tables != self._pipeline.tables:  # a snapshot of a table begins where the stream follows it
+            begin = begin.model_copy(update={"tables": self._pipeline.tables})
         log.info("resuming", server=found.source.where, file=begin.file, pos=begin.pos, gtid_set=begin.gtid_set)
         return begin, found
 

@@ -12,7 +12,7 @@ from spark.errors import LakeError
 from spark.job import run
 from spark.kafka import Broker
 from spark.lake import Lake
-from spark.snapshot import Staging, chosen
+from spark.snapshot import Staging, chosen, refuse_unfollowed
 from spark.source import Source
 
 
@@ -29,6 +29,7 @@ def snapshot(spark: SparkSession, pipeline: Pipeline, tables: list[str]) -> dict
         )
     with Source(pipeline) as source:
         wanted = chosen(pipeline, source, tables)
+        refuse_unfollowed(p0, wanted)
         manifest = Staging(spark, pipeline, lake, source, lambda line: print(line, flush=True)).run(p0, wanted)
     rows, seconds = sum(manifest.counts.values()), time.time() - began
     return {

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from contract.checkpoint import FORMAT, Checkpoint, CheckpointFormatError
+from contract.pipeline import Tables
 
 ONE = Checkpoint(
     pipeline="shop", connector_id="a", server_id=1, server_uuid="u", epoch=0, file="binlog.000001", pos=4,
@@ -48,3 +49,16 @@ def test_an_open_xa_transaction_is_no_part_of_the_set_and_nothing_that_is_missin
     assert ended.covers(f"{uuid}:7")
     assert not ended.covers(f"{uuid}:5")
     assert ended.covers("")
+
+
+def test_it_says_which_tables_are_followed_from_it_on() -> None:
+    one = Checkpoint.read(
+        ONE.model_copy(update={"tables": Tables(include=("shop.*",), exclude=("shop.b",))}).model_dump_json()
+    )
+    assert one.follows("shop", "a")
+    assert not one.follows("shop", "b")
+    assert not one.follows("other", "a")
+
+
+def test_one_of_a_version_that_did_not_say_follows_all() -> None:
+    assert Checkpoint.read(ONE.model_dump_json(exclude={"tables"})).follows("shop", "a")

@@ -6,8 +6,15 @@ import random
 import threading
 import time
 
+import pytest
+
+from contract.checkpoint import Checkpoint
+from contract.pipeline import load
+from spark.errors import LakeError
+from spark.snapshot import refuse_unfollowed
 from stack.kafka import Kafka
 from stack.mysql import MySQL
+from streamer.checkpoints.kafka import read_checkpoint
 from tests.integration.streaming import Make, execute, rows
 from tests.integration.topic_records import Record, once, records, replayed
 
@@ -109,3 +116,28 @@ def test_sigterm_flushes_and_the_next_start_sends_nothing_twice(make: Make, mysq
         found = records(kafka, f"flushed.flushed.{table}")
         assert len({r.identity for r in found}) == len(found), "sent twice"
         assert replayed(sorted(found, key=lambda r: r.seq)) == rows(mysql, f"flushed.{table}")
+
+
+def test_a_table_that_the_file_takes_in_is_snapshotted_from_the_restart_on(
+    make: Make, mysql: MySQL, kafka: Kafka, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    streamer = make("widened").started()
+    monkeypatch.setenv("TEST_PASSWORD", streamer.password)
+    execute(mysql, "CREATE TABLE widened.hidden (id INT PRIMARY KEY)", "INSERT INTO widened.t VALUES (1, 1, 'x')")
+    streamer.wait_until_released()
+
+    def checkpoint() -> Checkpoint:
+        found = read_checkpoint(load(streamer.file))
+        assert found is not None
+        return found
+
+    streamer.file.write_text(streamer.file.read_text().replace(', exclude: ["*.hidden*"]', ""))
+    with pytest.raises(LakeError, match=r"does not follow widened\.hidden yet.*restart it"):
+        refuse_unfollowed(checkpoint(), [("widened", "t"), ("widened", "hidden")])
+    assert streamer.stop() == 0
+    streamer.started()
+    refuse_unfollowed(checkpoint(), [("widened", "t"), ("widened", "hidden")])
+    execute(mysql, "INSERT INTO widened.hidden VALUES (7)")
+    streamer.wait_until_released()
+    assert [record.key for record in records(kafka, "widened.widened.hidden")] == [{"id": 7}]
+    assert streamer.stop() == 0
