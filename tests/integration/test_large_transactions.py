@@ -17,14 +17,14 @@ QUEUE = 20_000  # events
 # What the issue of memory allows: 120 MB, and ten times the largest event, which is of 8 kB here.
 MEMORY_MB = 120
 FILL = f"""
-INSERT INTO large.t WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
+INSERT INTO huge.t WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
 SELECT a.i * 1000 + b.i, b.i, CONCAT('row ', a.i) FROM n a JOIN n b WHERE a.i <= {ROWS // 1000}
 """
 
 
 def sent(streamer: Streamer, rows: int) -> None:
     """Waits until so many rows of the transaction were sent since this start."""
-    streamer.wait_for(lambda status: status["events"]["tables"].get("large.t", {"c": 0})["c"] >= rows)
+    streamer.wait_for(lambda status: status["events"]["tables"].get("huge.t", {"c": 0})["c"] >= rows)
 
 
 def peak_mb(streamer: Streamer) -> float:
@@ -38,7 +38,7 @@ def peak_mb(streamer: Streamer) -> float:
 
 def test_a_huge_transaction_is_cut_and_killed_in_its_middle(make: Make, mysql: MySQL, kafka: Kafka) -> None:
     """Pitfall "Resuming inside a transaction"."""
-    streamer = make("large", max_events=QUEUE).started()
+    streamer = make("huge", max_events=QUEUE).started()
     execute(mysql, FILL)
     sent(streamer, ROWS // 5)
     with mysql.connect() as root, root.cursor() as cursor:
@@ -54,10 +54,10 @@ def test_a_huge_transaction_is_cut_and_killed_in_its_middle(make: Make, mysql: M
     print(f"{ROWS:,} rows in a transaction: at most {max(peaks):.0f} MB resident")
     assert max(peaks) < MEMORY_MB
 
-    found = records(kafka, "large.large.t")
+    found = records(kafka, "huge.huge.t")
     assert len(found) > ROWS, "the kill made some come again"
     rows = {record.key["id"]: tuple(record.value["after"].values()) for record in once(found)}
     with mysql.connect() as connection, connection.cursor() as cursor:
-        cursor.execute("SELECT * FROM large.t")
+        cursor.execute("SELECT * FROM huge.t")
         assert rows == {row[0]: row for row in cursor.fetchall()}
-    execute(mysql, "DROP TABLE large.t")
+    execute(mysql, "DROP TABLE huge.t")

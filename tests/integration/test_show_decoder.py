@@ -15,10 +15,10 @@ from tests.integration.test_decoder_types import CASES
 @pytest.mark.lacks("mariadb", "it has not all of MySQL's character sets")
 def test_the_decoder_of_every_type_follows_from_its_schema(server: Database) -> None:
     columns = ", ".join(f"`c{n}` {kind}" for n, kind in enumerate(CASES))
-    run(server, "DROP DATABASE IF EXISTS shown", "CREATE DATABASE shown")
+    run(server, "DROP DATABASE IF EXISTS decoders", "CREATE DATABASE decoders")
     with recorded(server) as found:
-        run(server, "SET sql_mode = ''", f"CREATE TABLE t (id int primary key, {columns})", database="shown")
-        run(server, "INSERT INTO t (id) VALUES (1)", database="shown")
+        run(server, "SET sql_mode = ''", f"CREATE TABLE t (id int primary key, {columns})", database="decoders")
+        run(server, "INSERT INTO t (id) VALUES (1)", database="decoders")
     [table] = [item.table for item in found if isinstance(item, RowsBatch)]
     assert source(table.schema).endswith(table.source)
 
