@@ -32,25 +32,25 @@ def test_a_topic_made_again_that_is_longer_than_the_old_one(
     spark: SparkSession, mysql: MySQL, kafka: Kafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TEST_PASSWORD", mysql.password)
-    run(mysql, "CREATE DATABASE again", "CREATE TABLE again.t (id int PRIMARY KEY, v int)")
-    streamer = Streamer(tmp_path, mysql, kafka, "again")
+    run(mysql, "CREATE DATABASE anew", "CREATE TABLE anew.t (id int PRIMARY KEY, v int)")
+    streamer = Streamer(tmp_path, mysql, kafka, "anew")
     pipeline = load(streamer.file)
     try:
         streamer.started()
-        run(mysql, "INSERT INTO again.t VALUES (1, 1), (2, 2), (3, 3)")
+        run(mysql, "INSERT INTO anew.t VALUES (1, 1), (2, 2), (3, 3)")
         streamer.wait_until_released()
         compact(spark, pipeline, [])
-        run(mysql, "UPDATE again.t SET v = v + 1")  # never to be compacted
+        run(mysql, "UPDATE anew.t SET v = v + 1")  # never to be compacted
         streamer.wait_until_released()
         streamer.close()
-        made_again(kafka, "again.again.t")
+        made_again(kafka, "anew.anew.t")
         streamer.started()
-        run(mysql, *(f"INSERT INTO again.t VALUES ({n}, 0)" for n in range(10, 50)), "DELETE FROM again.t WHERE id = 3")
+        run(mysql, *(f"INSERT INTO anew.t VALUES ({n}, 0)" for n in range(10, 50)), "DELETE FROM anew.t WHERE id = 3")
         streamer.wait_until_released()
     finally:
         streamer.close()
 
-    with pytest.raises(LakeError, match=r"the topic again\.again\.t was deleted and made again"):
+    with pytest.raises(LakeError, match=r"the topic anew\.anew\.t was deleted and made again"):
         compact(spark, pipeline, [])
     # What the message says: the checkpoint goes away, and a snapshot brings what the topic has lost.
     checkpoint = Path(Lake(spark, pipeline).checkpoint("changes"))
@@ -58,8 +58,8 @@ def test_a_topic_made_again_that_is_longer_than_the_old_one(
     snapshot(spark, pipeline, [])
     for _ in range(2):
         compact(spark, pipeline, [])
-        found = pl.scan_delta(str(tmp_path / "lake" / "again" / "again" / "t")).select("id", "v").collect()
-        assert sorted(found.rows()) == sorted(rows(mysql, "again.t").values())
+        found = pl.scan_delta(str(tmp_path / "lake" / "anew" / "anew" / "t")).select("id", "v").collect()
+        assert sorted(found.rows()) == sorted(rows(mysql, "anew.t").values())
 
 
 def made_again(kafka: Kafka, topic: str) -> None:
