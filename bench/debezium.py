@@ -9,10 +9,8 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-import psutil
-
 from bench.arrivals import Arrivals
-from bench.figures import Run, peak_mb
+from bench.figures import Run, cpu_seconds, peak_mb
 from bench.load import Begin, begin
 from stack.database import Database
 from stack.debezium import TUNED, Debezium, connector
@@ -37,7 +35,7 @@ class DebeziumPeer:
         self._leave_at(begin(database))
         self._worker.start()
         time.sleep(IDLE_SECONDS)
-        self._start_cpu = self._cpu()
+        self._start_cpu = cpu_seconds(self._worker.pid)
         self._worker.stop()
 
     def runs(self, start: Begin, events: int) -> tuple[Run, Run]:
@@ -48,7 +46,7 @@ class DebeziumPeer:
         cold = self._measured(offset, events, self._start_cpu)
         self._ask("PUT", "stop")
         self._move(start)
-        offset, before = self._arrivals.end(), self._cpu()
+        offset, before = self._arrivals.end(), cpu_seconds(self._worker.pid)
         self._ask("PUT", "resume")
         warm = self._measured(offset, events, before)
         self._leave_at(start)
@@ -56,7 +54,7 @@ class DebeziumPeer:
 
     def _measured(self, offset: int, events: int, before: float) -> Run:
         seconds = self._arrivals.wait(offset, events, lambda: self._worker.pid is not None)
-        return Run(events, seconds, self._cpu() - before, peak_mb(self._worker.pid))
+        return Run(events, seconds, cpu_seconds(self._worker.pid) - before, peak_mb(self._worker.pid))
 
     def _set(self, start: Begin) -> None:
         """Before a start: where it begins."""
@@ -86,10 +84,6 @@ class DebeziumPeer:
 
     def _ask(self, method: str, what: str) -> None:
         self._worker.ask(method, f"/connectors/bench/{what}")
-
-    def _cpu(self) -> float:
-        times = psutil.Process(self._worker.pid).cpu_times()
-        return float(times.user + times.system)
 
     def close(self) -> None:
         self._worker.kill()

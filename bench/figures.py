@@ -7,6 +7,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import psutil
+
 PARTS = ("bulk", "single")
 
 
@@ -22,6 +24,12 @@ class Run:
 
 
 Runs = dict[str, list[Run]]  # by part
+
+
+def cpu_seconds(pid: int | None) -> float:
+    """What a running program has used since it began."""
+    times = psutil.Process(pid).cpu_times()
+    return float(times.user + times.system)
 
 
 def peak_mb(pid: int | None) -> float:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-import psutil
-
 from bench.arrivals import Arrivals
-from bench.figures import Run, peak_mb
+from bench.figures import Run, cpu_seconds, peak_mb
 from bench.load import Begin, begin
 from stack.database import Database
 from stack.kafka import Kafka
@@ -30,7 +28,7 @@ class MaxwellPeer:
         self._program.begin = f"{place.file}:{place.pos}"
         self._program.start()
         time.sleep(IDLE_SECONDS)
-        self._start_cpu = self._cpu()
+        self._start_cpu = cpu_seconds(self._program.pid)
         self._program.kill()
 
     def run(self, start: Begin, events: int) -> Run:
@@ -38,13 +36,9 @@ class MaxwellPeer:
         offset = self._arrivals.end()
         self._program.start()
         seconds = self._arrivals.wait(offset, events, lambda: self._program.pid is not None)
-        run = Run(events, seconds, self._cpu() - self._start_cpu, peak_mb(self._program.pid))
+        run = Run(events, seconds, cpu_seconds(self._program.pid) - self._start_cpu, peak_mb(self._program.pid))
         self._program.kill()
         return run
-
-    def _cpu(self) -> float:
-        times = psutil.Process(self._program.pid).cpu_times()
-        return float(times.user + times.system)
 
     def close(self) -> None:
         self._program.kill()

@@ -33,6 +33,14 @@ COUNTERS = (
     ("headrace_source_reconnects", "Lost binlog connections", ("source", "reconnects")),
     ("headrace_released_events", "Events released since the pipeline's first start", ("events", "released")),
 )
+BY_KIND = (
+    ("headrace_ddl", "DDL since this start that changed rows without row events", ("ddl", "counts")),
+    (
+        "headrace_ignored_events",
+        "Binlog events of unknown kinds that may be passed by, since this start",
+        ("ignored_events",),
+    ),
+)
 
 
 class StatusCollector(Collector):
@@ -54,8 +62,8 @@ class StatusCollector(Collector):
                 counter.add_metric([name], float(value))
                 yield counter
         yield _events(name, _at(status, ("events", "tables")) or {})
-        yield _ddl(name, _at(status, ("ddl", "counts")) or {})
-        yield _ignored(name, _at(status, ("ignored_events",)) or {})
+        for metric, text, path in BY_KIND:
+            yield _by_kind(metric, text, name, _at(status, path) or {})
 
 
 def render(report: Report) -> bytes:
@@ -82,17 +90,8 @@ def _events(pipeline: str, tables: dict[str, dict[str, int]]) -> Metric:
     return family
 
 
-def _ddl(pipeline: str, counts: dict[str, int]) -> Metric:
-    text = "DDL since this start that changed rows without row events"
-    family = CounterMetricFamily("headrace_ddl", text, labels=["pipeline", "kind"])
-    for kind, count in counts.items():
-        family.add_metric([pipeline, kind], float(count))
-    return family
-
-
-def _ignored(pipeline: str, counts: dict[str, int]) -> Metric:
-    text = "Binlog events of unknown kinds that may be passed by, since this start"
-    family = CounterMetricFamily("headrace_ignored_events", text, labels=["pipeline", "kind"])
+def _by_kind(metric: str, text: str, pipeline: str, counts: dict[str, int]) -> Metric:
+    family = CounterMetricFamily(metric, text, labels=["pipeline", "kind"])
     for kind, count in counts.items():
         family.add_metric([pipeline, kind], float(count))
     return family

@@ -20,7 +20,6 @@ TEMPORAL = ("date", "datetime", "timestamp")
 BINARY = ("binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob")
 TEXT = ("char", "varchar", "tinytext", "text", "mediumtext", "longtext")
 SAME_CHARSETS = (None, "utf8mb4", "utf8mb3", "ascii", "binary")
-SECOND = timedelta(seconds=1)
 Test = Callable[[Column, Any, Any], bool]
 
 

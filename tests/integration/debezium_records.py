@@ -18,8 +18,8 @@ from stack.debezium import Debezium, connector
 from stack.kafka import Kafka
 from stack.ports import free_port
 from tests.integration.decoding import run
+from tests.integration.edge_values import CASES, inserts, spelling
 from tests.integration.streaming import Streamer
-from tests.integration.test_decoder_types import CASES, _inserts, _spelling
 from tests.integration.topic_records import Record, records
 
 PATIENCE_SECONDS = 60
@@ -122,7 +122,7 @@ def spelled(database: Database, statement: str) -> str:
 def work(database: Database) -> None:
     db = db_of(database)
     run(database, *(spelled(database, statement) for statement in WORKLOAD), database=db)
-    edges = (text.replace("edges.edge", "edge").replace(*_spelling(database)) for text in _inserts(CASES))
+    edges = (text.replace("edges.edge", "edge").replace(*spelling(database)) for text in inserts(CASES))
     run(database, "SET sql_mode = ''", "SET NAMES utf8mb4", *edges, database=db)
     run(database, "INSERT INTO last VALUES (1)", database=db)
 

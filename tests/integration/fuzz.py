@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import json
 import random
-import struct
 import tempfile
 import time
 from collections import Counter
@@ -32,6 +31,7 @@ from streamer.definitions import Definitions
 from streamer.protocol.model import Commit, RowsBatch
 from streamer.transaction import BinlogDecoder
 from tests.integration.decoding import executed, run, source
+from tests.integration.edge_values import comparable
 from tests.integration.random_tables import Table, tables
 
 SERVERS: dict[str, type[Database]] = {kind.name: kind for kind in (MySQL, MySQL80, MariaDB)}
@@ -103,7 +103,7 @@ class Fuzz:
         wire = [types.of(column, self.server.flavor).snapshot_sql(f"`{column.name}`") for column in columns]
         cursor.execute(f"SELECT {', '.join(wire)} FROM {NAME} ORDER BY id")
         texts = [[text.decode() if isinstance(text, bytes) else text for text in row] for row in cursor.fetchall()]
-        return [[piece(text, column) for text, column in zip(row, columns, strict=True)] for row in texts]
+        return [[comparable(text, column) for text, column in zip(row, columns, strict=True)] for row in texts]
 
     def _read(self) -> list[RowsBatch]:
         """The rows up to what the server has written by now."""
@@ -127,18 +127,10 @@ def decoded(rows: Sequence[bytes], columns: Sequence[Column]) -> list[list[Any]]
         for column in columns:
             begin = at + len(f",{json.dumps(column.name)}:")
             _, at = json.JSONDecoder().raw_decode(text, begin)
-            pieces.append(piece(None if text[begin:at] == "null" else text[begin:at], column))
+            pieces.append(comparable(None if text[begin:at] == "null" else text[begin:at], column))
         assert text[at:] == "}"
         found.append(pieces)
     return found
-
-
-def piece(text: str | None, column: Column) -> Any:
-    """Floats are the same number, all else the same text."""
-    if text is None or column.type not in ("float", "double", "vector"):
-        return text
-    numbers = json.loads(text) if column.type == "vector" else [float(text)]
-    return [struct.pack("<d" if column.type == "double" else "<f", number) for number in numbers]
 
 
 def main() -> None:

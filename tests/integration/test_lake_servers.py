@@ -28,8 +28,8 @@ from stack.database import Database
 from stack.kafka import Kafka
 from tests.integration.decoding import pipeline as pipeline_of
 from tests.integration.decoding import run
+from tests.integration.edge_values import CASES
 from tests.integration.streaming import Streamer
-from tests.integration.test_decoder_types import CASES
 from tests.spark.sessions import local_session
 
 ZEROS = "SET sql_mode = '', NAMES utf8mb4"

@@ -18,7 +18,7 @@ from spark.snapshot import rows_of
 from spark.source import Source
 from stack.mysql import USER, MySQL
 from tests.integration.decoding import HOST, run
-from tests.integration.test_decoder_types import CASES
+from tests.integration.edge_values import CASES
 from tests.spark.sessions import local_session
 
 FAR = ("'0000-01-01 00:00:00'", "'0001-01-01 00:00:00'", "'1582-10-10 12:00:00'", "'9999-12-31 23:59:59'")

@@ -8,8 +8,8 @@ from stack.database import Database
 from streamer.protocol.model import RowsBatch
 from streamer.show_decoder import source
 from tests.integration.decoding import recorded, run
+from tests.integration.edge_values import CASES
 from tests.integration.streaming import Make, execute, insert
-from tests.integration.test_decoder_types import CASES
 
 
 @pytest.mark.lacks("mariadb", "it has not all of MySQL's character sets")
