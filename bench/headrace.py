@@ -24,7 +24,7 @@ from stack.database import Database
 from stack.kafka import Kafka
 from stack.ports import free_port
 from streamer.checkpoints.kafka import read_checkpoint
-from streamer.topics import provision
+from streamer.kafka.topics import provision
 
 ROOT = Path(__file__).parents[1]
 PATIENCE_SECONDS = 300

@@ -21,7 +21,8 @@ from rich.console import Console
 
 from contract import pipeline as pipeline_file
 from contract.pipeline import PipelineFileError
-from streamer import VERSION, logs
+from streamer import VERSION
+from streamer.control import logs
 from streamer.errors import HeadraceError
 
 app = typer.Typer(
@@ -81,7 +82,7 @@ def run(
     log_level: Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR"], typer.Option()] = "INFO",
 ) -> None:
     """Stream the pipeline until SIGTERM or Ctrl-C; both flush what was read before it ends."""
-    from streamer.api import serving, take_port
+    from streamer.control.api import serving, take_port
     from streamer.run import Runner
 
     with explained():
@@ -98,8 +99,8 @@ def run(
 @app.command(epilog="Example: [cyan]headrace check pipelines/flights.yaml[/]")
 def check(pipeline: File) -> None:
     """Check the file, the server's settings and rights, the broker and the topics; change nothing."""
-    from streamer.check import check as checks
-    from streamer.tables import show_checks
+    from streamer.control.tables import show_checks
+    from streamer.preflight.command import check as checks
 
     with explained():
         results = checks(pipeline_file.load(pipeline))
@@ -114,8 +115,8 @@ def topics(
     as_json: Annotated[bool, typer.Option("--json", help="the report as JSON")] = False,
 ) -> None:
     """Make the pipeline's missing topics; report what differs of the others. Never alters a topic."""
-    from streamer.tables import show_topics
-    from streamer.topics import provision
+    from streamer.control.tables import show_topics
+    from streamer.kafka.topics import provision
 
     with explained():
         done = provision(pipeline_file.load(pipeline))
@@ -131,8 +132,8 @@ def status(
     as_json: Annotated[bool, typer.Option("--json", help="all of it as JSON")] = False,
 ) -> None:
     """Ask the running streamer how it stands. Exit status 1 when it does not run, or has failed."""
-    from streamer.running import ask
-    from streamer.tables import show_status
+    from streamer.control.running import ask
+    from streamer.control.tables import show_status
 
     with explained():
         found = ask(pipeline_file.load(pipeline, secrets=False))

@@ -18,8 +18,8 @@ import pymysql
 
 from contract.gtid import GtidSet
 from contract.pipeline import Source
-from streamer import ddl
 from streamer.connection import connect, refused
+from streamer.ddl import statement as ddl
 from streamer.definitions_since import any_statement
 from streamer.protocol.unclear import Definition, doubt
 

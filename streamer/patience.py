@@ -9,8 +9,8 @@ from typing import TypeVar
 
 import structlog
 
+from streamer.control.status import Status
 from streamer.errors import HeadraceError
-from streamer.status import Status
 
 log = structlog.get_logger("streamer")
 Result = TypeVar("Result")

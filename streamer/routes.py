@@ -15,8 +15,9 @@ from contract import names
 from contract.pipeline import Pipeline
 from contract.schema import TableSchema
 from contract.sequence import Sequence
-from streamer import VERSION, topics
+from streamer import VERSION
 from streamer.envelope import Envelope
+from streamer.kafka import topics
 from streamer.protocol.model import RowsBatch, TableMap
 from streamer.schemas import Schemas
 

@@ -13,20 +13,25 @@ from contract.checkpoint import Checkpoint
 from contract.gtid import GtidSet
 from contract.pipeline import Pipeline
 from contract.schema import TableSchema
-from streamer import broker, first_start, own_topics, preflight, schemas, sent, start, topics
+from streamer import schemas
 from streamer.checkpoints.kafka import KafkaCheckpoints
 from streamer.connection import BinlogConnection
-from streamer.ddl_notes import DdlNotes
+from streamer.control.report import Report
+from streamer.control.status import Status
+from streamer.ddl.notes import DdlNotes
 from streamer.definitions import Definitions
 from streamer.errors import HeadraceError
+from streamer.kafka import broker, topics
 from streamer.ledger import Ledger
 from streamer.patience import Patience, Stopping
+from streamer.preflight import checks as preflight
 from streamer.protocol.held import PreparedXa
-from streamer.report import Report
 from streamer.routes import Router
 from streamer.servers import Chosen, Servers
 from streamer.sinks.kafka import KafkaSink
-from streamer.status import Status
+from streamer.start import first as first_start
+from streamer.start import own_topics, sent
+from streamer.start import resume as start
 from streamer.stream import Stream
 from streamer.transaction import BinlogDecoder
 from streamer.watcher import KAFKA, Watcher

@@ -15,9 +15,9 @@ from contract import names
 from contract.pipeline import Pipeline
 from contract.schema import TableSchema
 from contract.sequence import Sequence
-from streamer import compacted
-from streamer.compacted import Record
 from streamer.delivery_errors import CheckpointError
+from streamer.kafka import compacted
+from streamer.kafka.compacted import Record
 
 Table = tuple[str, str]
 

@@ -14,14 +14,16 @@ from typing import NamedTuple
 from contract.checkpoint import Checkpoint
 from contract.gtid import GtidSet
 from contract.pipeline import Pipeline, Source
-from streamer import preflight, source, start
+from streamer import source
 from streamer.connection import BinlogConnection
 from streamer.delivery_errors import BehindError, WrongServerError
 from streamer.errors import HeadraceError, UnreachableError
-from streamer.findings import Finding
 from streamer.flavors import flavor
+from streamer.preflight import checks as preflight
+from streamer.preflight.findings import Finding
 from streamer.protocol.packets import Packets, ServerAnswerError
 from streamer.source import Facts
+from streamer.start import resume as start
 
 
 class Chosen(NamedTuple):

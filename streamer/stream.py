@@ -20,7 +20,8 @@ from contract.gtid import GtidSet
 from contract.schema import TableSchema
 from streamer import schemas
 from streamer.checkpoints.port import Checkpoints
-from streamer.ddl_notes import DdlNotes
+from streamer.control.status import Status
+from streamer.ddl.notes import DdlNotes
 from streamer.delivery_errors import WrongServerError
 from streamer.envelope import records_of
 from streamer.errors import ConnectionLostError, HeadraceError
@@ -30,7 +31,6 @@ from streamer.protocol.model import Commit, Ddl, Item, RowsBatch
 from streamer.protocol.packets import ServerAnswerError
 from streamer.routes import Router
 from streamer.sinks.port import Sink
-from streamer.status import Status
 from streamer.watcher import Watcher, given_up
 
 log = structlog.get_logger("streamer")

@@ -12,11 +12,11 @@ import structlog
 
 from contract.checkpoint import Checkpoint
 from streamer.checkpoints.port import Checkpoints
+from streamer.control.status import Rate, Status
 from streamer.delivery_errors import DeliveryError, StuckError
 from streamer.ledger import Ledger
 from streamer.protocol.model import Commit
 from streamer.sinks.port import Sink
-from streamer.status import Rate, Status
 
 log = structlog.get_logger("streamer")
 PERIOD_SECONDS = 0.1

@@ -38,7 +38,7 @@ class ProvisionTopics(BaseOperator):
 
     def _provision(self) -> dict[str, Any]:
         from streamer.errors import HeadraceError  # the Kafka client is not loaded when DAG files are parsed
-        from streamer.topics import provision
+        from streamer.kafka.topics import provision
 
         try:
             report = provision(pipeline_files.load(self.pipeline_file))

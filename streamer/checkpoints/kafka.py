@@ -9,8 +9,8 @@ from typing import Any
 from contract import names
 from contract.checkpoint import Checkpoint, CheckpointFormatError
 from contract.pipeline import Pipeline
-from streamer import broker, compacted
 from streamer.delivery_errors import BrokerUnreachableError, CheckpointError
+from streamer.kafka import broker, compacted
 from streamer.sinks.port import Sink
 
 RETRY_SECONDS = 0.5

@@ -10,13 +10,13 @@ from contract.pipeline import Source
 from contract.sequence import file_number
 from contract.start_at import Place
 from streamer import source as server
-from streamer.binlog_marks import marks
 from streamer.connection import BinlogConnection
 from streamer.crosscheck.steps import End, Rows, Statement, Step
 from streamer.definitions import Definitions
 from streamer.errors import PurgedError
 from streamer.protocol.model import Commit, Ddl, Item, RowsBatch
 from streamer.protocol.packets import ServerAnswerError
+from streamer.start.marks import marks
 from streamer.transaction import BinlogDecoder
 
 Wanted = Callable[[str, str], bool]

@@ -8,8 +8,8 @@ from contract import start_at
 from contract.pipeline import Source
 from contract.start_at import Place
 from streamer import source as server
-from streamer.binlog_marks import Mark, marks
 from streamer.crosscheck.errors import PlaceError
+from streamer.start.marks import Mark, marks
 
 REFERENCE_LIMIT = 1 << 32  # mysql-replication asks for 32 bits of a position
 

@@ -11,7 +11,7 @@ import re
 from enum import Enum
 from struct import Struct
 
-from streamer.ddl_tokens import END, Tokens, scan
+from streamer.ddl.tokens import END, Tokens, scan
 
 # thread, seconds it took, length of the database's name, error, length of the status variables
 unpack_query = Struct("<IIBHH").unpack_from

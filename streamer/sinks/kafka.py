@@ -9,8 +9,8 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from contract.pipeline import Pipeline
-from streamer import broker
 from streamer.delivery_errors import BrokerRefusedError, RecordTooLargeError
+from streamer.kafka import broker
 from streamer.sinks.port import Callback
 
 QUEUE_FULL_WAIT_SECONDS = 0.1

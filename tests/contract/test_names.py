@@ -10,8 +10,8 @@ import pytest
 from contract import names
 from contract.pipeline import Pipeline, PipelineFileError, load
 from contract.pipeline_file import place_of
-from streamer import topics
 from streamer.delivery_errors import TopicError
+from streamer.kafka import topics
 
 EXAMPLE = Path(__file__).parents[2] / "pipelines" / "flights.yaml"
 SERVICE = ["commit-log", "schemas", "ddl", "transactions", "dead-letter"]

@@ -15,8 +15,8 @@ import pytest
 
 from contract.schema import TableSchema
 from stack.database import Database
-from streamer import ddl
-from streamer.ddl_notes import DdlNotes
+from streamer.ddl import statement as ddl
+from streamer.ddl.notes import DdlNotes
 from streamer.protocol.model import Ddl, Item, RowsBatch
 from streamer.routes import Router
 from streamer.schemas import Schemas

@@ -8,7 +8,7 @@ from stack.mariadb import MariaDB
 from streamer.connection import BinlogConnection
 from streamer.definitions import Definitions
 from streamer.errors import UnclearTypeError, UnsupportedTypeError
-from streamer.preflight import run_checks
+from streamer.preflight.checks import run_checks
 from streamer.protocol.model import Commit, Item, RowsBatch
 from streamer.transaction import BinlogDecoder
 from tests.integration.decoding import executed, items, pipeline, recorded, rows, run, shape, source

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from stack.database import Database
-from streamer.preflight import run_checks
+from streamer.preflight.checks import run_checks
 from streamer.protocol.model import Commit, RowsBatch
 from tests.integration.decoding import pipeline, recorded, run
 

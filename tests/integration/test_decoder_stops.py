@@ -8,7 +8,7 @@ import pytest
 
 from stack.database import Database
 from streamer.errors import HeadraceError, MissingMetadataError, UnsupportedTransactionError, UnsupportedTypeError
-from streamer.preflight import run_checks
+from streamer.preflight.checks import run_checks
 from streamer.protocol.model import Item
 from tests.integration.decoding import executed, items, nothing, pipeline, rows, run, shape
 

@@ -14,10 +14,11 @@ import pytest
 from contract.checkpoint import Checkpoint
 from contract.start_at import FIRST
 from stack.database import Database
-from streamer import first_start, source
+from streamer import source
 from streamer.delivery_errors import StartError
 from streamer.errors import PurgedError
 from streamer.protocol.model import Commit
+from streamer.start import first as first_start
 from tests.integration.decoding import executed, items, nothing, pipeline, purge, run
 from tests.integration.decoding import source as read_from
 

@@ -12,7 +12,7 @@ from pydantic import SecretStr
 from stack.database import Database
 from streamer.connection import BinlogConnection
 from streamer.errors import AccessDeniedError, UnreachableError
-from streamer.preflight import Finding, run_checks
+from streamer.preflight.checks import Finding, run_checks
 from streamer.protocol.model import RowsBatch
 from tests.integration.decoding import executed, nothing, pipeline, purge, recorded, run, source
 

@@ -17,14 +17,14 @@ from contract.gtid import GtidSet
 from contract.pipeline import Pipeline
 from contract.schema import Column, TableSchema
 from streamer.checkpoints.kafka import KafkaCheckpoints
-from streamer.ddl_notes import DdlNotes
+from streamer.control.status import Status
+from streamer.ddl.notes import DdlNotes
 from streamer.errors import HeadraceError
 from streamer.ledger import Ledger
 from streamer.patience import Patience
 from streamer.protocol.model import Commit, Item, RowsBatch, TableMap
 from streamer.routes import Router
 from streamer.schemas import Schemas
-from streamer.status import Status
 from streamer.stream import Stream
 from streamer.watcher import Watcher
 

@@ -25,7 +25,7 @@ from streamer.errors import (
     SourceRefusedError,
     UnreachableError,
 )
-from streamer.preflight import run_checks
+from streamer.preflight.checks import run_checks
 from tests.streamer.fakes import pipeline
 
 

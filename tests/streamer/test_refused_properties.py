@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from contract.pipeline_kafka import REFUSED
-from streamer import broker, compacted
+from streamer.kafka import broker, compacted
 from streamer.sinks import kafka as sink
 from tests.streamer.fakes import pipeline
 

@@ -11,11 +11,13 @@ from contract.checkpoint import Checkpoint
 from contract.gtid import GtidSet
 from contract.pipeline import Pipeline
 from contract.pipeline_source import address
-from streamer import preflight, servers, source, start
+from streamer import servers, source
 from streamer.delivery_errors import BehindError, WrongServerError
 from streamer.errors import HeadraceError, PreflightError, PurgedError, UnreachableError
+from streamer.preflight import checks as preflight
 from streamer.servers import Servers
 from streamer.source import Facts
+from streamer.start import resume as start
 from tests.streamer.fakes import SOURCE, pipeline
 
 OTHER = "00000000-71ca-11e1-9e33-c80aa9429562"

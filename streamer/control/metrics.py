@@ -11,7 +11,7 @@ from prometheus_client.exposition import generate_latest
 from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
-from streamer.report import Report
+from streamer.control.report import Report
 
 STATES = ("starting", "waiting", "streaming", "stopping", "stopped", "failed")
 OPERATIONS = {"c": "create", "u": "update", "d": "delete"}

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from contract.gtid import GtidSet
-from streamer import metrics
+from streamer.control import metrics
+from streamer.control.report import Report
 from streamer.patience import Stopping
-from streamer.report import Report
 from streamer.source import Facts
 from tests.streamer.fakes import SOURCE, Binlog, pipeline, rig, transaction
 
@@ -41,7 +41,7 @@ def test_what_a_stream_has_done() -> None:
 
 
 def test_every_metric_is_documented() -> None:
-    documented = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text()
+    documented = (Path(__file__).parents[3] / "docs" / "metrics.md").read_text()
     names = set(re.findall(r"^(headrace_\w+)", text(), re.MULTILINE))
     assert len(names) >= 15
     assert {name for name in names if f"`{name}`" not in documented} == set()

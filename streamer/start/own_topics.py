@@ -7,8 +7,8 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from contract import names
 from contract.pipeline import Pipeline
-from streamer import broker
-from streamer.topics import TIMEOUT_SECONDS
+from streamer.kafka import broker
+from streamer.kafka.topics import TIMEOUT_SECONDS
 
 
 def used(pipeline: Pipeline) -> list[str]:

@@ -10,8 +10,10 @@ import pytest
 from confluent_kafka import TopicPartition
 
 from contract.checkpoint import Checkpoint
-from streamer import broker, own_topics, start
 from streamer.delivery_errors import FirstStartError, SchemasLostError
+from streamer.kafka import broker
+from streamer.start import own_topics
+from streamer.start import resume as start
 from tests.streamer.fakes import FILE, SOURCE, pipeline
 
 

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 from contract import names
 from contract.pipeline import Pipeline
 from contract.sequence import Sequence, file_number
-from streamer import VERSION, ddl
+from streamer import VERSION
+from streamer.ddl import statement as ddl
 from streamer.protocol.model import Ddl
 from streamer.routes import Router
 

@@ -11,8 +11,8 @@ from rich.markup import escape
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from streamer.check import Result
-    from streamer.topics import Provisioned
+    from streamer.kafka.topics import Provisioned
+    from streamer.preflight.command import Result
 
 MARKS = {"ok": "[green]ok[/]", "warning": "[yellow]warning[/]", "error": "[red]error[/]"}
 STATES = {"created": "[green]created[/]", "as wanted": "as wanted", "differs": "[yellow]differs[/]"}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from contract.pipeline import Pipeline, Source
 from streamer import VERSION
-from streamer.status import Status
+from streamer.control.status import Status
 
 if TYPE_CHECKING:
     from streamer.checkpoints.kafka import KafkaCheckpoints

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from contract.pipeline import Pipeline
-from streamer.preflight import CHECKS, Finding, Server, _flavor
-from streamer.preflight_tables import KEYLESS, TYPES
+from streamer.preflight.checks import CHECKS, Finding, Server, _flavor
+from streamer.preflight.tables import KEYLESS, TYPES
 
 PIPELINE = Pipeline.model_validate(
     {

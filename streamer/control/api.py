@@ -17,9 +17,10 @@ from fastapi import FastAPI
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 
 from contract.pipeline import Http
-from streamer import VERSION, metrics
+from streamer import VERSION
+from streamer.control import metrics
+from streamer.control.report import Report
 from streamer.delivery_errors import PortInUseError
-from streamer.report import Report
 
 PAGE = Path(__file__).with_name("page.html")
 UNHEALTHY = ("failed", "stopped")

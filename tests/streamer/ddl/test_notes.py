@@ -15,15 +15,15 @@ from contract.gtid import GtidSet
 from contract.schema import TableSchema
 from contract.sequence import Sequence
 from streamer import VERSION
-from streamer.ddl_notes import DdlNotes
-from streamer.ddl_records import Outgoing
+from streamer.control.report import Report
+from streamer.control.tables import show_status
+from streamer.ddl.notes import DdlNotes
+from streamer.ddl.records import Outgoing
 from streamer.envelope import Envelope
 from streamer.protocol.model import Ddl, RowsBatch
-from streamer.report import Report
 from streamer.routes import Router
 from streamer.schemas import Schemas
 from streamer.source import Facts
-from streamer.tables import show_status
 from tests.streamer.fakes import FILE, SOURCE, Binlog, pipeline, rig, transaction
 
 FACTS = Facts(1, SOURCE, "9.7.4", GtidSet(), GtidSet(), FILE, 4, FILE)

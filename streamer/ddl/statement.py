@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Literal, NamedTuple
 
-from streamer.ddl_tokens import END, Tokens, scan
+from streamer.ddl.tokens import END, Tokens, scan
 
 Kind = Literal["truncate", "drop", "rename", "partition", "alter", "unknown", "shape", "harmless"]
 # What changes rows, or may; then what changes a table's shape alone, then what does neither.

@@ -17,10 +17,10 @@ from contract.gtid import GtidSet
 from contract.pipeline import SYSTEM_SCHEMAS, Pipeline
 from streamer.connection import connect, refused
 from streamer.errors import PreflightError
-from streamer.findings import Finding, Level, Server
 from streamer.flavors import FLAVORS, flavor
 from streamer.flavors.mysql import replica_uuid
-from streamer.preflight_tables import TABLE_CHECKS
+from streamer.preflight.findings import Finding, Level, Server
+from streamer.preflight.tables import TABLE_CHECKS
 
 __all__ = ["CHECKS", "Finding", "Server", "refuse", "run_checks"]
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from confluent_kafka import OFFSET_INVALID, Consumer, KafkaError, KafkaException, TopicPartition
 
 from contract.pipeline import Kafka
-from streamer import broker
+from streamer.kafka import broker
 
 POLL_SECONDS = 1.0
 PATIENCE_SECONDS = 30.0

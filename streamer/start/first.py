@@ -18,10 +18,10 @@ from contract.pipeline import Pipeline
 from contract.sequence import file_number
 from contract.start_at import FIRST, Place
 from streamer import source
-from streamer.binlog_marks import Mark, marks
 from streamer.delivery_errors import StartError
 from streamer.errors import HeadraceError, PurgedError
 from streamer.source import Facts
+from streamer.start.marks import Mark, marks
 
 SECOND_US = 1_000_000
 

@@ -16,9 +16,9 @@ from contract import names
 from contract.checkpoint import Checkpoint
 from contract.gtid import GtidSet
 from contract.pipeline import Pipeline
-from streamer import broker
-from streamer.compacted import reader, records
-from streamer.topics import TIMEOUT_SECONDS
+from streamer.kafka import broker
+from streamer.kafka.compacted import reader, records
+from streamer.kafka.topics import TIMEOUT_SECONDS
 
 SLACK_MS = 5_000  # by which the clocks of the source and of this machine may differ
 

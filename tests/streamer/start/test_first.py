@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contract.gtid import GtidSet
-from streamer import first_start, source
-from streamer.binlog_marks import Mark
+from streamer import source
 from streamer.protocol import events as ev
 from streamer.source import Facts
+from streamer.start import first as first_start
+from streamer.start.marks import Mark
 from tests.streamer.fakes import SOURCE, pipeline
 
 BEGAN = 1_800_000_000  # seconds

@@ -14,8 +14,9 @@ from typing import Any
 import structlog
 
 from contract.pipeline import Pipeline
-from streamer import ddl, ddl_records
-from streamer.ddl_records import Outgoing
+from streamer.ddl import records as ddl_records
+from streamer.ddl import statement as ddl
+from streamer.ddl.records import Outgoing
 from streamer.protocol.model import Ddl
 from streamer.routes import Router
 

@@ -18,8 +18,9 @@ from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, Resourc
 from contract import names
 from contract.pipeline import Pipeline
 from contract.pipeline_file import place_of
-from streamer import broker, source
+from streamer import source
 from streamer.delivery_errors import TopicError
+from streamer.kafka import broker
 
 TIMEOUT_SECONDS = 30.0
 HOUR_MS = 3_600_000

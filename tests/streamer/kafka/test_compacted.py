@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from confluent_kafka import TopicPartition
 
-from streamer import compacted
+from streamer.kafka import compacted
 from tests.streamer.fakes import pipeline
 
 

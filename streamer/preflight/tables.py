@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from contract import types
 from contract.types import INEXACT
-from streamer.findings import Finding, Server
+from streamer.preflight.findings import Finding, Server
 
 INEXACT_KEYS = f"""
 SELECT table_schema, table_name, column_name, data_type FROM information_schema.columns

@@ -10,14 +10,19 @@ from typing import Literal
 from contract import names
 from contract.checkpoint import Checkpoint
 from contract.pipeline import Pipeline, Source
-from streamer import broker, first_start, own_topics, preflight, schemas, source, start, topics
-from streamer.api import take_port
+from streamer import schemas, source
 from streamer.checkpoints.kafka import read_checkpoint
+from streamer.control.api import take_port
+from streamer.control.running import ask
 from streamer.delivery_errors import NotRunningError, PortInUseError
 from streamer.errors import HeadraceError
 from streamer.flavors import flavor
-from streamer.running import ask
+from streamer.kafka import broker, topics
+from streamer.preflight import checks as preflight
 from streamer.servers import Servers
+from streamer.start import first as first_start
+from streamer.start import own_topics
+from streamer.start import resume as start
 
 BROKER_SECONDS = 5.0
 

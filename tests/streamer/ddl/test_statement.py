@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamer import ddl
+from streamer.ddl import statement as ddl
 
 T, U = ("shop", "t"), ("shop", "u")
 

@@ -1,0 +1,1 @@
+"""DDL on the pipeline's tables: understood, told, acted on."""

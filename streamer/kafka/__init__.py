@@ -1,0 +1,1 @@
+"""What every Kafka client of the streamer shares."""

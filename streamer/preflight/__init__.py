@@ -1,0 +1,1 @@
+"""What the source must be set to, and `headrace check`."""

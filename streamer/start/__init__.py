@@ -1,0 +1,1 @@
+"""Where a run of the pipeline begins."""
