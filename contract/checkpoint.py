@@ -15,10 +15,20 @@ from contract.pipeline import Tables
 from contract.sequence import file_number
 
 FORMAT = 1
+KEPT = 10  # earlier lists of tables; the lake takes note of each at its next run
 
 
 class CheckpointFormatError(ValueError):
     """A checkpoint written by a newer version of Headrace."""
+
+
+class Earlier(BaseModel):
+    """The tables that were followed up to a place (epoch, number of the binlog file, position)."""
+
+    model_config = ConfigDict(frozen=True)
+
+    tables: Tables
+    until: tuple[int, int, int]
 
 
 class Checkpoint(BaseModel):
@@ -26,7 +36,7 @@ class Checkpoint(BaseModel):
     with the XA transactions that are prepared and have not ended, of which a start reads again and nothing is to be
     delivered yet; empty without any. `ts_ms`: its commit time at the source, Unix milliseconds UTC. `events`: row
     changes released since the pipeline's first start. `written_at`: ms. `tables`: those that are followed from here on;
-    None from a version that did not say."""
+    None from a version that did not say. `earlier`: the lists before it, the oldest first, no more than KEPT."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -45,10 +55,26 @@ class Checkpoint(BaseModel):
     events: int
     written_at: int
     tables: Tables | None = None
+    earlier: tuple[Earlier, ...] = ()
 
     def follows(self, db: str, table: str) -> bool:
         """Whether the table's changes behind this place are delivered."""
         return self.tables is None or self.tables.match(db, table)
+
+    def following(self, tables: Tables) -> Checkpoint:
+        """The same place, from which on these tables are followed."""
+        if self.tables is None or tables == self.tables:
+            return self.model_copy(update={"tables": tables})
+        earlier = (*self.earlier, Earlier(tables=self.tables, until=self.place))
+        return self.model_copy(update={"tables": tables, "earlier": earlier[-KEPT:]})
+
+    def since(self, db: str, table: str) -> tuple[int, int, int] | None:
+        """From where on the table is followed without a gap; None where that is from the beginning, as far as is
+        known."""
+        if not self.follows(db, table):
+            return self.place
+        gap = next((one for one in reversed(self.earlier) if not one.tables.match(db, table)), None)
+        return gap.until if gap else None
 
     def covers(self, gtid_set: str) -> bool:
         """Whether all that the transactions of the set committed was delivered."""

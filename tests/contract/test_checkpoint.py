@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from contract.checkpoint import FORMAT, Checkpoint, CheckpointFormatError
+from contract.checkpoint import FORMAT, KEPT, Checkpoint, CheckpointFormatError
 from contract.pipeline import Tables
 
 ONE = Checkpoint(
@@ -62,3 +62,24 @@ def test_it_says_which_tables_are_followed_from_it_on() -> None:
 
 def test_one_of_a_version_that_did_not_say_follows_all() -> None:
     assert Checkpoint.read(ONE.model_dump_json(exclude={"tables"})).follows("shop", "a")
+
+
+def test_since_when_a_table_is_followed() -> None:
+    def at(pos: int) -> Checkpoint:
+        return last.model_copy(update={"pos": pos})
+
+    shop = Tables(include=("shop.*",))
+    last = ONE.following(shop)
+    assert last.earlier == ()  # a version that did not say is taken to have followed all
+    last = at(10).following(shop)
+    last = at(20).following(Tables(include=("shop.*",), exclude=("shop.b",)))
+    assert last.since("shop", "b") == last.place
+    last = at(30).following(Tables(include=("shop.*", "other.*")))
+    last = Checkpoint.read(at(40).model_dump_json())
+    assert last.since("shop", "a") is None
+    assert last.since("shop", "b") == (0, 1, 30)
+    assert last.since("other", "a") == (0, 1, 30)
+    for n in range(50, 50 + 2 * KEPT):
+        last = at(n).following(Tables(include=("shop.*", f"new.t{n}")))
+    assert len(last.earlier) == KEPT
+    assert last.since("shop", "a") is None
