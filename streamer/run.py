@@ -20,6 +20,7 @@ from streamer.control.report import Report
 from streamer.control.status import Status
 from streamer.ddl.notes import DdlNotes
 from streamer.definitions import Definitions
+from streamer.delivery import Delivery
 from streamer.errors import HeadraceError
 from streamer.kafka import broker, topics
 from streamer.ledger import Ledger
@@ -90,22 +91,20 @@ class Runner:
         watcher = Watcher(ledger, checkpoints, sink, self.status, begin, pipeline.streamer.stuck_after_seconds)
         if begin is not checkpoint:
             checkpoints.offer(begin)
+        delivery = Delivery(ledger, sink, checkpoints, watcher, self._patience)
         stream = Stream(
             connect=lambda gtids: self._connect(stream, watcher, definitions, gtids),
             decoder=lambda behind: BinlogDecoder(
                 pipeline.tables.match, prepared, pipeline.source.statements, definitions, behind
             ),
-            ledger=ledger,
-            sink=sink,
-            checkpoints=checkpoints,
+            delivery=delivery,
             watcher=watcher,
             status=self.status,
-            patience=self._patience,
             ddl=DdlNotes(pipeline),
             epoch=begin.epoch,
             source=self._servers.title,
         )
-        publish = partial(stream.publish, topic=names.schemas_topic(pipeline))
+        publish = partial(delivery.publish, topic=names.schemas_topic(pipeline))
         stream.router = Router(pipeline, schemas.Schemas(known), self._ensure, publish)
         self.report.attach(found.facts, stream, ledger, watcher, checkpoints, sink)
         self.report.reads(found.source, found.facts)
@@ -114,30 +113,32 @@ class Runner:
     def _until_stopped(self, stream: Stream) -> None:
         """Runs, then delivers what was accepted, whatever ended it."""
         try:
-            stream.settle()  # a first checkpoint is durable before the first record
+            stream.delivery.settle()  # a first checkpoint is durable before the first record
             self.status.enter("streaming")
             log.info("streaming")
             stream.run()
         except (HeadraceError, Stopping) as end:
             if isinstance(end, Stopping):
                 self.status.enter("stopping")
-                log.info("stopping", events_to_flush=stream.depth)
+                log.info("stopping", events_to_flush=stream.delivery.ledger.depth)
             began = time.monotonic()
-            if stream.drain(self._pipeline.streamer.shutdown_seconds):
+            if stream.delivery.drain(self._pipeline.streamer.shutdown_seconds):
                 log.info("flushed", seconds=round(time.monotonic() - began, 2))
             else:
-                log.warning("not all was acknowledged; it is sent again at the next start", left=stream.depth)
+                log.warning(
+                    "not all was acknowledged; it is sent again at the next start", left=stream.delivery.ledger.depth
+                )
             raise
 
     def _connect(self, stream: Stream, watcher: Watcher, definitions: Definitions, gtids: GtidSet) -> BinlogConnection:
         """Each time anew: the server behind the address may have become another one, or be away."""
         partly = self._pipeline.source.gtids("")
-        partly.add_all(filter(None, [stream.half]))
+        partly.add_all(filter(None, [stream.halfway.gtid]))
         found = self._servers.choose(watcher.checkpoint, gtids, partly)
         if found.anew:
-            stream.empty()
+            stream.delivery.empty()
             watcher.begin_anew(self._anew(watcher.checkpoint, found))
-            stream.settle()  # the new epoch is durable before its first record
+            stream.delivery.settle()  # the new epoch is durable before its first record
             stream.begin_anew(watcher.checkpoint.epoch)
         self.report.reads(found.source, found.facts)
         stream.ddl.lower_case = found.facts.lower_case

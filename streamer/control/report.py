@@ -57,7 +57,7 @@ class Report:
             "gtid_set": released.gtid_set,
             "events": {"released": ledger.events, "tables": stream.router.counts()},
             "transactions_read": stream.transactions,
-            "bytes_sent": stream.bytes_sent,
+            "bytes_sent": stream.delivery.bytes,
             "lag_seconds": lag_seconds(stream, ledger, released.ts_ms),
             "rate_events_per_second": round(watcher.rate.value(), 1),
             "queue": _queue(ledger),

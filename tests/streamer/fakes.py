@@ -19,6 +19,7 @@ from contract.schema import Column, TableSchema
 from streamer.checkpoints.kafka import KafkaCheckpoints
 from streamer.control.status import Status
 from streamer.ddl.notes import DdlNotes
+from streamer.delivery import Delivery
 from streamer.errors import HeadraceError
 from streamer.ledger import Ledger
 from streamer.patience import Patience
@@ -180,6 +181,7 @@ class Rig:
     status: Status
     stop: threading.Event
     watcher: Watcher
+    checkpoints: KafkaCheckpoints
 
 
 def rig(binlog: Binlog, sink: ListSink | None = None, schemas: Schemas | None = None, **streamer: Any) -> Rig:
@@ -204,11 +206,9 @@ def rig(binlog: Binlog, sink: ListSink | None = None, schemas: Schemas | None = 
     )
     checkpoints = KafkaCheckpoints(settings, sink)
     watcher = Watcher(ledger, checkpoints, sink, status, start, settings.streamer.stuck_after_seconds)
-    patience = Patience(status, stop)
     notes = DdlNotes(settings)
-    stream = Stream(
-        binlog.connect, binlog.decoder, ledger, sink, checkpoints, watcher, status, patience, notes, 0, "MySQL"
-    )
-    publish = partial(stream.publish, topic="sales.schemas")
+    delivery = Delivery(ledger, sink, checkpoints, watcher, Patience(status, stop))
+    stream = Stream(binlog.connect, binlog.decoder, delivery, watcher, status, notes, 0, "MySQL")
+    publish = partial(delivery.publish, topic="sales.schemas")
     stream.router = Router(settings, schemas or Schemas(), lambda wanted: [], publish)
-    return Rig(stream, ledger, sink, status, stop, watcher)
+    return Rig(stream, ledger, sink, status, stop, watcher, checkpoints)

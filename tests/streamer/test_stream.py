@@ -54,7 +54,7 @@ def run_until_released(what: Rig, number: int) -> None:
     with pytest.raises(Stopping):
         what.stream.run()
     thread.join()
-    assert what.stream.drain(10)
+    assert what.stream.delivery.drain(10)
 
 
 def test_ddl_and_truncations_are_released_with_their_transactions_and_are_no_rows() -> None:
@@ -116,7 +116,7 @@ def test_each_further_loss_waits_longer_up_to_a_bound_and_never_in_step(monkeypa
         if len(pauses) == 40:
             what.stop.set()
 
-    monkeypatch.setattr(what.stream, "_rest", rest)
+    monkeypatch.setattr(what.stream.delivery, "rest", rest)
     with pytest.raises(Stopping):
         what.stream.run()
     bounds = [min(15.0, 0.5 * 2**n) for n in range(1, 41)]
@@ -144,7 +144,7 @@ def test_a_fatal_error_comes_after_what_was_accepted_before_it() -> None:
     what = rig(Binlog([transaction(n, [3]) for n in range(1, 30)], error=fatal))
     with pytest.raises(UnknownEventError):
         what.stream.run()
-    assert what.stream.drain(10)
+    assert what.stream.delivery.drain(10)
     assert len(what.sink.events()) == 87
     assert what.sink.checkpoints()[-1].gtid_set == f"{SOURCE}:1-29"
 
@@ -252,7 +252,7 @@ def test_a_stop_flushes_what_was_taken_in() -> None:
     threading.Timer(0.2, what.stop.set).start()
     with pytest.raises(Stopping):
         what.stream.run()
-    assert what.stream.drain(10)
+    assert what.stream.delivery.drain(10)
     last = what.sink.checkpoints()[-1]
     assert last.events == len(what.sink.events())
 
@@ -271,7 +271,7 @@ def test_a_record_that_cannot_be_sent_ends_the_drain_when_what_was_before_it_is_
     with pytest.raises(RecordTooLargeError):
         what.stream.run()
     began = time.monotonic()
-    assert what.stream.drain(60)
+    assert what.stream.delivery.drain(60)
     assert time.monotonic() - began < 10
     assert what.sink.checkpoints()[-1].gtid_set == f"{SOURCE}:1-8"
 
@@ -279,8 +279,8 @@ def test_a_record_that_cannot_be_sent_ends_the_drain_when_what_was_before_it_is_
 def test_a_commit_log_that_refuses_ends_the_drain_at_once() -> None:
     what = rig(Binlog([transaction(n, [1]) for n in (1, 2)]))
     run_until_released(what, 2)
-    what.stream._checkpoints.offer(what.watcher.checkpoint)
-    what.stream._checkpoints._acknowledge("refused", None)  # type: ignore[attr-defined]
+    what.checkpoints.offer(what.watcher.checkpoint)
+    what.checkpoints._acknowledge("refused", None)
     began = time.monotonic()
-    assert not what.stream.drain(60)
+    assert not what.stream.delivery.drain(60)
     assert time.monotonic() - began < 5

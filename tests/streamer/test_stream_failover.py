@@ -27,10 +27,10 @@ def two_servers(first: list[list[Item]], second: list[list[Item]], breaks: list[
     def connect(gtids: GtidSet) -> Binlog:
         if binlog.starts and binlog.transactions is not second:
             binlog.transactions = second
-            what.stream.empty()
+            what.stream.delivery.empty()
             begun = what.watcher.checkpoint.model_copy(update={"epoch": 1, "pos": 4})
             what.watcher.begin_anew(begun)
-            what.stream.settle()
+            what.stream.delivery.settle()
             assert what.sink.checkpoints()[-1].epoch == 1, "it is durable before a record of it"
             what.stream.begin_anew(1)
         return start(gtids)

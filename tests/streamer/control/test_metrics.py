@@ -23,11 +23,11 @@ def text() -> str:
     what = rig(Binlog([transaction(n, [3]) for n in range(1, 4)], ignored=Counter({"type 99": 2})))
     report = Report(pipeline(), what.status)
     assert 'headrace_state{pipeline="sales",state="starting"} 1.0' in metrics.render(report).decode()
-    report.attach(FACTS, what.stream, what.ledger, what.watcher, what.stream._checkpoints, what.sink)  # type: ignore[arg-type]
+    report.attach(FACTS, what.stream, what.ledger, what.watcher, what.checkpoints, what.sink)  # type: ignore[arg-type]
     threading.Timer(0.3, what.stop.set).start()
     with pytest.raises(Stopping):
         what.stream.run()
-    assert what.stream.drain(10)
+    assert what.stream.delivery.drain(10)
     return metrics.render(report).decode()
 
 

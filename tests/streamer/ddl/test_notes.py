@@ -145,7 +145,7 @@ def test_the_status_shows_each_of_them() -> None:
     for statement in ("ALTER TABLE t DROP a", "DROP TABLE t", "FROBNICATE"):
         sent(what.stream.ddl, item(statement))
     report = Report(pipeline(), what.status)
-    report.attach(FACTS, what.stream, what.ledger, what.watcher, what.stream._checkpoints, what.sink)  # type: ignore[arg-type]
+    report.attach(FACTS, what.stream, what.ledger, what.watcher, what.checkpoints, what.sink)  # type: ignore[arg-type]
     out = Console(file=StringIO(), width=120, highlight=False)
     show_status(out, report.as_dict())
     shown = out.file.getvalue()  # type: ignore[attr-defined]

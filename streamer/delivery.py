@@ -1,0 +1,129 @@
+"""Between the stream and the sink: what was read enters the ledger and goes out; every wait serves acknowledgements.
+
+The sink's callbacks and the watcher have no thread of their own: whoever waits here gives them their turn, and hears
+of a stop.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from contract.schema import TableSchema
+from streamer import schemas
+from streamer.checkpoints.port import Checkpoints
+from streamer.errors import HeadraceError
+from streamer.ledger import Ledger
+from streamer.patience import Patience
+from streamer.protocol.model import Commit
+from streamer.sinks.port import Sink
+from streamer.watcher import Watcher, given_up
+
+POLL_SECONDS = 0.05
+
+
+class Delivery:
+    """`bytes`: of the values sent since the start. `now`: monotonic seconds, when that was read which is sent next."""
+
+    def __init__(
+        self, ledger: Ledger, sink: Sink, checkpoints: Checkpoints, watcher: Watcher, patience: Patience
+    ) -> None:
+        self.ledger = ledger
+        self._sink = sink
+        self._checkpoints = checkpoints
+        self._watcher = watcher
+        self._patience = patience
+        self.bytes = 0
+        self.now = time.monotonic()
+
+    def rows(self, topic: str, keys: Sequence[bytes | None], values: Sequence[bytes]) -> None:
+        """Sends the records of a rows event; waits while the ledger is full. Raises Stopping, DeliveryError, StuckError
+        and as the sink."""
+        ledger = self.ledger
+        if ledger.full:
+            self.wait_for_room()
+        count = len(values)
+        size = len(values[0]) if count == 1 else sum(map(len, values))
+        entry = ledger.enter(count, size, self.now)
+        try:
+            self._sink.send(topic, keys, values, entry.acknowledge)
+        except HeadraceError:
+            entry.cut = True
+            raise
+        self.bytes += size
+
+    def note(self, topic: str, key: bytes | None, value: bytes, everywhere: bool) -> None:
+        """Sends a record that is no row; `everywhere`: to each partition of the topic. Waits and raises as `rows`."""
+        if self.ledger.full:
+            self.wait_for_room()
+        count = self._partitions(topic) if everywhere else 1
+        entry = self.ledger.note(count, count * len(value), self.now)
+        try:
+            if everywhere:
+                self._sink.send_everywhere(topic, value, count, entry.acknowledge)
+            else:
+                self._sink.send(topic, [key], [value], entry.acknowledge)
+        except HeadraceError:
+            entry.cut = True
+            raise
+
+    def _partitions(self, topic: str) -> int:
+        while not (count := self._sink.partitions(topic)):
+            self._wait()
+        return count
+
+    def end(self, commit: Commit) -> None:
+        """The transaction whose records were sent since the last one is whole."""
+        self.ledger.commit(commit, self.now)
+
+    def turn(self, seconds: float = 0) -> None:
+        """Serves acknowledgements; waits for the first one up to `seconds`. Raises Stopping, DeliveryError,
+        StuckError."""
+        self._sink.poll(seconds)
+        self._watcher.turn(time.monotonic())
+        self._patience.check()
+
+    def _wait(self) -> None:
+        self.turn(POLL_SECONDS)
+
+    def wait_for_room(self) -> None:
+        while self.ledger.full:
+            self._wait()
+
+    def rest(self, seconds: float) -> None:
+        """Waits that long; raises as `turn`."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            self._wait()
+
+    def empty(self) -> None:
+        """Returns when all that was sent is acknowledged. Raises as `turn`."""
+        while self.ledger.depth:
+            self._wait()
+            self._watcher.release()
+
+    def settle(self) -> None:
+        """Returns when the last checkpoint offered is durable. Raises as `turn`."""
+        while not self._checkpoints.settled():
+            self._wait()
+
+    def publish(self, schema: TableSchema, topic: str) -> None:
+        """Returns when the schema is durable. Raises as `turn`."""
+        outcome: list[Any] = []
+        self._sink.send(topic, [schemas.key(schema)], [schemas.value(schema)], lambda error, _: outcome.append(error))
+        while not outcome:
+            self._wait()
+        if outcome[0] is not None:
+            raise given_up(topic, outcome[0])
+
+    def drain(self, seconds: float) -> bool:
+        """Waits until all that can be acknowledged is, and its checkpoint durable. Returns whether it is; at once where
+        that cannot be any more."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until and self.ledger.failure is None and self._checkpoints.failure is None:
+            self._watcher.release()
+            if self.ledger.exhausted and self._checkpoints.settled():
+                return True
+            self._sink.flush(POLL_SECONDS)
+        return False
