@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from contract.gtid import GtidSet
 from streamer import schemas
 from streamer import stream as stream_module
 from streamer.delivery_errors import RecordTooLargeError, StuckError, WrongServerError
@@ -42,10 +43,11 @@ def seqs(found: list[Any]) -> list[tuple[int, ...]]:
 
 def run_until_released(what: Rig, number: int) -> None:
     """Runs until transaction `number` is released, then stops and drains."""
+    end = GtidSet.parse(f"{SOURCE}:1-{number}")
 
     def watch() -> None:
         until = time.monotonic() + 20
-        while time.monotonic() < until and f"{SOURCE}:1-{number}" != str(what.ledger.released):
+        while time.monotonic() < until and what.ledger.released != end:
             time.sleep(0.002)
         what.stop.set()
 
