@@ -57,6 +57,7 @@ def run_until_released(what: Rig, number: int) -> None:
         what.stream.run()
     thread.join()
     assert what.stream.delivery.drain(10)
+    assert what.ledger.released == end
 
 
 def test_ddl_and_truncations_are_released_with_their_transactions_and_are_no_rows() -> None:
