@@ -86,12 +86,12 @@ class Runner:
         begin, found = self._resume(checkpoint) if checkpoint else (self._first(found), found)
         bounds = pipeline.streamer.ledger
         ledger = Ledger(bounds.max_events, bounds.max_bytes, pipeline.source.gtids(begin.gtid_set), begin.events)
-        definitions = Definitions(found.source, ledger.entered)
         prepared = PreparedXa(bounds.max_bytes, ledger.released)
         watcher = Watcher(ledger, checkpoints, sink, self.status, begin, pipeline.streamer.stuck_after_seconds)
         if begin is not checkpoint:
             checkpoints.offer(begin)
         delivery = Delivery(ledger, sink, checkpoints, watcher, self._patience)
+        definitions = Definitions(found.source, ledger.entered, delivery.turn)
         stream = Stream(
             connect=lambda gtids: self._connect(stream, watcher, definitions, gtids),
             decoder=lambda behind: BinlogDecoder(
@@ -108,6 +108,7 @@ class Runner:
         stream.router = Router(pipeline, schemas.Schemas(known), self._ensure, publish)
         self.report.attach(found.facts, stream, ledger, watcher, checkpoints, sink)
         self.report.reads(found.source, found.facts)
+        self.report.ahead = definitions.ahead
         self._until_stopped(stream)
 
     def _until_stopped(self, stream: Stream) -> None:
@@ -162,7 +163,7 @@ class Runner:
             preflight.refuse(self._servers.pipeline(found.source), seen, checkpoint.ts_ms / 1000, _told)
         begin = self._anew(checkpoint, found) if found.anew else checkpoint
         if begin.tables != self._pipeline.tables:  # a snapshot of a table begins where the stream follows it
-            begin = begin.model_copy(update={"tables": self._pipeline.tables})
+            begin = begin.following(self._pipeline.tables)
         log.info("resuming", server=found.source.where, file=begin.file, pos=begin.pos, gtid_set=begin.gtid_set)
         return begin, found
 
