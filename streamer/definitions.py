@@ -3,12 +3,12 @@
 The answer is of now, and the rows are of before: it holds for them where the table was not defined anew since. The
 binlog between the two tells, and is read for it (streamer/definitions_since.py). What is not in the binlog (a session
 without sql_log_bin) the server's clock tells, CREATE_TIME: a definition later than the rows, and than the last
-statement on the table that was read, is a doubt, too.
+statement on the table in the binlog, is a doubt, too. Of rows that came from another server it tells nothing: a replica
+has the table since it made it itself.
 """
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import closing
@@ -19,12 +19,12 @@ import pymysql
 from contract.gtid import GtidSet
 from contract.pipeline import Source
 from streamer.connection import connect, refused
-from streamer.ddl import statement as ddl
-from streamer.definitions_since import any_statement
+from streamer.ddl.redefined import Statement, statement
+from streamer.definitions_since import Ahead
 from streamer.protocol.unclear import Definition, doubt
 
 TABLE = """
-SELECT UNIX_TIMESTAMP(create_time), @@gtid_binlog_pos FROM information_schema.tables
+SELECT UNIX_TIMESTAMP(create_time), @@server_id, @@gtid_binlog_pos FROM information_schema.tables
 WHERE table_schema = %s AND table_name = %s AND table_type = 'BASE TABLE'
 """
 COLUMNS = """
@@ -32,9 +32,7 @@ SELECT column_name, data_type, column_type, datetime_precision FROM information_
 WHERE table_schema = %s AND table_name = %s ORDER BY ordinal_position
 """
 KIND = "SELECT table_type FROM information_schema.tables WHERE table_schema = %s AND table_name = %s"
-REMEMBERED, LONGEST = 100, 10_000  # statements, characters of each
-# ALTER TABLE changes the type of a column that it names, or of the table that takes this one's name.
-ALTER, ANOTHER = re.compile(r"\s*alter\s"), re.compile(r"\b(rename|exchange)\b")
+REMEMBERED = 100  # statements that were read
 
 
 class Said(NamedTuple):
@@ -45,40 +43,26 @@ class Said(NamedTuple):
     executed: GtidSet
 
 
-class Statement(NamedTuple):
-    """`db`: the session's database. `text`: in lower case. `ended`: Unix seconds."""
+class Now(NamedTuple):
+    """How the server defines a table. `made`: when it did, Unix seconds; `executed`: what it has by then."""
 
-    db: str
-    text: str
-    ended: int
-
-    def is_of(self, db: str, table: str) -> bool:
-        """Whether it may be about the table."""
-        return self.names(table) and (self.db == db or self.names(db))
-
-    def leaves(self, columns: Sequence[str]) -> bool:
-        """Whether the columns of its table are for certain what they were."""
-        if len(self.text) >= LONGEST or ANOTHER.search(self.text):
-            return False
-        if not ALTER.match(self.text):  # ANALYZE, GRANT, an index, a view and their like, or TRUNCATE
-            return ddl.change(self.text, self.db).kind in ("harmless", "truncate")
-        return not any(map(self.names, columns))
-
-    def names(self, name: str) -> bool:
-        """Of a statement that is kept in part: perhaps."""
-        name = name.replace("`", "``")
-        return (
-            len(self.text) >= LONGEST or re.search(rf"(?<!\w){re.escape(name.casefold())}(?!\w)", self.text) is not None
-        )
+    columns: dict[str, Definition]
+    made: int
+    server_id: int
+    executed: str
 
 
 class Definitions:
     """Of the server at `source`, which may become another one that has the same transactions. `taken`: the whole
-    transactions that were read so far. It remembers what was said, and the statements that were read."""
+    transactions that were read so far. `meanwhile`: called while a long lag is read, for what cannot wait; it may
+    raise. It remembers what was said, and the statements that were read. `ahead`: those that are still to come."""
 
-    def __init__(self, source: Source, taken: Callable[[], GtidSet]) -> None:
+    def __init__(
+        self, source: Source, taken: Callable[[], GtidSet], meanwhile: Callable[[], None] = lambda: None
+    ) -> None:
         self.source = source
         self.taken = taken
+        self.ahead = Ahead(meanwhile)
         self._said: dict[tuple[str, str], Said] = {}
         self._shown: dict[tuple[str, str], tuple[str, Set[str]]] = {}
         self._read: deque[Statement] = deque(maxlen=REMEMBERED)
@@ -100,12 +84,12 @@ class Definitions:
                 raise refused(self.source, error) from None
         return self._shown[db, table]
 
-    def changed(self, db: str, statement: str, gtid: str, ended: int) -> None:
-        read = Statement(db, statement[:LONGEST].casefold(), ended)
+    def changed(self, db: str, text: str, gtid: str, ended: int) -> None:
+        read = statement(db, text, ended, gtid)
         self._read.append(read)
         self._shown = {name: shown for name, shown in self._shown.items() if not read.is_of(*name)}
         for (db, table), said in list(self._said.items()):
-            if not read.is_of(db, table) or read.leaves(said.asked):
+            if not read.redefines(db, table, said.asked):
                 continue
             if said.executed.contains(gtid):
                 raise doubt(f"{db}.{table}", "it was defined anew behind rows that were read by its new definition")
@@ -113,31 +97,29 @@ class Definitions:
 
     def _answer(self, db: str, table: str, asked: Sequence[str], at: int, gtid: str) -> Said:
         """Raises UnclearTypeError where it may not hold for rows of `at` in the transaction `gtid`."""
-        made, executed, columns = self._ask(db, table)
-        if made is None:
+        now = self._ask(db, table)
+        if now is None:
             raise doubt(f"{db}.{table}", "the server no longer has the table")
-        read = [statement.ended for statement in self._read if statement.is_of(db, table)]
-        if made > max(at, *read, 0):
+        known = self.source.gtids(now.executed)
+        last = max((one.ended for one in self._read if one.is_of(db, table)), default=0)
+        for one in self.ahead.statements(self.source, self.taken(), known, f"{db}.{table}"):
+            if one.gtid == gtid or not one.is_of(db, table):
+                continue  # a transaction's own statements stand before its rows, and were read
+            if one.redefines(db, table, asked):
+                raise doubt(f"{db}.{table}", "it was defined anew behind these rows")
+            last = max(last, one.ended)  # one that rebuilds the table, as a TRUNCATE does
+        if now.made > max(at, last) and now.server_id == _server_of(gtid):
             raise doubt(f"{db}.{table}", "it was defined anew since these rows were written")
-        known = self.source.gtids(executed)
+        return Said(now.columns, asked, known)
 
-        def defines_it_anew(session: str, text: str, its: str) -> bool:
-            # A transaction's own statements stand before its rows, and were read.
-            statement = Statement(session, text[:LONGEST].casefold(), 0)
-            return its != gtid and statement.is_of(db, table) and not statement.leaves(asked)
-
-        if any_statement(self.source, self.taken(), known, defines_it_anew):
-            raise doubt(f"{db}.{table}", "it was defined anew behind these rows")
-        return Said(columns, asked, known)
-
-    def _ask(self, db: str, table: str) -> tuple[int | None, str, dict[str, Definition]]:
+    def _ask(self, db: str, table: str) -> Now | None:
         with closing(connect(self.source, read_timeout=60)) as connection, connection.cursor() as cursor:
             cursor.execute("SET time_zone = '+00:00'")
             cursor.execute(COLUMNS, (db, table))
             columns = {name: Definition(kind.lower(), spelled, fsp or 0) for name, kind, spelled, fsp in cursor}
             cursor.execute(TABLE, (db, table))
-            made, executed = cursor.fetchone() or (None, "")
-            return made, executed or "", columns
+            found = cursor.fetchone()
+            return found and Now(columns, found[0] or 0, found[1], found[2] or "")
 
     def _ask_shown(self, db: str, table: str) -> tuple[str, Set[str]]:
         with closing(connect(self.source, read_timeout=60)) as connection, connection.cursor() as cursor:
@@ -145,3 +127,8 @@ class Definitions:
             [kind] = cursor.fetchone() or ("",)
             cursor.execute(COLUMNS, (db, table))
             return kind, {name for name, *_ in cursor}
+
+
+def _server_of(gtid: str) -> int:
+    """The number of the server that wrote it first."""
+    return int(gtid.split("-")[1])

@@ -1,64 +1,174 @@
-"""Whether a table may have been defined anew between a place in MariaDB's binlog and what the server has by now.
+"""The statements that stand in MariaDB's binlog ahead of what is read: whether one of them defines a table anew.
 
 No clock tells: a session sets its events' times as it likes, and a second holds many statements. So the binlog itself
-is read from the place on, by a connection of its own, for its statements alone.
+is read, by a connection of its own, once for all tables: what was found is kept, and a further question goes on from
+where the reading ended. A connection that is lost takes nothing of that back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from struct import Struct
+
+import structlog
 
 from contract.gtid import GtidSet
 from contract.pipeline import Source
 from streamer.connection import BinlogConnection
+from streamer.ddl.redefined import Statement, statement
 from streamer.protocol import events as ev
 from streamer.protocol import mariadb
 from streamer.protocol.packets import Event, Packets, ServerAnswerError
-from streamer.protocol.query import query
+from streamer.protocol.query import Meaning, meaning, query
 
+unpack_seconds = Struct("<I").unpack_from  # how long a statement ran
+log = structlog.get_logger("streamer")
 NO_REPLICA = 0  # the server id of a reader that is none: it takes no other one's place
-Seen = Callable[[str, str, str], bool]  # (database of the session, statement, GTID) -> whether it is looked for
+KEPT = 16 << 20  # bytes of statements, about; what comes behind them is read anew for each question
+ENTRY = 300  # bytes of one, beside its text
+TOLD_AFTER_SECONDS = 2.0
+REMIND_SECONDS = 30.0
 
 
-def any_statement(source: Source, behind: GtidSet, to: GtidSet, looked_for: Seen) -> bool:
-    """Whether one that is looked for stands behind the transactions of `behind` and not behind those of `to`. Raises
-    HeadraceError where the binlog cannot be read."""
-    read = behind.copy()
-    if read.issuperset(to):
-        return False
-    connection = BinlogConnection(source.model_copy(update={"server_id": NO_REPLICA, "statements": False}), behind)
-    packets, gtid = Packets(), ""
-    try:
-        for chunk in connection.chunks():
-            for event in packets.feed(chunk):
-                kind, (d, o, _, header) = event[3][ev.TYPE], event
-                if kind == ev.MARIADB_GTID:
-                    if gtid:
-                        read.add(gtid)
-                        if read.issuperset(to):
-                            return False
-                    gtid = mariadb.gtid(d, o, header[ev.SERVER_ID])[0]
-                elif kind in (ev.QUERY, ev.QUERY_COMPRESSED) and looked_for(*_statement(event), gtid):
-                    return True
-            if packets.ended or (not chunk and _whole(read, gtid, to)):
-                return False
-    except ServerAnswerError as error:
-        raise connection.answered(error) from None
-    finally:
-        connection.close()
-    raise AssertionError("a dump ends by its end or an error")
+class Ahead:
+    """`meanwhile`: called between two pieces of the binlog, for what cannot wait; it may raise, and the next question
+    goes on from there. `reading_for`: the table that is asked about, empty while nothing is read."""
+
+    def __init__(self, meanwhile: Callable[[], None]) -> None:
+        self._meanwhile = meanwhile
+        self.reading_for = ""
+        self._kept: deque[Statement] = deque()
+        self._size = 0
+        self._from: GtidSet | None = None  # the statements behind these transactions were read,
+        self._to: GtidSet | None = None  # up to the end of these
+
+    def statements(self, source: Source, behind: GtidSet, to: GtidSet, asked_for: str) -> Iterator[Statement]:
+        """Those that stand behind the transactions of `behind` and not behind those of `to`. Raises HeadraceError where
+        the binlog cannot be read."""
+        for one in self._all(source, behind, to, asked_for):
+            if to.contains(one.gtid) and not behind.contains(one.gtid):
+                yield one
+
+    def _all(self, source: Source, behind: GtidSet, to: GtidSet, asked_for: str) -> Iterator[Statement]:
+        read = self._begun(behind)
+        yield from tuple(self._kept)
+        if read.issuperset(to):
+            return
+        self.reading_for = asked_for
+        try:
+            for one in self._further(source, read, to):
+                if self._size < KEPT:
+                    self._kept.append(one)
+                    self._size += len(one.text) + ENTRY
+                yield one
+        finally:
+            self.reading_for = ""
+
+    def _begun(self, behind: GtidSet) -> GtidSet:
+        """Up to where it was read; what was taken in since is forgotten."""
+        if self._from is None or self._to is None or not behind.issuperset(self._from):
+            self._kept.clear()
+            self._size = 0
+            self._to = behind.copy()
+        elif not self._to.issuperset(behind):
+            self._to = self._to.union(behind)
+        self._from = behind.copy()
+        while self._kept and behind.contains(self._kept[0].gtid):
+            self._size -= len(self._kept.popleft().text) + ENTRY
+        return self._to
+
+    def _further(self, source: Source, read: GtidSet, to: GtidSet) -> Iterator[Statement]:
+        """`read` moves on with the whole transactions, for as long as there is room for their statements."""
+        reader = BinlogConnection(source.model_copy(update={"server_id": NO_REPLICA, "statements": False}), read.copy())
+        found, passed, progress = _Statements(), read, _Progress(self.reading_for)
+        try:
+            for chunk in reader.chunks():
+                yield from found.feed(chunk)
+                if passed is read and self._size >= KEPT:
+                    passed = read.copy()
+                passed.add_all(found.whole())
+                if found.ended or passed.issuperset(to):
+                    return
+                progress.step(len(chunk))
+                self._meanwhile()
+        except ServerAnswerError as error:
+            raise reader.answered(error) from None
+        finally:
+            reader.close()
+            progress.end()
 
 
-def _whole(read: GtidSet, gtid: str, to: GtidSet) -> bool:
-    """The server has nothing more to send: the last transaction has come to its end, too."""
-    if gtid:
-        read.add(gtid)
-    return read.issuperset(to)
+class _Statements:
+    """Of a dump's bytes. `ended`: nothing more comes."""
+
+    def __init__(self) -> None:
+        self._packets = Packets()
+        self._gtid, self._domain, self._alone = "", b"", False
+        self._whole: dict[bytes, str] = {}  # by domain the last transaction that has come to its end
+
+    @property
+    def ended(self) -> bool:
+        return self._packets.ended
+
+    def whole(self) -> Iterable[str]:
+        """The last whole transaction of each domain since this was asked."""
+        if self.ended:
+            self._end()
+        whole, self._whole = self._whole, {}
+        return whole.values()
+
+    def feed(self, chunk: bytes) -> Iterator[Statement]:
+        """Those that may define a table."""
+        for event in self._packets.feed(chunk):
+            d, o, _, header = event
+            kind = header[ev.TYPE]
+            if kind == ev.MARIADB_GTID:
+                self._end()
+                self._gtid, flags = mariadb.gtid(d, o, header[ev.SERVER_ID])
+                self._domain, self._alone = d[o + 8 : o + 12], flags & mariadb.STANDALONE != 0
+            elif kind in (ev.XID, ev.XA_PREPARE):
+                self._end()
+            elif kind in (ev.QUERY, ev.QUERY_COMPRESSED):
+                yield from self._query(event)
+
+    def _query(self, event: Event) -> Iterator[Statement]:
+        d, o, end, header = event
+        _, db, text = query(d, o, end)
+        if header[ev.TYPE] == ev.QUERY_COMPRESSED:
+            text = mariadb.plain(text, 0, len(text))
+        means = meaning(text)
+        if means is Meaning.DDL:
+            ended = header[ev.TIMESTAMP] + unpack_seconds(d, o + 4)[0]
+            yield statement(db.decode(errors="replace"), text.decode(errors="replace"), ended, self._gtid)
+        if self._alone or means in (Meaning.COMMIT, Meaning.ROLLBACK):
+            self._end()
+
+    def _end(self) -> None:
+        if self._gtid:
+            self._whole[self._domain] = self._gtid
+            self._gtid = ""
 
 
-def _statement(event: Event) -> tuple[str, str]:
-    d, o, end, header = event
-    _, db, statement = query(d, o, end)
-    if header[ev.TYPE] == ev.QUERY_COMPRESSED:
-        statement = mariadb.plain(statement, 0, len(statement))
-    return db.decode(errors="replace"), statement.decode(errors="replace")
+class _Progress:
+    """Tells of a reading that lasts."""
+
+    def __init__(self, asked_for: str) -> None:
+        self._asked_for = asked_for
+        self._began = time.monotonic()
+        self._due = self._began + TOLD_AFTER_SECONDS
+        self._bytes = 0
+
+    def step(self, size: int) -> None:
+        self._bytes += size
+        if time.monotonic() >= self._due:
+            self._due = time.monotonic() + REMIND_SECONDS
+            log.info("reading the binlog ahead", for_the_definition_of=self._asked_for, **self._so_far())
+
+    def end(self) -> None:
+        if time.monotonic() - self._began >= TOLD_AFTER_SECONDS:
+            log.info("read the binlog ahead", for_the_definition_of=self._asked_for, **self._so_far())
+
+    def _so_far(self) -> dict[str, int]:
+        return {"seconds": round(time.monotonic() - self._began), "megabytes": self._bytes >> 20}

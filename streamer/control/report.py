@@ -12,6 +12,7 @@ from streamer.control.status import Status
 
 if TYPE_CHECKING:
     from streamer.checkpoints.kafka import KafkaCheckpoints
+    from streamer.definitions_since import Ahead
     from streamer.ledger import Ledger
     from streamer.sinks.kafka import KafkaSink
     from streamer.source import Facts
@@ -20,13 +21,15 @@ if TYPE_CHECKING:
 
 
 class Report:
-    """Reads the running parts from another thread than theirs; every value may be a moment old."""
+    """Reads the running parts from another thread than theirs; every value may be a moment old. `ahead`: what is
+    read of the binlog before its turn."""
 
     def __init__(self, pipeline: Pipeline, status: Status) -> None:
         self._pipeline = pipeline
         self.status = status
         self._parts: tuple[Facts, Stream, Ledger, Watcher, KafkaCheckpoints, KafkaSink] | None = None
         self._read: tuple[Source, Facts] | None = None
+        self.ahead: Ahead | None = None
 
     def attach(
         self,
@@ -75,6 +78,7 @@ class Report:
                 "reconnects": stream.reconnects,
                 "server_uuid": facts.server_uuid,
                 "server_version": facts.version,
+                "reading_ahead_for": (self.ahead and self.ahead.reading_for) or None,
             },
             "checkpoint": durable
             and {

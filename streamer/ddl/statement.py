@@ -122,10 +122,11 @@ def _drop(tokens: Tokens) -> Change:
 def _rename(tokens: Tokens) -> Change:
     if not tokens.skip("TABLE", "TABLES"):
         return Change("unknown", ())
-    tokens.skip("IF", "EXISTS")
-    tables = [tokens.table()]
-    while tokens.skip("TO", ","):
+    tables: list[Table] = []
+    while not tables or tokens.skip("TO", ","):
+        tokens.skip("IF", "EXISTS")
         tables.append(tokens.table())
+        tokens.waits()
     return _found("rename", tables)
 
 
@@ -133,6 +134,7 @@ def _alter(tokens: Tokens, ignores: bool) -> Change:
     """`ignores`: MariaDB's ALTER IGNORE, which deletes rows that a new unique key forbids."""
     tokens.skip("IF", "EXISTS")
     tables = [tokens.table()]
+    tokens.waits()
     kinds: set[Kind] = {"alter"} if ignores else set()
     for part in tokens.parts():
         words = [token.word for token in part]
@@ -142,7 +144,7 @@ def _alter(tokens: Tokens, ignores: bool) -> Change:
             rest = Tokens(part[1:], tables[0][0])
             rest.skip("TO", "AS", "=")
             tables.append(rest.table())
-        elif words[:1] == ["EXCHANGE"] and "TABLE" in words:  # partition p with table [db.]name
+        elif words[0:1] in (["EXCHANGE"], ["CONVERT"]) and "TABLE" in words:  # partition p with, or to, table [db.]name
             tables.append(Tokens(part[words.index("TABLE") + 1 :], tables[0][0]).table())
     return _found(min(kinds, key=KINDS.index), tables)
 
@@ -150,7 +152,9 @@ def _alter(tokens: Tokens, ignores: bool) -> Change:
 def _action(words: list[str]) -> Kind:
     """The kind of one action of ALTER TABLE."""
     first, second, *_ = (*words, "", "")
-    if "PARTITION" in words[:2] and first in ("DROP", "TRUNCATE", "EXCHANGE"):
+    if second == "PARTITION" and first in ("DROP", "TRUNCATE", "EXCHANGE", "CONVERT"):
+        return "partition"
+    if (first, second) == ("CONVERT", "TABLE"):  # to partition p
         return "partition"
     if first == "RENAME":
         return "alter" if second == "COLUMN" else "harmless" if second in ("INDEX", "KEY") else "rename"

@@ -57,6 +57,12 @@ class Tokens:
             self.take()
         return found
 
+    def waits(self) -> None:
+        """Passes MariaDB's `WAIT seconds` or `NOWAIT` by."""
+        if self.skip("WAIT"):
+            self.take()
+        self.skip("NOWAIT")
+
     def table(self) -> tuple[str, str]:
         """A name, with or without its database."""
         name = self.take().name

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import time
+from collections.abc import Iterator
+from socket import socket
+
 import pytest
 
 from stack.mariadb import MariaDB
 from streamer.connection import BinlogConnection
 from streamer.definitions import Definitions
 from streamer.errors import UnclearTypeError, UnsupportedTypeError
+from streamer.patience import Stopping
 from streamer.preflight.checks import run_checks
 from streamer.protocol.model import Commit, Item, RowsBatch
 from streamer.transaction import BinlogDecoder
@@ -162,6 +168,109 @@ def test_rows_behind_an_alter_that_is_read_are_no_doubt(mariadb: MariaDB) -> Non
     found = written(insert.format(4, value), "ALTER TABLE odd MODIFY c binary(16)", insert.format(5, "x"))
     assert rows(found) == [("c", {"id": 4, "c": value}), ("c", {"id": 5, "c": "eAAAAAAAAAAAAAAAAAAAAA=="})]
     connection.close()
+
+
+# What may stand in the lag, and how many rows are read of its table, in which there was one before.
+HARMLESS = {
+    "analyze": "ANALYZE TABLE {0}",
+    "optimize": "OPTIMIZE TABLE {0}",
+    "repair": "REPAIR TABLE {0}",
+    "truncate": "TRUNCATE TABLE {0}",
+    "create_index": "CREATE INDEX i ON {0} (v)",
+    "grant": "GRANT SELECT ON own.{0} TO headrace",
+    "view": "CREATE VIEW of_{0} AS SELECT * FROM {0}",
+    "trigger": "CREATE TRIGGER on_{0} AFTER INSERT ON {0} FOR EACH ROW SET @x = 1",
+    "copy": "CREATE TABLE copy_of_{0} LIKE {0}",
+    "child": "CREATE TABLE child_of_{0} (id int primary key, c uuid, v int, FOREIGN KEY (id) REFERENCES {0} (id))",
+    "engine": "ALTER TABLE {0} ENGINE = InnoDB",
+    "alter": "ALTER TABLE {0} ADD w int",
+}
+UUID = "123e4567-e89b-12d3-a456-426655440000"
+
+
+def test_statements_in_the_lag_that_define_nothing_anew_leave_no_doubt(mariadb: MariaDB) -> None:
+    """Also those that make the table's CREATE_TIME later than its rows."""
+    tables = {f"lag_{case}": statement for case, statement in HARMLESS.items()}
+    run(mariadb, *(f"CREATE TABLE {name} (id int primary key, c uuid, v int)" for name in tables), database="own")
+    begin = executed(mariadb)
+    row = f"INSERT INTO {{}} (id, c) VALUES ({{}}, '{UUID}')"
+    run(mariadb, *(row.format(name, 1) for name in tables), "DO SLEEP(1.1)",
+        *(statement.format(name) for name, statement in tables.items()),
+        *(row.format(name, 2) for name in tables), database="own")  # fmt: skip
+    batches = [item for item in items(mariadb, begin, executed(mariadb)) if isinstance(item, RowsBatch)]
+    seen = [(batch.table.table, json.loads(row)["c"]) for batch in batches for row in batch.rows]
+    assert seen == [(name, UUID) for name in (*tables, *tables)]
+
+
+def test_rows_of_another_server_are_not_judged_by_this_ones_clock(mariadb: MariaDB) -> None:
+    """A replica made the table later than the rows that it passes on; a definition without the binlog, of this server's
+    own rows, is told by its clock."""
+    run(mariadb, "CREATE TABLE odd (id int primary key, c uuid)", database="own")
+    begin, row = executed(mariadb), f"INSERT INTO odd VALUES ({{}}, '{UUID}')"
+    run(mariadb, "SET timestamp = 1000000, server_id = 77", row.format(1), database="own")
+    assert len(rows(list(items(mariadb, begin, executed(mariadb))))) == 1
+    begin = executed(mariadb)
+    run(mariadb, row.format(2), "DO SLEEP(1.1)", "SET sql_log_bin = 0", "ALTER TABLE odd ADD v int", database="own")
+    with pytest.raises(UnclearTypeError, match=r"own\.odd.*since these rows"):
+        list(items(mariadb, begin, executed(mariadb)))
+
+
+class Counted:
+    """A meanwhile that counts, and goes away at its `last` call."""
+
+    def __init__(self, last: int = 1_000_000) -> None:
+        self.calls, self.last = 0, last
+
+    def __call__(self) -> None:
+        self.calls += 1
+        if self.calls >= self.last:
+            raise Stopping
+
+
+def test_the_lag_is_read_once_for_all_tables_and_what_cannot_wait_goes_on_meanwhile(
+    mariadb: MariaDB, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tables = [f"odd{n}" for n in range(5)]
+    run(mariadb, *(f"CREATE TABLE {name} (id int primary key, c uuid)" for name in tables), database="own")
+    seen = executed(mariadb)
+    large = (f"INSERT INTO t SELECT seq + {n * 20}, repeat('x', 60000) FROM seq_1_to_17" for n in range(40))
+    run(mariadb, *(f"INSERT INTO {name} VALUES (1, '{UUID}')" for name in tables), *large, "CREATE TABLE last (id int)",
+        database="own")  # fmt: skip
+    asked: list[int] = []
+    received = BinlogConnection._received
+
+    def counted(connection: BinlogConnection, sock: socket) -> Iterator[bytes]:
+        asked.append(0)
+        for chunk in received(connection, sock):
+            asked[-1] += len(chunk)
+            yield chunk
+
+    monkeypatch.setattr(BinlogConnection, "_received", counted)
+    end, now = source(mariadb).gtids(str(executed(mariadb))), int(time.time())
+    hasty = Counted(last=20)
+    definitions = Definitions(source(mariadb), lambda: seen, hasty)
+
+    def ask(name: str) -> str:
+        return definitions.of("own", name, ["c"], now, f"0-1-{10**9}")["c"].type
+
+    with pytest.raises(Stopping):
+        ask("odd0")
+    assert 1_000_000 < asked[0] < 20_000_000, "it is heard in the middle"
+    assert definitions.ahead.reading_for == ""
+    hasty.last = 1_000_000
+    assert [ask(name) for name in tables] == ["uuid"] * 5
+    assert len(asked) == 2, "the second goes on from there, and the others need none"
+    assert asked[1] < 40_000_000 - asked[0] + 5_000_000
+    assert hasty.calls > 40
+    run(mariadb, "ALTER TABLE odd0 ADD v int", "ALTER TABLE odd1 MODIFY c binary(16)", database="own")
+    again = Definitions(source(mariadb), lambda: seen)
+    again.ahead = definitions.ahead
+    with pytest.raises(UnclearTypeError, match="odd1"):
+        again.of("own", "odd1", ["c"], now, f"0-1-{10**9}")
+    assert asked[2] < 10_000, "what is newer alone"
+    with pytest.raises(UnclearTypeError, match="odd1"):
+        again.of("own", "odd1", ["c"], now, f"0-1-{10**9}")
+    assert end.issuperset(seen)
 
 
 def test_hidden_columns_are_left_out_and_a_users_own_of_that_name_is_not(mariadb: MariaDB) -> None:
