@@ -44,7 +44,9 @@ class DdlNotes:
         self.last: tuple[dict[str, Any], ...] = ()
 
     def records(self, item: Ddl, epoch: int, router: Router) -> Iterator[Outgoing]:
-        """What is sent of it; nothing of another's tables."""
+        """What is sent of it; nothing of another's tables, nor of a session's own."""
+        if item.temporary:
+            return
         change = ddl.change(item.statement, item.db)
         tables = [(db.lower(), table.lower()) if self.lower_case else (db, table) for db, table in change.tables]
         names = [(db, table) for db, table in dict.fromkeys(tables) if self._ours(db, table)]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from struct import Struct
 
+from streamer.ddl.temporary import TemporaryTables
 from streamer.protocol import events as ev
 from streamer.protocol import held, mariadb, refusals
 from streamer.protocol.dispatch import NEXT, OPEN
@@ -33,6 +34,7 @@ class Transactions(HeldRows):
         super().__init__(wanted, prepared, definitions)
         self.last_event_ts = 0
         self._begins: set[bytes] = set()
+        self._temporary = TemporaryTables()
         self._before = ""  # the transaction before this one in MariaDB's domain
 
     # Beginnings
@@ -85,6 +87,8 @@ class Transactions(HeldRows):
             self._state = NEXT[self._state, "BEGIN"]
             return ()
         if kind is Meaning.DDL:
+            if header[ev.FLAGS] & ev.OF_A_THREAD and self._of_a_temporary(db, statement):
+                return self._ddl(db, statement, header, temporary=True)
             self._defined_anew(db, statement, unpack_thread(d, o + 4)[0], header)
         return self._statement(kind, db, statement, header)
 
@@ -108,14 +112,21 @@ class Transactions(HeldRows):
             raise refusals.statement()
         if kind is Meaning.HEARTBEAT:
             return () if self._state == OPEN else self._end(header, None)
+        return self._ddl(db, statement, header)
+
+    def _ddl(self, db: bytes, statement: bytes, header: Header, temporary: bool = False) -> Iterable[Item]:
         ddl = Ddl(
             db.decode(errors="replace"), statement.decode(errors="replace"), self._gtid, self.file, self._tx_pos,
-            self._micros, header[ev.SERVER_ID], self._thread,
+            self._micros, header[ev.SERVER_ID], self._thread, temporary,
         )  # fmt: skip
         if (table := filled(ddl.statement, ddl.db)) and self._is_ours(*table):
             raise refusals.statement()
         # CREATE TABLE ... SELECT has its DDL inside the transaction of its rows.
         return (ddl,) if self._state == OPEN else (ddl, *self._end(header, None))
+
+    def _of_a_temporary(self, db: bytes, statement: bytes) -> bool:
+        texts = db.decode(errors="replace"), statement.decode(errors="replace")
+        return self._temporary.changed(self._thread, *texts, exact=self._server.mariadb)
 
     def _is_ours(self, db: str, table: str) -> bool:
         """By the letters that were typed, or in lower case, as some servers compare names."""

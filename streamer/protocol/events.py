@@ -59,6 +59,7 @@ NEUTRAL = (
     ANNOTATE_ROWS, BINLOG_CHECKPOINT, GTID_LIST,
 )  # fmt: skip
 MAY_BE_IGNORED = 0x80  # flag: a reader that does not know this event's type may skip it
+OF_A_THREAD = 0x04  # flag: the statement used a table that its session alone sees
 ARTIFICIAL = 0x20  # flag: made by the server for this connection, not in the file
 
 

@@ -94,13 +94,15 @@ class RowsBatch:
 
 class Ddl:
     """A statement that is not row data: DDL, GRANT and their like, in a transaction of its own. `db`: the
-    session's database, empty without one. `pos`: where the transaction starts."""
+    session's database, empty without one. `pos`: where the transaction starts. `temporary`: its table is one that its
+    session alone sees, whatever table has the name besides."""
 
-    __slots__ = ("db", "file", "gtid", "pos", "server_id", "statement", "thread", "ts_ms", "ts_us")
+    __slots__ = ("db", "file", "gtid", "pos", "server_id", "statement", "temporary", "thread", "ts_ms", "ts_us")
 
     def __init__(
-        self, db: str, statement: str, gtid: str, file: str, pos: int, ts_us: int, server_id: int = 0, thread: int = 0
-    ) -> None:
+        self, db: str, statement: str, gtid: str, file: str, pos: int, ts_us: int, server_id: int = 0, thread: int = 0,
+        temporary: bool = False,
+    ) -> None:  # fmt: skip
         self.db = db
         self.statement = statement
         self.gtid = gtid
@@ -110,6 +112,7 @@ class Ddl:
         self.ts_ms = ts_us // 1000
         self.server_id = server_id
         self.thread = thread
+        self.temporary = temporary
 
 
 class OpenXa(NamedTuple):

@@ -1,0 +1,55 @@
+"""TRUNCATE and ALTER of temporary tables, which a session sees in place of the real ones of their names.
+
+In row format servers do not log them. In sessions with another format they do, and mark them as of a thread. MariaDB
+marks these alone; MySQL marks within a CALL also what comes behind the use of a temporary table. There, the tables are
+known by the statements that made them: a session that has temporary tables cannot change its format.
+"""
+
+from __future__ import annotations
+
+from streamer.ddl import statement as ddl
+from streamer.ddl.tokens import Tokens, scan
+
+Name = tuple[int, str, str]  # the thread, the database, the table
+
+
+class TemporaryTables:
+    """Those of a binlog's sessions, as far as it was read."""
+
+    def __init__(self) -> None:
+        self._known: set[Name] = set()
+
+    def clear(self) -> None:
+        """The server was started: they are gone."""
+        self._known.clear()
+
+    def changed(self, thread: int, db: str, text: str, exact: bool) -> bool:
+        """Whether a statement that is marked as of a thread changes a temporary table, and none of a pipeline's.
+        `exact`: whether the server marks no other TRUNCATE and ALTER TABLE."""
+        tokens = Tokens(scan(text[: ddl.LONGEST]), db)
+        first = tokens.first()
+        tokens.skip("OR", "REPLACE")
+        if first in ("CREATE", "DROP") and tokens.skip("TEMPORARY"):
+            self._note(thread, tokens, made=first == "CREATE")
+            return False
+        change = ddl.change(text, db)
+        names = [(thread, its.lower(), table.lower()) for its, table in change.tables]
+        if first not in ("TRUNCATE", "ALTER") or not names:
+            return False
+        if names[0] in self._known:
+            self._known.update(names[1:])  # its new name
+            return True
+        return exact
+
+    def _note(self, thread: int, tokens: Tokens, made: bool) -> None:
+        tokens.skip("TABLE", "TABLES")
+        while True:
+            tokens.skip("IF", "NOT", "EXISTS")
+            db, table = tokens.table()
+            name = (thread, db.lower(), table.lower())
+            if made:
+                self._known.add(name)
+                return
+            self._known.discard(name)
+            if not tokens.skip(","):
+                return
