@@ -17,6 +17,7 @@ from contract.pipeline import Pipeline
 from streamer.ddl import records as ddl_records
 from streamer.ddl import statement as ddl
 from streamer.ddl.records import Outgoing
+from streamer.ddl.secrets import shown
 from streamer.protocol.model import Ddl
 from streamer.routes import Router
 
@@ -62,7 +63,7 @@ class DdlNotes:
             "kind": kind,
             "tables": tables,
             "db": item.db,
-            "statement": ddl.shown(item.statement),
+            "statement": shown(item.statement),
             "gtid": item.gtid,
             "file": item.file,
             "pos": item.pos,

@@ -16,6 +16,7 @@ from contract.pipeline import Pipeline
 from contract.sequence import Sequence, file_number
 from streamer import VERSION
 from streamer.ddl import statement as ddl
+from streamer.ddl.secrets import without_secrets, without_texts
 from streamer.protocol.model import Ddl
 from streamer.routes import Router
 
@@ -55,7 +56,7 @@ def _ddl(pipeline: Pipeline, kind: ddl.Kind, db: str, table: str | None, item: D
         "db": db,
         "table": table,
         "kind": kind,
-        "statement": item.statement,
+        "statement": without_secrets(item.statement),
         "database": item.db,
         "gtid": item.gtid,
         "file": item.file,
@@ -64,7 +65,7 @@ def _ddl(pipeline: Pipeline, kind: ddl.Kind, db: str, table: str | None, item: D
         "ts_ms": item.ts_ms,
     }
     if kind == "unknown":  # it may be of users as well, with their passwords
-        told["statement"] = ddl.without_texts(item.statement)
+        told["statement"] = without_texts(item.statement)
     value = _json(told)
     if len(value) > limit:
         value = _json(told | {"statement": told["statement"][: max(0, limit - ENVELOPE_BYTES) // WIDEST], "cut": True})

@@ -6,7 +6,6 @@ change of the kind `unknown`. The row events' own metadata is the truth about co
 
 from __future__ import annotations
 
-import re
 from typing import Literal, NamedTuple
 
 from streamer.ddl.tokens import END, Tokens, scan
@@ -18,7 +17,6 @@ KINDS: tuple[Kind, ...] = (*CHANGES_ROWS, "shape", "harmless")
 LONGEST = 100_000  # characters of a statement that are read
 ANY = "*"  # every table of a database
 Table = tuple[str, str]
-SECRET = re.compile(r"""'(?:[^'\\]|''|\\.)*'?|"(?:[^"\\]|""|\\.)*"?|\b0x[0-9a-fA-F]+\b""", re.DOTALL)
 
 
 def _words(text: str) -> frozenset[str]:
@@ -80,17 +78,6 @@ def change(statement: str, db: str) -> Change:
         return _found("drop", [(tokens.take().name, ANY)])
     second = tokens.take().word
     return _index(tokens) if second in OF_A_TABLE else NOTHING if second in NO_ROWS else Change("unknown", ())
-
-
-def without_texts(statement: str) -> str:
-    """Every text in quotes left out, since it may be a password or a row's value."""
-    return SECRET.sub("'...'", statement)
-
-
-def shown(statement: str, length: int = 200) -> str:
-    """For a log: without its texts, and shortened."""
-    text = " ".join(without_texts(statement).split())
-    return text if len(text) <= length else text[: length - 3] + "..."
 
 
 def _found(kind: Kind, tables: list[Table]) -> Change:

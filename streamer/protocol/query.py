@@ -43,9 +43,13 @@ WORDS = {
         (b"INSERT", b"UPDATE", b"DELETE", b"REPLACE", b"LOAD", b"WITH", b"SELECT", b"CALL", b"DO", b"(", b"VALUES",
          b"EXPLAIN", b"DESCRIBE", b"DESC", b"EXECUTE", b"HANDLER", b"TABLE"), Meaning.ROWS
     ),
+    **dict.fromkeys(
+        (b"ALTER", b"ANALYZE", b"BACKUP", b"CACHE", b"CHANGE", b"CHECK", b"CHECKSUM", b"CLONE", b"CREATE", b"DROP",
+         b"FLUSH", b"GRANT", b"IMPORT", b"INSTALL", b"KILL", b"LOCK", b"OPTIMIZE", b"PURGE", b"RENAME", b"REPAIR",
+         b"RESET", b"REVOKE", b"SET", b"SHUTDOWN", b"START", b"STOP", b"TRUNCATE", b"UNINSTALL", b"UNLOCK", b"USE"),
+        Meaning.DDL
+    ),
 }  # fmt: skip
-# Managed services write their own heartbeats as statements: into one table of theirs, and no other.
-_SERVICES = re.compile(r"rds_|ha_|heartbeat$", re.IGNORECASE)
 _MODIFIERS = ("LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY", "QUICK", "IGNORE", "INTO")
 # Comments and blanks before the first word; of a versioned comment, /*!80000 ... */ or /*M!100100 ... */, the inside is
 # the statement.
@@ -67,19 +71,20 @@ def meaning(statement: bytes) -> Meaning:
     start = _COMMENT.match(statement)
     begin = start.end() if start else 0
     word = _WORD.match(statement, begin)
-    if word is None:  # comments alone do nothing; what begins in no known way could do anything
+    if word is None:  # comments alone do nothing
         return Meaning.DDL if begin == len(statement) else Meaning.ROWS
     first = word[0].upper()
     if first in (b"SET", b"ANALYZE"):
         return _set_or_analyzed(statement)
-    found = WORDS.get(first, Meaning.DDL)
+    found = WORDS.get(first, Meaning.ROWS)  # what begins in no known way could do anything
     if found is Meaning.ROLLBACK and _UNDONE.match(statement, word.start()):
         return Meaning.UNDONE
     return Meaning.HEARTBEAT if found is Meaning.ROWS and _heartbeat(statement) else found
 
 
 def _heartbeat(statement: bytes) -> bool:
-    """Whether its one target is a managed service's table."""
+    """Whether its one target is a table of the schema mysql, as managed services write theirs by statements. Such a
+    table is no pipeline's, and has no triggers."""
     tokens = Tokens(scan(statement.decode(errors="replace")), "")
     first = tokens.first()
     if first not in ("INSERT", "REPLACE", "UPDATE", "DELETE"):
@@ -88,7 +93,7 @@ def _heartbeat(statement: bytes) -> bool:
     if first == "DELETE" and not tokens.skip("FROM"):
         return False
     db, table = tokens.table()
-    if db.lower() != "mysql" or not _SERVICES.match(table):
+    if db.lower() != "mysql" or not table:
         return False
     behind = tokens.take()
     if first == "UPDATE":
@@ -101,7 +106,7 @@ def _set_or_analyzed(statement: bytes) -> Meaning:
     tokens = Tokens(scan(statement.decode(errors="replace")), "")
     first = tokens.first()
     if first != "ANALYZE":
-        return WORDS.get(first.encode(), Meaning.DDL) if first else Meaning.ROWS
+        return WORDS.get(first.encode(), Meaning.ROWS)
     tokens.skip("LOCAL", "NO_WRITE_TO_BINLOG")
     return Meaning.DDL if tokens.skip("TABLE", "TABLES") else Meaning.ROWS
 

@@ -56,7 +56,7 @@ def event(kind: int) -> DecodeError:
 
 def statement() -> UnsupportedTransactionError:
     hint = ROW_FORMAT + PASS_BY
-    return _transaction("it changes rows by a statement, not by row events", hint)
+    return _transaction("it changes rows by a statement, not by row events, or is none that is known not to", hint)
 
 
 def xa() -> UnsupportedTransactionError:

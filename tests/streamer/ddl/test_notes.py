@@ -154,3 +154,10 @@ def test_the_status_shows_each_of_them() -> None:
         ["drop", "shop.t"],
         ["unknown", "?"],
     ]
+
+
+def test_no_secret_of_a_table_reaches_its_topic() -> None:
+    made = "CREATE TABLE t (id INT, e ENUM('a','b')) ENGINE=FEDERATED CONNECTION='mysql://u:s3cret@h/db/t'"
+    [record] = sent(DdlNotes(pipeline()), item(made))
+    hidden = "CREATE TABLE t (id INT, e ENUM('a','b')) ENGINE=FEDERATED CONNECTION='...'"
+    assert json.loads(record.value)["statement"] == hidden

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from streamer.ddl import secrets
 from streamer.ddl import statement as ddl
 
 T, U = ("shop", "t"), ("shop", "u")
@@ -26,7 +27,11 @@ T, U = ("shop", "t"), ("shop", "u")
         ("CREATE OR REPLACE TABLE t (id int)", "drop", [T]),
         ("CREATE OR REPLACE DATABASE other", "drop", [("other", "*")]),
         ("RENAME TABLE t TO old, x.new TO `t`", "rename", [T, ("shop", "old"), ("x", "new"), T]),
+        ("RENAME TABLE t WAIT 5 TO u, x.y NOWAIT TO z", "rename", [T, U, ("x", "y"), ("shop", "z")]),
         ("ALTER TABLE t RENAME TO u", "rename", [T, U]),
+        ("ALTER TABLE t WAIT 5 RENAME TO u", "rename", [T, U]),
+        ("ALTER TABLE t CONVERT PARTITION p TO TABLE x.u", "partition", [T, ("x", "u")]),
+        ("ALTER TABLE t CONVERT TABLE u TO PARTITION p VALUES LESS THAN (5)", "partition", [T, U]),
         ("ALTER TABLE t ADD INDEX (a), RENAME x.u", "rename", [T, ("x", "u")]),
         ("ALTER TABLE t TRUNCATE PARTITION p1", "partition", [T]),
         ("ALTER TABLE t DROP PARTITION p1, p2", "partition", [T]),
@@ -124,7 +129,8 @@ def test_what_is_told_though_rows_stay(statement: str, kind: str, tables: list[d
 )
 def test_no_text_raises(text: str, start: str) -> None:
     ddl.change(start + text, "shop")
-    assert len(ddl.shown(start + text)) <= 200
+    assert len(secrets.shown(start + text)) <= 200
+    secrets.without_secrets(start + text)
 
 
 @pytest.mark.parametrize("text", ["/*", "'", '"a', "`", "'\\", "(,", "a b ", "--\n", "#'", "'' ", "0x"])
@@ -132,7 +138,8 @@ def test_no_text_raises(text: str, start: str) -> None:
 def test_any_text_takes_a_bounded_time(text: str, start: str) -> None:
     began = time.process_time()
     ddl.change(start + text * 1_000_000, "shop")
-    ddl.shown(start + text * 20_000)
+    secrets.shown(start + text * 20_000)
+    secrets.without_secrets(start + text * 200_000)
     assert time.process_time() - began < 3
 
 
@@ -140,22 +147,3 @@ def test_a_very_long_alter_is_not_understood() -> None:
     columns = ", ".join(f"ADD COLUMN c{n} INT" for n in range(10_000))
     assert ddl.change(f"ALTER TABLE t {columns}, DROP COLUMN a", "shop") == ddl.Change("unknown", (T,))
     assert ddl.change("CREATE TABLE t (id INT) " + "/* */" * 50_000, "shop") == ddl.Change("shape", (T,))
-
-
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "CREATE USER a IDENTIFIED BY 's3cret'",
-        "ALTER TABLE t CONNECTION='mysql://u:s3cret@h/db'",
-        'CHANGE X SOURCE_PASSWORD = "it\\"s s3cret"',
-        "ALTER TABLE t COMMENT 'it''s s3cret', ADD a INT",
-        "ALTER TABLE t " + "x" * 150 + " PASSWORD 's3cret" + "y" * 300,
-        "ALTER USER a IDENTIFIED WITH x AS 0x53337372",
-    ],
-)
-def test_no_secret_is_shown(statement: str) -> None:
-    text = ddl.shown(statement)
-    assert "s3cret" not in text
-    assert "53337372" not in text
-    assert text[:6] == statement[:6]
-    assert len(text) <= 200
