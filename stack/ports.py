@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import secrets
 import socket
 
 import psutil
@@ -12,6 +13,7 @@ from stack.errors import StackError
 HOST = "127.0.0.1"
 # Every process of a server carries its home in the environment: so none is missed, whoever its parent is by then.
 MARK = "HEADRACE_SERVER_HOME"
+FREE = range(10_240, 32_000)
 
 
 def refuse_taken_port(title: str, port: int, option: str) -> None:
@@ -53,8 +55,10 @@ def described(process: psutil.Process) -> str:
 
 
 def free_port() -> int:
-    """A port that nothing uses at this moment, for tests."""
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        port: int = probe.getsockname()[1]
-    return port
+    """A port that nothing uses at this moment, for tests. It is below those that systems give to outgoing connections:
+    none of these takes it before the server that it is meant for."""
+    while True:
+        port = FREE.start + secrets.randbelow(len(FREE))
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind((HOST, port))
+            return port
