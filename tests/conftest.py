@@ -1,19 +1,55 @@
-"""What every test has: an Airflow home of its own, made before anything imports Airflow."""
+"""What every test has: an Airflow home of its own, made before anything imports Airflow.
+
+And how tests are shared out with `-n`: file by file, the longest first. Each worker starts servers of its own, on free
+ports, so nothing of one worker's is seen by another's tests.
+"""
 
 from __future__ import annotations
 
 import logging
 import os
 import tempfile
+from pathlib import PurePosixPath
+from typing import Any
 
+import pytest
 from hypothesis import settings
+from xdist.scheduler import LoadFileScheduling
 
 # How long an example takes is the machine's load, not the code's fault: a busy one failed tests without this.
 settings.register_profile("headrace", deadline=None)
 settings.load_profile("headrace")
 # Airflow reads its home once, when it is first imported, and would else write into the user's own.
-os.environ.setdefault("AIRFLOW_HOME", tempfile.mkdtemp(prefix="headrace-airflow-"))
+os.environ["AIRFLOW_HOME"] = tempfile.mkdtemp(prefix="headrace-airflow-")
 os.environ.setdefault("AIRFLOW__CORE__LOAD_EXAMPLES", "False")
+# Files of more than half a minute, the longest first: begun last, one of them would keep a worker busy alone.
+LONG = (
+    "test_airflow", "test_airflow_pipeline", "test_kills", "test_lake_servers", "test_lake_disk", "test_lake",
+    "test_tables", "test_handoff", "test_streamer_starts", "test_failover", "test_stack_cli", "test_lake_order",
+    "test_streamer", "test_lake_refusals", "test_streamer_restarts", "test_streamer_source", "test_debezium",
+    "test_first_start", "test_streamer_broker", "test_changes", "test_decoder_charsets", "test_decoder_connection",
+)  # fmt: skip
+# One start of Airflow for both.
+TOGETHER = {"test_airflow_pipeline": "test_airflow"}
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if hasattr(config, "workerinput"):
+        places = {name: place for place, name in enumerate(LONG)}
+        items.sort(key=lambda item: places.get(item.path.stem, len(LONG)))
+
+
+class ByFile(LoadFileScheduling):
+    """Gives a worker whole files, since their tests share what they start."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = PurePosixPath(super()._split_scope(nodeid))
+        return str(file.with_stem(TOGETHER.get(file.stem, file.stem)))
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile:
+    config.option.loadscopereorder = False  # it would order files by their numbers of tests
+    return ByFile(config, log)
 
 
 def pytest_unconfigure() -> None:
