@@ -67,7 +67,7 @@ def _words(pipeline: Pipeline) -> dict[str, str]:
         "lake": pipeline.lake.path,
         "server": SERVERS[pipeline.source.flavor].title,
         "pipeline": pipeline.name,
-        "source": f"{pipeline.source.host}:{pipeline.source.port}",
+        "source": " or ".join(server.where for server in pipeline.source.servers()),
         "user": pipeline.source.user,
         "kafka": pipeline.kafka.bootstrap,
         "checkpoint": f"{pipeline.lake.path.rstrip('/')}/{pipeline.name}/_checkpoints/changes",

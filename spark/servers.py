@@ -44,6 +44,9 @@ class Server(Protocol):
     @property
     def session(self) -> Mapping[str, str]: ...
 
+    def identity(self, ask: Ask) -> str:
+        """What a checkpoint calls the server, `server_uuid`: as the streamer asks for it."""
+
     def executed(self, ask: Ask) -> str:
         """The GTID set of at least the transactions whose changes a query has seen by now."""
 
@@ -63,6 +66,9 @@ class Server(Protocol):
 class MySQL:
     title = "MySQL"
     session: Mapping[str, str] = {**SESSION, "max_execution_time": "0"}
+
+    def identity(self, ask: Ask) -> str:
+        return _text(ask("SELECT @@server_uuid"))
 
     def executed(self, ask: Ask) -> str:
         return _text(ask("SELECT @@GLOBAL.gtid_executed"))
@@ -87,6 +93,11 @@ class MySQL:
 class MariaDB:
     title = "MariaDB"
     session: Mapping[str, str] = {**SESSION, "max_statement_time": "0"}
+
+    def identity(self, ask: Ask) -> str:
+        if named := ask("SHOW GLOBAL VARIABLES LIKE 'server_uid'"):
+            return str(named[1])
+        return _text(ask("SELECT concat(@@server_id, '-', @@gtid_domain_id)"))
 
     def executed(self, ask: Ask) -> str:
         return _text(ask("SELECT @@GLOBAL.gtid_binlog_pos"))

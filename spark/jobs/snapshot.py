@@ -13,7 +13,7 @@ from spark.job import run
 from spark.kafka import Broker
 from spark.lake import Lake
 from spark.snapshot import Staging, chosen, refuse_unfollowed
-from spark.source import Source
+from spark.streamed import streamed
 
 
 def snapshot(spark: SparkSession, pipeline: Pipeline, tables: list[str]) -> dict[str, Any]:
@@ -27,10 +27,10 @@ def snapshot(spark: SparkSession, pipeline: Pipeline, tables: list[str]) -> dict
             f"the commit log of {pipeline.name} is empty, and a snapshot begins at a checkpoint of the streamer: "
             "start the streamer, then run the snapshot again"
         )
-    with Source(pipeline) as source:
+    with streamed(pipeline, p0) as source:
         wanted = chosen(pipeline, source, tables)
         refuse_unfollowed(p0, wanted)
-        manifest = Staging(spark, pipeline, lake, source, lambda line: print(line, flush=True)).run(p0, wanted)
+        manifest = Staging(spark, source.pipeline, lake, source, lambda line: print(line, flush=True)).run(p0, wanted)
     rows, seconds = sum(manifest.counts.values()), time.time() - began
     return {
         "snapshot": manifest.id,

@@ -19,7 +19,7 @@ from spark.kafka import Broker
 from spark.lake import Lake
 from spark.schema import Schemas
 from spark.snapshot import chosen
-from spark.source import Source
+from spark.streamed import streamed
 from spark.verification import Answer, Verification, result
 
 THREADS = 4  # tables compared side by side
@@ -34,8 +34,8 @@ def verify(spark: SparkSession, pipeline: Pipeline, tables: list[str]) -> dict[s
     low = broker.checkpoint()
     if low is None:
         raise LakeError(f"the commit log of {pipeline.name} is empty: start the streamer, then verify again")
-    with Source(pipeline) as source:
-        check = Verification(spark, pipeline, lake, source, low, _tell)
+    with streamed(pipeline, low) as source:
+        check = Verification(spark, source.pipeline, lake, source, low, _tell)
         answers = check.ask(chosen(pipeline, source, tables))
         executed = source.executed()
     status = check.wait(answers, executed, pipeline.quality.wait_seconds)

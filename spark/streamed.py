@@ -1,0 +1,42 @@
+"""Which of the pipeline's servers the streamer reads: snapshots and checks ask that one, and no other.
+
+A checkpoint's place is in that server's binlog, so a place of another one says nothing beside it, though it has all
+of the transactions.
+"""
+
+from __future__ import annotations
+
+import pymysql
+
+from contract.checkpoint import Checkpoint
+from contract.pipeline import Pipeline
+from spark.errors import LakeError
+from spark.source import Source
+
+
+def streamed(pipeline: Pipeline, checkpoint: Checkpoint) -> Source:
+    """The checkpoint's server, of source.host and source.failover; `Source.pipeline` has it alone.
+
+    Raises LakeError where none of them is it, and what the server said where there is one alone.
+    """
+    others: list[str] = []
+    failures: list[pymysql.MySQLError] = []
+    for server in pipeline.source.servers():
+        try:
+            source = Source(pipeline.model_copy(update={"source": server}))
+            identity = source.server.identity(source.row)
+        except pymysql.MySQLError as error:
+            failures.append(error)
+            others.append(f"{server.where} cannot be asked ({error.args[-1]})")
+            continue
+        if identity == checkpoint.server_uuid:
+            return source
+        source.connection.close()
+        others.append(f"{server.where} is {identity}")
+    if len(failures) == len(others) == 1:
+        raise failures[0]
+    raise LakeError(
+        f"the streamer reads the server {checkpoint.server_uuid}, and none of the servers in {pipeline.path} is it: "
+        f"{'; '.join(others)}. Write that server's address in source.host, or add it to source.failover; if the "
+        "streamer is about to move, run this again when it has"
+    )

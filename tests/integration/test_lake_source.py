@@ -1,0 +1,64 @@
+"""Snapshots and checks ask the server that the streamer reads, also when it has moved to another one."""
+
+from __future__ import annotations
+
+import re
+
+import pymysql
+import pytest
+
+from contract.checkpoint import Checkpoint
+from contract.pipeline import Pipeline
+from spark.errors import LakeError
+from spark.streamed import streamed
+from stack.database import Database
+from stack.mysql import MySQL
+from stack.mysql80 import MySQL80
+from stack.ports import free_port
+from streamer.source import facts
+from tests.integration.decoding import HOST, run, source
+from tests.integration.decoding import pipeline as pipeline_of
+
+PASSWORD = "of-this-test-alone-41"
+
+
+def checkpoint(uuid: str) -> Checkpoint:
+    return Checkpoint(
+        pipeline="checked", connector_id="c", server_id=1, server_uuid=uuid, epoch=1, file="binlog.000001", pos=4,
+        gtid_set="", ts_ms=0, events=0, written_at=0,
+    )  # fmt: skip
+
+
+def reads(pipeline: Pipeline, uuid: str) -> int:
+    """The port of the server that is asked, by its connection and by what Spark's reader is given."""
+    with streamed(pipeline, checkpoint(uuid)) as found:
+        assert found.connection.port == found.pipeline.source.port
+        return found.pipeline.source.port
+
+
+def test_a_server_is_known_by_the_identity_that_the_streamer_writes(server: Database) -> None:
+    assert reads(pipeline_of(server), facts(source(server)).server_uuid) == server.port
+
+
+def test_the_failover_server_is_asked_once_the_streamer_reads_it(mysql: MySQL, mysql80: MySQL80) -> None:
+    for server in (mysql, mysql80):
+        create = f"CREATE USER switched IDENTIFIED WITH mysql_native_password BY '{PASSWORD}'"
+        run(server, create if server is mysql80 else create.replace(" WITH mysql_native_password", ""))
+    of = {server: facts(source(server)).server_uuid for server in (mysql, mysql80)}
+    assert of[mysql] != of[mysql80]
+    user = {"user": "switched", "password": PASSWORD}
+    both = pipeline_of(mysql, failover=[f"{HOST}:{mysql80.port}"], **user)
+    assert reads(both, of[mysql]) == mysql.port
+    assert reads(both, of[mysql80]) == mysql80.port  # the first lives on, as a replica
+    dead = pipeline_of(mysql, port=free_port(), failover=[f"{HOST}:{mysql80.port}"], **user)
+    assert reads(dead, of[mysql80]) == mysql80.port
+
+    with pytest.raises(LakeError) as caught:
+        streamed(both, checkpoint("another"))
+    said = f"reads the server another.*{mysql.port} is {of[mysql]}; .*{mysql80.port} is {of[mysql80]}.*in source.host"
+    assert re.search(said, str(caught.value))
+    with pytest.raises(LakeError, match=rf"{dead.source.port} cannot be asked.*source\.host") as caught:
+        streamed(dead, checkpoint(of[mysql]))
+    assert PASSWORD not in str(caught.value)
+    with pytest.raises(pymysql.OperationalError, match="Can't connect"):  # as of a pipeline of one server ever
+        streamed(pipeline_of(mysql, port=dead.source.port, **user), checkpoint(of[mysql]))
