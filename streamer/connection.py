@@ -111,7 +111,7 @@ class BinlogConnection:
         connection = connect(self._source, read_timeout=self.silence_seconds, write_timeout=self.silence_seconds)
         self._connection = connection
         try:
-            flavor(self._source).request(connection, self._source, self._start)
+            self.request(connection)
             yield from self._received(connection._sock)  # type: ignore[attr-defined]
             if not self._closed:
                 raise self._lost("the server closed the connection")
@@ -120,6 +120,10 @@ class BinlogConnection:
                 raise self._failed(error) from None
         finally:
             connection._force_close()  # type: ignore[attr-defined]
+
+    def request(self, connection: pymysql.Connection[Any]) -> None:
+        """Sends what makes the server give the binlog. Raises pymysql.MySQLError, OSError."""
+        flavor(self._source).request(connection, self._source, self._start)
 
     def _received(self, sock: socket.socket) -> Iterator[bytes]:
         receive = sock.recv

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
@@ -17,9 +17,10 @@ PAGE = Path(__file__).parents[2] / "docs" / "configuration.md"
 
 def keys(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, Any]]:
     for name, info in model.model_fields.items():
-        kind = info.annotation
-        if isinstance(kind, type) and issubclass(kind, BaseModel):
-            yield from keys(kind, f"{prefix}{name}.")
+        kinds = get_args(info.annotation) or (info.annotation,)
+        section = next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)), None)
+        if section is not None and kinds[0] is section:  # a section, also one that may be left out
+            yield from keys(section, f"{prefix}{name}.")
         elif not info.exclude:
             yield f"{prefix}{name}", info.get_default(call_default_factory=True)
 

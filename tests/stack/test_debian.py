@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from stack import debian
+from stack import debian, versions
 from stack.errors import StackError
 
 
@@ -60,4 +60,4 @@ def test_a_machine_without_apt_is_told_of_the_other_way(monkeypatch: pytest.Monk
 
 def test_a_package_that_did_not_come_is_named(tmp_path: Path) -> None:
     with pytest.raises(StackError, match="no package mysql-client-core"):
-        debian.package_versions([tmp_path / "mysql-server-core_9.7.4-2_amd64.deb"])
+        debian.package_versions([tmp_path / "mysql-server-core_9.7.4-2_amd64.deb"], versions.MYSQL_PACKAGES)

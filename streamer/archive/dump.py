@@ -1,0 +1,85 @@
+"""A server's binlog by file and position, through all later files: every event as it stands in the file.
+
+Raises the typed errors of `connection`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import closing
+from struct import pack
+from typing import Any
+
+import pymysql
+
+from contract.pipeline import Source
+from streamer.connection import BinlogConnection, connect, refused
+from streamer.errors import ServerIdInUseError
+from streamer.flavors import dump, flavor
+from streamer.flavors.mysql import replica_uuid
+from streamer.flavors.port import Facts
+from streamer.patience import RETRY_SECONDS
+
+ENDS = 1  # flag: the dump ends at the end of the last file
+ALL_EVENTS = 2  # flag: MariaDB leaves out no event; to MySQL it says how heartbeats look
+SETTINGS = (
+    "SET @master_heartbeat_period = {heartbeat}, @source_heartbeat_period = {heartbeat}, "
+    "@master_binlog_checksum = @@GLOBAL.binlog_checksum, @source_binlog_checksum = @@GLOBAL.binlog_checksum, "
+    "@slave_uuid = '{uuid}', @replica_uuid = '{uuid}', @mariadb_slave_capability = 4"
+)
+GHOST_HEARTBEATS = 3  # within which a server notices that a client was killed
+
+
+class FileDump(BinlogConnection):
+    """`until_now`: it ends at the end of the last file, and else never."""
+
+    def __init__(self, source: Source, file: str, position: int, until_now: bool) -> None:
+        super().__init__(source, source.gtids(""))
+        self._place = file, position
+        self._flags = ALL_EVENTS | (ENDS if until_now else 0)
+
+    def request(self, connection: pymysql.Connection[Any]) -> None:
+        source = self._source
+        uuid = replica_uuid(source.server_id)
+        with connection.cursor() as cursor:
+            cursor.execute(SETTINGS.format(heartbeat=dump.heartbeat_nanoseconds(source), uuid=uuid))
+        dump.register(connection, source.server_id)
+        file, position = self._place
+        body = pack("<IHI", position, self._flags, source.server_id) + file.encode()
+        dump.send(connection, dump.COM_BINLOG_DUMP, body)
+
+
+def refuse_taken_id(source: Source, server: Facts, wait: Callable[[float], bool]) -> None:
+    """A reader that was killed is still known to the server for some heartbeats: these are
+    waited for; `wait` sleeps, and tells whether to stop. MariaDB lists its readers to users alone that have REPLICATION
+    MASTER ADMIN; without it the older of two readers is ended. Raises ServerIdInUseError, and as `connection`."""
+    until = time.monotonic() + GHOST_HEARTBEATS * source.heartbeat_seconds
+    own = server.server_id == source.server_id
+    while own or source.server_id in _readers(source, server.version):
+        if own or time.monotonic() > until:
+            who = "the server itself has" if own else "another client reads under"
+            hint = "Give archive.server_id in the pipeline file a number that nothing else has"
+            where = f"the binlog of {source.where}"
+            raise ServerIdInUseError("read", where, f"{who} the server id {source.server_id}", hint)
+        if wait(RETRY_SECONDS):
+            return
+
+
+def _readers(source: Source, version: str) -> set[int]:
+    try:
+        with closing(connect(source, read_timeout=60)) as connection, connection.cursor() as cursor:
+
+            def ask(statement: str, *values: object) -> list[tuple[Any, ...]] | None:
+                try:
+                    cursor.execute(statement, values or None)
+                except pymysql.MySQLError as error:
+                    if error.args[0] == dump.MAY_NOT:
+                        return None
+                    raise
+                return list(cursor.fetchall())
+
+            numbers = tuple(map(int, version.partition("-")[0].split(".")))
+            return {int(row[0]) for row in flavor(source).replicas(ask, numbers) or []}
+    except (pymysql.MySQLError, OSError) as error:
+        raise refused(source, error) from None
