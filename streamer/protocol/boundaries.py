@@ -7,6 +7,7 @@ transaction, or of another one, or not at all.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from struct import Struct
 
 from streamer.ddl.temporary import TemporaryTables
@@ -159,7 +160,7 @@ class Transactions(HeldRows):
         """Of a transaction with rows that were held, or savepoints, or while an XA transaction is open."""
         commit.open_xa = self._prepared.open
         self._odd = bool(commit.open_xa)
-        return (*self._let_go(), commit)
+        return chain(self._let_go(), (commit,))
 
     # XA
 

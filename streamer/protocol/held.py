@@ -14,9 +14,10 @@ from contract.gtid import GtidSet
 from contract.gtid_mariadb import MariaGtids
 from streamer.protocol import refusals
 from streamer.protocol.model import OpenXa, RowsBatch
+from streamer.protocol.spool import Spool
 
 LIMIT = 256 << 20  # bytes of rows of all open XA transactions
-UNDOABLE = 1 << 20  # bytes of one transaction's events in MariaDB's binlog; a larger one is given while it is read
+UNDOABLE = 1 << 20  # bytes of one transaction's events in MariaDB's binlog; of a larger one the rest waits in a file
 STATEMENT = re.compile(rb"XA\s+(\w+)\s*(.*?)\s*(ONE\s+PHASE)?$", re.IGNORECASE | re.DOTALL)
 _VERB = rb"(?:SAVEPOINT|ROLLBACK\s+(?:WORK\s+)?TO(?:\s+SAVEPOINT)?)\s+"
 # The name is in backticks, or as the session's sql_mode and sql_quote_show_create have it.
@@ -38,28 +39,35 @@ def size(batch: RowsBatch) -> int:
 
 class Held:
     """The rows of the transaction that is being read, as far as they are held. `size`: bytes of them, or of their
-    events, those taken back included. Of the methods, `given`: how many batches the transaction has so far."""
+    events, those taken back included. `spool`: what comes behind the batches, where they would be too many. Of the
+    methods, `given`: how many batches the transaction has so far, without the spool's."""
 
     def __init__(self) -> None:
         self.batches: list[RowsBatch] = []
         self.size = 0
-        self._savepoints: dict[bytes, int] = {}
+        self.spool: Spool | None = None
+        self._savepoints: dict[bytes, tuple[int, int]] = {}  # batches, and bytes of the spool
 
     def clear(self) -> None:
         self.batches, self.size = [], 0
         self._savepoints.clear()
+        if self.spool is not None:
+            self.spool.close()
+            self.spool = None
 
     def savepoint(self, statement: bytes, given: int) -> None:
-        self._savepoints[_name(statement)] = given
+        self._savepoints[_name(statement)] = given, self.spool.size if self.spool else 0
 
     def undo(self, statement: bytes, given: int, gtid: str) -> int:
         """Takes back what was read since the savepoint; how many batches are left. Raises
         UnsupportedTransactionError where some of them were given already; `gtid` is told there."""
         first = given - len(self.batches)
-        left = self._savepoints.get(_name(statement), 0 if given == 0 else -1)
+        left, spooled = self._savepoints.get(_name(statement), (0 if given == 0 else -1, 0))
         if left < first:
             raise refusals.rollback(gtid)
         del self.batches[left - first :]
+        if self.spool is not None:
+            self.spool.cut(spooled)
         return left
 
 

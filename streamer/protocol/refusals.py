@@ -85,10 +85,12 @@ def rollback(gtid: str) -> UnsupportedTransactionError:
     cause = (
         f"{gtid} takes back rows that were sent already, so that Kafka and the lake hold rows that were never "
         "committed: MariaDB writes what was rolled back, where a temporary table or a table without transactions took "
-        "part, and rows of a transaction over 1 MB are sent while it is read"
+        "part, and rows of a transaction beyond streamer.ledger.max_bytes, or beyond the room for temporary files, are "
+        "sent while it is read"
     )
     hint = (
-        "Start a pipeline of a new name behind it, with a new snapshot; keep such tables out of transactions over 1 MB"
+        "Start a pipeline of a new name behind it, with a new snapshot; keep such tables out of large transactions, or "
+        "raise streamer.ledger.max_bytes in the pipeline file and give the streamer's TMPDIR as much room"
     )
     return _transaction(cause, hint)
 

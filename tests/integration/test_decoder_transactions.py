@@ -5,12 +5,15 @@ The rows that the decoder gives, applied in order, are the server's tables as th
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from io import FileIO
 from itertools import count
 from random import Random, SystemRandom
+from tempfile import mkstemp
 
 import pymysql
 import pytest
@@ -19,7 +22,7 @@ from contract.gtid import GtidSet
 from stack.database import Database
 from streamer.errors import UnsupportedTransactionError
 from streamer.protocol.held import PreparedXa
-from streamer.protocol.model import Commit, Item, RowsBatch
+from streamer.protocol.model import Commit, Ddl, Item, RowsBatch
 from tests.integration.decoding import executed, items, recorded, rows, run, shape
 
 # A duplicate key, no such table, or one that is there, no savepoint of the name, XA with nothing prepared, or what XA
@@ -280,19 +283,76 @@ def test_rows_of_open_xa_transactions_are_bounded(server: Database) -> None:
     assert shape(given) == ["Commit"], "the first has room"
 
 
+def batches(server: Database, begin: GtidSet, limit: int = 1 << 28) -> list[tuple[object, ...]]:
+    """What is given, and where; a transaction's end by its GTID and place."""
+    found = items(server, begin, executed(server), prepared=PreparedXa(limit), statements=True)
+    return [
+        (item.op, item.gtid, item.pos, item.tx_pos, item.ordinal, item.rows, item.keys, item.query)
+        if isinstance(item, RowsBatch)
+        else (item.gtid, item.pos, item.tx_pos)
+        for item in found
+        if not isinstance(item, Ddl)
+    ]
+
+
+MANY = [f"INSERT INTO i VALUES ({n}, repeat('x', 50))" for n in range(200)]
+ROLLED_BACK = [TEMPORARY, "DELETE FROM i", "BEGIN", *MANY, "DROP TEMPORARY TABLE temp", "ROLLBACK"]
+
+
+@pytest.mark.parametrize("held", [0, 150, 10_000])
+@pytest.mark.lacks("mysql", "it writes no ROLLBACK behind rows")
+@pytest.mark.lacks("mysql80", "it writes no ROLLBACK behind rows")
+def test_rows_that_wait_in_a_file_are_the_same_as_those_that_wait_in_memory(
+    server: Database, monkeypatch: pytest.MonkeyPatch, held: int
+) -> None:
+    begin = executed(server)
+    others = "CREATE TABLE others (id int primary key) SELECT 1 AS id"
+    for statements in (*CASES.values(), *(program(Random(seed)) for seed in range(8)), [others], ROLLED_BACK):
+        tried(server, [*statements, "DROP TRIGGER IF EXISTS tr", "DROP TABLE IF EXISTS made"])
+    tried(server, ["DELETE FROM i", "BEGIN", *MANY, "COMMIT"])
+    plain = batches(server, begin)
+    monkeypatch.setattr("streamer.protocol.holding.UNDOABLE", held)
+    assert batches(server, begin) == plain
+
+
+@pytest.mark.parametrize("room", ["too many rows", "no file", "a full disk"])
 @pytest.mark.lacks("mysql", "it writes no ROLLBACK behind rows")
 @pytest.mark.lacks("mysql80", "it writes no ROLLBACK behind rows")
 def test_a_transaction_too_large_to_wait_for_is_given_while_it_is_read(
-    server: Database, monkeypatch: pytest.MonkeyPatch
+    server: Database, monkeypatch: pytest.MonkeyPatch, room: str
 ) -> None:
-    monkeypatch.setattr("streamer.protocol.holding.UNDOABLE", 10_000)
-    many = [f"INSERT INTO i VALUES ({n}, repeat('x', 50))" for n in range(200)]
-    with recorded(server) as found:
-        tried(server, ["BEGIN", *many, "COMMIT"])
-    assert applied(found) == stored(server)
     begin = executed(server)
-    tried(server, [TEMPORARY, "DELETE FROM i", "BEGIN", *many, "DROP TEMPORARY TABLE temp", "ROLLBACK"])
+    tried(server, ["BEGIN", *MANY, "COMMIT"])
+    plain = batches(server, begin)
+    monkeypatch.setattr("streamer.protocol.holding.UNDOABLE", 2_000)
+    limit = 10_000 if room == "too many rows" else 1 << 28
+    if room == "no file":
+        monkeypatch.setattr("tempfile.TemporaryFile", _refused)
+    if room == "a full disk":
+        monkeypatch.setattr("tempfile.TemporaryFile", Full)
+    assert batches(server, begin, limit) == plain
+    begin = executed(server)
+    tried(server, ROLLED_BACK)
     with pytest.raises(UnsupportedTransactionError, match="takes back rows that were sent already") as caught:
-        list(items(server, begin, executed(server)))
+        batches(server, begin, limit)
     last = [gtid for gtid in str(executed(server)).split(",") if gtid not in str(begin).split(",")]
     assert last[0] in str(caught.value), "it says which transaction"
+
+
+def _refused(**_: object) -> None:
+    raise FileNotFoundError("no folder for temporary files")
+
+
+class Full(FileIO):
+    """A file on a disk with room for 5,000 bytes."""
+
+    def __init__(self, prefix: str, buffering: int) -> None:
+        descriptor, path = mkstemp(prefix=prefix)
+        os.unlink(path)
+        super().__init__(descriptor, "r+")
+
+    def write(self, data: memoryview, /) -> int:  # type: ignore[override]
+        room = max(0, 5_000 - self.tell())
+        if not room:
+            raise OSError(errno.ENOSPC, "no space")
+        return super().write(data[:room])
