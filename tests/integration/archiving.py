@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,7 @@ source:
   port: {port}
   user: headrace
   password: ${{TEST_PASSWORD}}
-  server_id: {server_id}
+  server_id: 4760
   heartbeat_seconds: 1
 tables: {{include: ["*.*"]}}
 kafka: {{bootstrap: "localhost:9092"}}
@@ -45,17 +45,20 @@ IN_USE = 21  # the byte of an open file's flags: the server clears its lowest bi
 
 
 class Archive:
-    """`more`: of the section archive; `folder`: where the server's files come to lie on this machine."""
+    """`secrets`: variables that the file names. `more`: of the section archive. `folder`: where the server's files come
+    to lie on this machine."""
 
-    def __init__(self, folder: Path, server: Database, name: str, server_id: int = 4760, **more: Any) -> None:
+    def __init__(
+        self, folder: Path, server: Database, name: str, secrets: Mapping[str, str] | None = None, **more: Any
+    ) -> None:
         self.server = server
+        self.secrets = {"TEST_PASSWORD": server.password, **(secrets or {})}
         self.root = Path(more.get("spool") or folder / "archive")
         self.folder = self.root / escape(facts(source(server)).server_uuid)
         self.file = folder / f"{name}.yaml"
         self.log_path = folder / f"{name}.log"
-        section = json.dumps({"target": str(self.root)} | {key: str(value) if key == "spool" else value
-                                                           for key, value in more.items()})  # fmt: skip
-        text = PIPELINE.format(name=name, flavor=server.flavor, port=server.port, server_id=server_id, archive=section)
+        section = json.dumps({"target": str(self.root), **more}, default=str)
+        text = PIPELINE.format(name=name, flavor=server.flavor, port=server.port, archive=section)
         self.file.write_text(text)
         self.process: subprocess.Popen[bytes] | None = None
 
@@ -66,7 +69,8 @@ class Archive:
     def once(self) -> None:
         """To the end of the server's last file, in this process."""
         with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("TEST_PASSWORD", self.server.password)
+            for name, value in self.secrets.items():
+                patch.setenv(name, value)
             Archiver(pipeline_file.load(self.file), threading.Event(), until_now=True).run()
 
     def refused(self) -> HeadraceError:
@@ -117,7 +121,7 @@ class Archive:
         self.wait_for(lambda: self.has(found.file, found.pos))
 
     def _environment(self) -> dict[str, str]:
-        return {**os.environ, "TEST_PASSWORD": self.server.password}
+        return {**os.environ, **self.secrets}
 
 
 def on_server(server: Database, crashed: bool = False) -> dict[str, str]:
