@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import os
 import tempfile
-from pathlib import PurePosixPath
 from typing import Any
 
 import pytest
@@ -24,13 +23,11 @@ os.environ["AIRFLOW_HOME"] = tempfile.mkdtemp(prefix="headrace-airflow-")
 os.environ.setdefault("AIRFLOW__CORE__LOAD_EXAMPLES", "False")
 # Files of more than half a minute, the longest first: begun last, one of them would keep a worker busy alone.
 LONG = (
-    "test_airflow", "test_airflow_pipeline", "test_kills", "test_lake_servers", "test_lake_disk", "test_lake",
+    "test_airflow", "test_kills", "test_lake_servers", "test_lake_disk", "test_lake",
     "test_tables", "test_handoff", "test_streamer_starts", "test_failover", "test_stack_cli", "test_lake_order",
     "test_streamer", "test_lake_refusals", "test_streamer_restarts", "test_streamer_source", "test_debezium",
     "test_first_start", "test_streamer_broker", "test_changes", "test_decoder_charsets", "test_decoder_connection",
 )  # fmt: skip
-# One start of Airflow for both.
-TOGETHER = {"test_airflow_pipeline": "test_airflow"}
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -39,17 +36,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items.sort(key=lambda item: places.get(item.path.stem, len(LONG)))
 
 
-class ByFile(LoadFileScheduling):
-    """Gives a worker whole files, since their tests share what they start."""
-
-    def _split_scope(self, nodeid: str) -> str:
-        file = PurePosixPath(super()._split_scope(nodeid))
-        return str(file.with_stem(TOGETHER.get(file.stem, file.stem)))
-
-
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile:
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling:
+    """A worker is given whole files, since their tests share what they start."""
     config.option.loadscopereorder = False  # it would order files by their numbers of tests
-    return ByFile(config, log)
+    return LoadFileScheduling(config, log)
 
 
 def pytest_unconfigure() -> None:
