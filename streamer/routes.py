@@ -12,7 +12,7 @@ from typing import Any
 import structlog
 
 from contract import names
-from contract.pipeline import Pipeline
+from contract.pipeline import Pipeline, Tables
 from contract.schema import TableSchema
 from contract.sequence import Sequence
 from streamer import VERSION
@@ -22,6 +22,10 @@ from streamer.protocol.model import RowsBatch, TableMap
 from streamer.schemas import Schemas
 
 log = structlog.get_logger("streamer")
+KEYLESS = (
+    "Exclude it in the pipeline file (tables.exclude), or give it a primary key: by it the lake knows a row, and takes "
+    "no table without."
+)
 
 
 class Route:
@@ -52,14 +56,25 @@ class Router:
         self._publish = publish
         self._by_shape: dict[TableMap, Route] = {}  # the shape in force of each table
         self._routes: dict[tuple[str, str], Route] = {}
+        self._topics: dict[tuple[str, str], str] = {}  # those that are there
 
     def route(self, batch: RowsBatch, epoch: int) -> Route:
         """The table's route; a new one when its shape is not that of the batch before."""
         return self._by_shape.get(batch.table) or self._find(batch, epoch)
 
+    def follow(self, tables: Tables) -> None:
+        """Forgets the others: when one comes again, its topic may have gone."""
+        self._routes = {table: route for table, route in self._routes.items() if tables.match(*table)}
+        self._topics = {table: topic for table, topic in self._topics.items() if tables.match(*table)}
+        self._by_shape.clear()
+
     def begin_anew(self) -> None:
         """From now on the order tuples are of another epoch."""
         self._by_shape.clear()
+
+    def keyless(self) -> list[str]:
+        """Tables without a primary key of which rows came since this start."""
+        return [f"{db}.{table}" for (db, table), route in list(self._routes.items()) if not route.shape.schema.key]
 
     def counts(self) -> dict[str, dict[str, int]]:
         """`db.table` -> operation -> records sent since this start."""
@@ -68,7 +83,7 @@ class Router:
     def _find(self, batch: RowsBatch, epoch: int) -> Route:
         shape = batch.table
         known = self._routes.get((shape.db, shape.table))
-        topic = known.topic if known else self.topic(shape.db, shape.table)
+        topic = self.topic(shape.db, shape.table)
         seq = Sequence(epoch, batch.file_number, batch.tx_pos, batch.ordinal)
         schema, new = self.schemas.resolve(shape.schema, seq)
         if new:
@@ -76,6 +91,8 @@ class Router:
             log.info("schema", table=f"{shape.db}.{shape.table}", version=schema.version, since=list(seq))
         quoted = (_quoted(shape.db), _quoted(shape.table))
         envelope = Envelope(VERSION, self._pipeline.name, *quoted, schema.version, epoch, self._pipeline.source.flavor)
+        if not shape.schema.key and (known is None or known.shape.schema.key):
+            log.warning("joined without a key", table=f"{shape.db}.{shape.table}", next_step=KEYLESS)
         route = Route(topic, envelope, shape, known.counts if known else {"c": 0, "u": 0, "d": 0})
         if known:  # an old shape that comes back is a new version
             self._by_shape.pop(known.shape, None)
@@ -83,7 +100,12 @@ class Router:
         return route
 
     def topic(self, db: str, table: str) -> str:
-        """The table's topic, which is there then."""
+        """The table's topic, which is there then; asked of the broker once a table."""
+        if (db, table) not in self._topics:
+            self._topics[db, table] = self._made(db, table)
+        return self._topics[db, table]
+
+    def _made(self, db: str, table: str) -> str:
         [wanted] = topics.event_topics(self._pipeline, [(db, table)])
         for report in self._ensure([wanted]):
             if report.state == "created":

@@ -11,9 +11,9 @@ import structlog
 from contract import names
 from contract.checkpoint import Checkpoint
 from contract.gtid import GtidSet
-from contract.pipeline import Pipeline
+from contract.pipeline import Pipeline, Tables
 from contract.schema import TableSchema
-from streamer import schemas
+from streamer import schemas, source
 from streamer.checkpoints.kafka import KafkaCheckpoints
 from streamer.connection import BinlogConnection
 from streamer.control.report import Report
@@ -22,10 +22,13 @@ from streamer.ddl.notes import DdlNotes
 from streamer.definitions import Definitions
 from streamer.delivery import Delivery
 from streamer.errors import HeadraceError
+from streamer.follow.file import FileWatch
+from streamer.follow.swap import Swap
 from streamer.kafka import broker, topics
 from streamer.ledger import Ledger
 from streamer.patience import Patience, Stopping
-from streamer.preflight import checks as preflight
+from streamer.preflight import refusing as preflight
+from streamer.preflight.findings import Finding
 from streamer.protocol.held import PreparedXa
 from streamer.routes import Router
 from streamer.servers import Chosen, Servers
@@ -51,12 +54,14 @@ class Runner:
         self.report = Report(pipeline, self.status)
         self._patience = Patience(self.status, stop)
         self._servers = Servers(pipeline, _told)
+        self._file = self.report.file = FileWatch(pipeline, self._followable)
 
     def run(self) -> None:
         """Until the stop. Raises HeadraceError when the pipeline cannot go on, after what was accepted before is
         delivered and checkpointed."""
         try:
-            self._run()
+            with self._file.watching():
+                self._run()
         except Stopping:
             self.status.enter("stopped")
             log.info("stopped")
@@ -95,7 +100,7 @@ class Runner:
         stream = Stream(
             connect=lambda gtids: self._connect(stream, watcher, definitions, gtids),
             decoder=lambda behind: BinlogDecoder(
-                pipeline.tables.match, prepared, pipeline.source.statements, definitions, behind
+                self._pipeline.tables.match, prepared, pipeline.source.statements, definitions, behind
             ),
             delivery=delivery,
             watcher=watcher,
@@ -106,6 +111,7 @@ class Runner:
         )
         publish = partial(delivery.publish, topic=names.schemas_topic(pipeline))
         stream.router = Router(pipeline, schemas.Schemas(known), self._ensure, publish)
+        stream.swap = Swap(self._file, delivery, watcher, prepared, partial(self._follow, stream))
         self.report.attach(found.facts, stream, ledger, watcher, checkpoints, sink)
         self.report.reads(found.source, found.facts)
         self.report.ahead = definitions.ahead
@@ -146,6 +152,18 @@ class Runner:
         definitions.source = found.source
         return BinlogConnection(found.source, gtids)
 
+    def _followable(self, found: Pipeline) -> None:
+        """Asked before other tables than now are followed. Raises HeadraceError where they cannot be."""
+        reading = found.model_copy(update={"source": self._servers.last})
+        preflight.refuse_tables(reading, self._pipeline.tables, _told)
+        topics.event_topics(reading, source.tables(reading))
+
+    def _follow(self, stream: Stream, tables: Tables) -> None:
+        self._pipeline = self._pipeline.model_copy(update={"tables": tables})
+        self._servers.follow(tables)
+        stream.router.follow(tables)
+        stream.ddl.pipeline = self._pipeline
+
     def _anew(self, checkpoint: Checkpoint, found: Chosen) -> Checkpoint:
         begin = start.anew(checkpoint, found.facts)
         uuid = found.facts.server_uuid
@@ -160,7 +178,8 @@ class Runner:
             partly = self._patience.until_answered(partial(sent.behind, self._pipeline, checkpoint), KAFKA)
             found = self._patience.until_answered(partial(choose, partly), self._servers.title)
         if found.facts.server_uuid == checkpoint.server_uuid:  # another one was checked before it was chosen
-            preflight.refuse(self._servers.pipeline(found.source), seen, checkpoint.ts_ms / 1000, _told)
+            reading, followed = self._servers.pipeline(found.source), checkpoint.tables or self._pipeline.tables
+            preflight.refuse(reading, seen, checkpoint.ts_ms / 1000, _told, followed)
         begin = self._anew(checkpoint, found) if found.anew else checkpoint
         if begin.tables != self._pipeline.tables:  # a snapshot of a table begins where the stream follows it
             begin = begin.following(self._pipeline.tables)
@@ -192,5 +211,5 @@ class Runner:
         return self._patience.until_answered(partial(topics.ensure, self._pipeline, wanted), KAFKA)
 
 
-def _told(finding: preflight.Finding) -> None:
+def _told(finding: Finding) -> None:
     log.warning("preflight", level=finding.level, check=finding.name, found=finding.what, fix=finding.statement)

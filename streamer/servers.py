@@ -13,13 +13,13 @@ from typing import NamedTuple
 
 from contract.checkpoint import Checkpoint
 from contract.gtid import GtidSet
-from contract.pipeline import Pipeline, Source
+from contract.pipeline import Pipeline, Source, Tables
 from streamer import source
 from streamer.connection import BinlogConnection
 from streamer.delivery_errors import BehindError, WrongServerError
 from streamer.errors import HeadraceError, UnreachableError
 from streamer.flavors import flavor
-from streamer.preflight import checks as preflight
+from streamer.preflight import refusing as preflight
 from streamer.preflight.findings import Finding
 from streamer.protocol.packets import Packets, ServerAnswerError
 from streamer.source import Facts
@@ -51,6 +51,15 @@ class Servers:
     def pipeline(self, server: Source) -> Pipeline:
         """The pipeline as if it had this server alone."""
         return self._pipeline.model_copy(update={"source": server})
+
+    @property
+    def last(self) -> Source:
+        """The one that was good last; before that, the first."""
+        return self._servers[0]
+
+    def follow(self, tables: Tables) -> None:
+        """From now on these are the pipeline's tables."""
+        self._pipeline = self._pipeline.model_copy(update={"tables": tables})
 
     def any(self) -> Chosen:
         """The first that answers. Raises what the first one said where none does."""
@@ -91,11 +100,11 @@ class Servers:
     ) -> Chosen:
         anew = start.resume(checkpoint, facts, seen, partly, partial(source.before, server))
         if facts.server_uuid != checkpoint.server_uuid:
-            preflight.refuse(self.pipeline(server), seen, checkpoint.ts_ms / 1000, self._tell)
+            followed = checkpoint.tables or self._pipeline.tables
+            preflight.refuse(self.pipeline(server), seen, checkpoint.ts_ms / 1000, self._tell, followed)
             _try(server, seen)
         self._behind.clear()
-        self._servers.remove(server)
-        self._servers.insert(0, server)
+        self._servers = [server, *(one for one in self._servers if one is not server)]
         return Chosen(server, facts, anew)
 
     def _given_up(self, server: Source, error: HeadraceError) -> HeadraceError:

@@ -12,6 +12,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Protocol
 
 import structlog
@@ -21,6 +22,7 @@ from streamer.control.status import Status
 from streamer.ddl.notes import DdlNotes
 from streamer.delivery import Delivery
 from streamer.errors import HeadraceError
+from streamer.follow.swap import Swap
 from streamer.halfway import Halfway
 from streamer.protocol.model import Commit, Ddl, Item, RowsBatch
 from streamer.protocol.packets import ServerAnswerError
@@ -47,13 +49,16 @@ class Decoder(Protocol):
     def pos(self) -> int: ...
     @property
     def ignored(self) -> Mapping[str, int]: ...
+    @property
+    def between_transactions(self) -> bool: ...
+    def follow(self, wanted: Callable[[str, str], bool]) -> None: ...
     def feed(self, chunk: bytes) -> Iterator[Item]: ...
 
 
 class Stream:
     """`connect(gtids)` opens a dump behind the set, and calls `begin_anew` where it is another server's;
     `decoder(behind)` makes a fresh decoder for it, of what comes behind that place; `source` names the server in logs.
-    `router` is set before `run`."""
+    `router` and `swap` are set before `run`."""
 
     def __init__(
         self,
@@ -76,6 +81,7 @@ class Stream:
         self._epoch = epoch
         self._source = source
         self.router: Router
+        self.swap: Swap
         self.decoder: Decoder | None = None
         self._ignored: Counter[str] = Counter()  # by the connections before this one
         self.connected = False
@@ -138,9 +144,12 @@ class Stream:
             else:
                 self.caught_up_at = time.time()
             self.delivery.turn()
+            if self.swap.due and self.halfway.batch is None and decoder.between_transactions:
+                self.swap.between(decoder)
 
     def _decode(self, connection: Connection, decoder: Decoder, chunk: bytes) -> None:
-        rows, end = self._rows, self._end
+        rows = self._rows
+        end = partial(self._end_and_swap, decoder) if self.swap.due else self._end
         try:
             for item in decoder.feed(chunk):
                 if type(item) is RowsBatch:
@@ -183,6 +192,11 @@ class Stream:
         if half.batch is None and self.delivery.ledger.full:  # nothing but filtered transactions
             self.delivery.wait_for_room()
         half.batch = None
+
+    def _end_and_swap(self, decoder: Decoder, commit: Commit) -> None:
+        """Where the source never rests, a chunk seldom ends with a transaction."""
+        self._end(commit)
+        self.swap.between(decoder)
 
     @property
     def ignored(self) -> dict[str, int]:

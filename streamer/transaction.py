@@ -57,6 +57,13 @@ class BinlogDecoder(Transactions):
     def between_transactions(self) -> bool:
         return self._state == BETWEEN
 
+    def follow(self, wanted: Callable[[str, str], bool]) -> None:
+        """Between transactions: whose rows are given from now on."""
+        self._wanted = wanted
+        known = ((shape, table) for shape, table in self._shapes.items() if table is not None)
+        self._shapes = {shape: table for shape, table in known if wanted(table.db, table.table)}
+        self._tables.clear()
+
     def feed(self, chunk: bytes) -> Iterator[Item]:
         """To be run to its end before the next chunk is fed. Raises DecodeError, ServerAnswerError."""
         handlers = self._handlers

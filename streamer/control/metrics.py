@@ -25,6 +25,7 @@ GAUGES = (
     ("headrace_checkpoint_age_seconds", "Since the last durable checkpoint", ("checkpoint", "age_seconds")),
     ("headrace_checkpoint_position_bytes", "Binlog position of the checkpoint in its file", ("checkpoint", "pos")),
     ("headrace_source_connected", "1 while the binlog dump runs", ("source", "connected")),
+    ("headrace_pipeline_file_pending", "1 while the pipeline file is not followed as it is", ("tables", "pending")),
     ("headrace_sink_healthy", "1 while the broker answers", ("sink", "healthy")),
 )
 COUNTERS = (

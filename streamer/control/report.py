@@ -13,6 +13,7 @@ from streamer.control.status import Status
 if TYPE_CHECKING:
     from streamer.checkpoints.kafka import KafkaCheckpoints
     from streamer.definitions_since import Ahead
+    from streamer.follow.file import FileWatch
     from streamer.ledger import Ledger
     from streamer.sinks.kafka import KafkaSink
     from streamer.source import Facts
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 class Report:
     """Reads the running parts from another thread than theirs; every value may be a moment old. `ahead`: what is
-    read of the binlog before its turn."""
+    read of the binlog before its turn; `file`: what is made of the pipeline file since the start."""
 
     def __init__(self, pipeline: Pipeline, status: Status) -> None:
         self._pipeline = pipeline
@@ -30,6 +31,7 @@ class Report:
         self._parts: tuple[Facts, Stream, Ledger, Watcher, KafkaCheckpoints, KafkaSink] | None = None
         self._read: tuple[Source, Facts] | None = None
         self.ahead: Ahead | None = None
+        self.file: FileWatch | None = None
 
     def attach(
         self,
@@ -49,6 +51,7 @@ class Report:
     def as_dict(self) -> dict[str, Any]:
         """Times are Unix seconds, `*_ms` Unix milliseconds. Parts that do not run yet are missing."""
         known = {**self.status.as_dict(), "version": VERSION, "pid": os.getpid(), "now": round(time.time(), 3)}
+        known["tables"] = self._tables()
         if self._parts is None:
             return known
         facts, stream, ledger, watcher, checkpoints, sink = self._parts
@@ -88,6 +91,18 @@ class Report:
             "ignored_events": stream.ignored,
             "ddl": {"counts": dict(stream.ddl.counts), "last": list(stream.ddl.last)},
             "schemas": stream.router.schemas.latest(),
+        }
+
+    def _tables(self) -> dict[str, Any]:
+        """Those that are followed. `reload`: why the pipeline file as it is now is not; `without_key`: since this
+        start."""
+        tables = (self.file.pipeline if self.file else self._pipeline).tables
+        stream = self._parts[1] if self._parts else None
+        return {
+            **tables.model_dump(mode="json"),
+            "pending": self.file is not None and bool(self.file.trouble or self.file.offered),
+            "reload": self.file and self.file.trouble,
+            "without_key": stream.router.keyless() if stream else [],
         }
 
 

@@ -44,6 +44,9 @@ def show_status(out: Console, status: dict[str, Any]) -> None:
     if (error := status["last_error"]) is not None:
         at = datetime.fromtimestamp(error["at"], UTC)
         out.print(f"[dim]last error, {at:%Y-%m-%d %H:%M:%S} UTC:[/] {escape(error['message'])}")
+    if (reload := status["tables"]["reload"]) is not None:
+        text = f"{reload['message']}\n→ {reload['next_step']}"
+        out.print(f"[yellow]pipeline file not taken:[/] {escape(text)}")
     if "queue" not in status:
         return
     out.print(_facts(status))
@@ -54,6 +57,7 @@ def _facts(status: dict[str, Any]) -> Table:
     position, queue, checkpoint = status["position"], status["queue"], status["checkpoint"]
     table = Table.grid(padding=(0, 3))
     rows = {
+        "tables": _tables(status["tables"]),
         "lag": f"{status['lag_seconds']:.1f} s",
         "rate": f"{status['rate_events_per_second']:,.0f} events/s",
         "read": _place(position["read"]),
@@ -69,6 +73,14 @@ def _facts(status: dict[str, Any]) -> Table:
     for name, value in [*rows.items(), *(_ddl(note) for note in status["ddl"]["last"])]:
         table.add_row(f"[dim]{name}[/]", value)
     return table
+
+
+def _tables(tables: dict[str, Any]) -> str:
+    text = escape(", ".join(tables["include"]))
+    text += f"; not {escape(', '.join(tables['exclude']))}" if tables["exclude"] else ""
+    if keyless := ", ".join(tables["without_key"]):
+        text += f"\n[yellow]joined without a key:[/] {escape(keyless)} (exclude it, or give it one)"
+    return text
 
 
 def _ddl(note: dict[str, Any]) -> tuple[str, str]:

@@ -7,23 +7,24 @@ Session settings can still differ (the decoder stops on what they then write), s
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from typing import Any
 
 import pymysql
 
 from contract.gtid import GtidSet
-from contract.pipeline import SYSTEM_SCHEMAS, Pipeline
+from contract.pipeline import SYSTEM_SCHEMAS, Pipeline, Tables
 from streamer.connection import connect, refused
-from streamer.errors import PreflightError
-from streamer.flavors import FLAVORS, flavor
+from streamer.flavors import FLAVORS
 from streamer.flavors.mysql import replica_uuid
 from streamer.preflight.findings import Finding, Level, Server
 from streamer.preflight.tables import TABLE_CHECKS
 
-__all__ = ["CHECKS", "Finding", "Server", "refuse", "run_checks"]
+__all__ = ["CHECKS", "OF_TABLES", "Finding", "Server", "run_checks"]
 
+Check = Callable[[Server], Iterable[Finding]]
 DAY = 86_400  # seconds
 DENIED = (1227, 1142, 1044)
 SELECT = re.compile(r"^GRANT (.*\b)?(SELECT|ALL PRIVILEGES)\b.* ON ")
@@ -36,30 +37,22 @@ VISIBLE = (
 )
 
 
-def run_checks(pipeline: Pipeline, start: GtidSet | None = None, since: float | None = None) -> list[Finding]:
+def run_checks(
+    pipeline: Pipeline,
+    start: GtidSet | None = None,
+    since: float | None = None,
+    followed: Tables | None = None,
+    checks: Sequence[Check] | None = None,
+) -> list[Finding]:
     """`start`: the transactions that the stream already has, where that is known; `since`: Unix seconds of the last one
-    of them. Raises UnreachableError, AccessDeniedError, SourceRefusedError where nothing can be asked."""
+    of them; `followed`: its tables. All checks, or the given ones. Raises UnreachableError, AccessDeniedError,
+    SourceRefusedError where nothing can be asked."""
     try:
         with closing(connect(pipeline.source, read_timeout=60)) as connection:
-            server = _server(pipeline, start, since, connection)
-            return [*_flavor(server)] or [finding for check in CHECKS for finding in check(server)]
+            server = replace(_server(pipeline, start, since, connection), followed=followed)
+            return [*_flavor(server)] or [finding for check in checks or CHECKS for finding in check(server)]
     except (pymysql.MySQLError, OSError) as error:
         raise refused(pipeline.source, error) from None
-
-
-def refuse(
-    pipeline: Pipeline, start: GtidSet, since: float | None, tell: Callable[[Finding], None] = lambda finding: None
-) -> None:
-    """`tell` gets every finding. Raises PreflightError with all that the server lacks, and as `run_checks`."""
-    findings = run_checks(pipeline, start, since)
-    for finding in findings:
-        tell(finding)
-    errors = [finding for finding in findings if finding.level == "error"]
-    if errors:
-        server = f"{flavor(pipeline.source).title} at {pipeline.source.where}"
-        found = "; ".join(finding.what.rstrip(".") for finding in errors)
-        fix = " ".join(finding.statement for finding in errors if finding.statement)
-        raise PreflightError("checking", server, found, fix)
 
 
 def _server(
@@ -197,4 +190,5 @@ def _spelled(seconds: float) -> str:
     return f"{seconds:.0f} seconds"
 
 
-CHECKS = (_binlog, _replicated, _retention, _settings, _grants, _unseen, _server_id, _purged, *TABLE_CHECKS)
+OF_TABLES: tuple[Check, ...] = (_unseen, *TABLE_CHECKS)
+CHECKS: tuple[Check, ...] = (_binlog, _replicated, _retention, _settings, _grants, _server_id, _purged, *OF_TABLES)

@@ -9,7 +9,7 @@ from typing import Literal
 
 from contract import names
 from contract.checkpoint import Checkpoint
-from contract.pipeline import Pipeline, Source
+from contract.pipeline import Pipeline, Source, Tables
 from streamer import schemas, source
 from streamer.checkpoints.kafka import read_checkpoint
 from streamer.control.api import take_port
@@ -42,18 +42,33 @@ def check(pipeline: Pipeline) -> list[Result]:
     servers = pipeline.source.servers()
     main, *others = [pipeline.model_copy(update={"source": server}) for server in servers]
     runs = _own_streamer(pipeline)
-    server = _caught("server", lambda: _server(main, runs))
+    checkpoint, commit_log = _commit_log(pipeline)
+    followed = (checkpoint.tables or pipeline.tables) if checkpoint else None
+    server = _caught("server", lambda: _server(main, runs, followed))
     answers = not any(result.level == "error" and result.subject == "server" for result in server)
     chosen: list[tuple[str, str]] = source.tables(main) if answers else []
     wanted = topics.service_topics(pipeline)
     results = [*server, *(_caught("topic", lambda: _tables(pipeline, chosen, wanted)) if answers else [])]
     for other in others:
-        results += map(_warning, _caught("server", partial(_server, other, runs)))
-    broker_results = _caught("broker", lambda: _broker(pipeline, wanted))
-    results += broker_results
-    if answers and broker_results[-1].level != "error":
-        results += _caught("checkpoint", lambda: _checkpoint(pipeline))
+        results += map(_warning, _caught("server", partial(_server, other, runs, followed)))
+    results += commit_log
+    if commit_log[-1].level != "error":
+        results += _caught("broker", lambda: _topics(pipeline, wanted))
+        results += _caught("checkpoint", lambda: _checkpoint(pipeline, checkpoint)) if answers else []
     return [*results, *_port(pipeline, runs)]
+
+
+def _commit_log(pipeline: Pipeline) -> tuple[Checkpoint | None, list[Result]]:
+    """The checkpoint, if there is one, and what asking for it told of the broker."""
+    found: list[Checkpoint | None] = [None]
+
+    def ask() -> Iterable[Result]:
+        broker.answers(pipeline.kafka, BROKER_SECONDS)
+        yield Result("ok", "broker", f"Kafka answers at {pipeline.kafka.bootstrap}")
+        found[0] = read_checkpoint(pipeline)
+
+    results = _caught("broker", ask)
+    return found[0], results
 
 
 def _warning(result: Result) -> Result:
@@ -72,12 +87,13 @@ def _caught(subject: str, step: Callable[[], Iterable[Result]]) -> list[Result]:
     return results
 
 
-def _server(pipeline: Pipeline, runs: bool) -> Iterable[Result]:
-    """`runs`: the pipeline's own streamer, which may read under its server id."""
+def _server(pipeline: Pipeline, runs: bool, followed: Tables | None) -> Iterable[Result]:
+    """`runs`: the pipeline's own streamer, which may read under its server id; `followed`: the tables by its
+    checkpoint."""
     facts = source.facts(pipeline.source)
     where = f"{flavor(pipeline.source).title} {facts.version} at {pipeline.source.host}:{pipeline.source.port}"
     yield Result("ok", "server", f"{where}, binlog {facts.file}")
-    for finding in preflight.run_checks(pipeline):
+    for finding in preflight.run_checks(pipeline, followed=followed):
         if runs and (finding.level, finding.name) == ("warning", "server_id"):
             continue
         yield Result(finding.level, f"server: {finding.name}", finding.what, finding.statement or "")
@@ -93,16 +109,13 @@ def _tables(pipeline: Pipeline, chosen: list[tuple[str, str]], wanted: list[topi
     wanted += topics.event_topics(pipeline, chosen)
 
 
-def _broker(pipeline: Pipeline, wanted: list[topics.Wanted]) -> Iterable[Result]:
-    broker.answers(pipeline.kafka, BROKER_SECONDS)
-    yield Result("ok", "broker", f"Kafka answers at {pipeline.kafka.bootstrap}")
+def _topics(pipeline: Pipeline, wanted: list[topics.Wanted]) -> Iterable[Result]:
     for report in topics.compare(pipeline, wanted):
         level: Literal["ok", "warning"] = "warning" if report.differences else "ok"
         yield Result(level, "topic", f"{report.topic} {report.state}", report.advice())
 
 
-def _checkpoint(pipeline: Pipeline) -> Iterable[Result]:
-    checkpoint = read_checkpoint(pipeline)
+def _checkpoint(pipeline: Pipeline, checkpoint: Checkpoint | None) -> Iterable[Result]:
     if checkpoint is None:
         yield from _first(pipeline)
         return

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from contract.gtid import GtidSet
-from contract.pipeline import Pipeline
+from contract.pipeline import Pipeline, Tables
 from streamer.flavors import flavor
 from streamer.flavors.port import Ask, Flavor
 
@@ -28,7 +28,9 @@ class Finding:
 @dataclass(frozen=True)
 class Server:
     """What the checks look at. `start`: the transactions that the stream has; `since`: Unix seconds of the last one of
-    them. `ask` runs a statement and gives its rows, or None where the user may not."""
+    them. `ask` runs a statement and gives its rows, or None where the user may not. `followed`: the tables of a stream
+    that runs, or goes on: what is wrong with one of them is no reason not to go on with the others; rows that cannot be
+    told stop it when they come."""
 
     pipeline: Pipeline
     start: GtidSet | None
@@ -36,7 +38,18 @@ class Server:
     variables: Mapping[str, str]
     version: tuple[int, ...]
     ask: Ask
+    followed: Tables | None = None
 
     @property
     def flavor(self) -> Flavor:
         return flavor(self.pipeline.source)
+
+    def levels(self, rows: Iterable[tuple[Any, ...]] | None) -> Iterator[tuple[Level, list[tuple[Any, ...]]]]:
+        """`rows`: each begins with database and table. Those of the pipeline's tables, errors and warnings apart."""
+        ours = [row for row in rows or () if self.pipeline.tables.match(row[0], row[1])]
+        old = [row for row in ours if self.followed is not None and self.followed.match(row[0], row[1])]
+        new = [row for row in ours if row not in old]
+        if new:
+            yield "error", new
+        if old:
+            yield "warning", old

@@ -45,38 +45,35 @@ def _cascades(server: Server) -> Iterator[Finding]:
 
 
 def _inexact_keys(server: Server) -> Iterator[Finding]:
-    for db, table, column, kind in server.ask(INEXACT_KEYS) or []:
-        if server.pipeline.tables.match(db, table):
+    for level, rows in server.levels(server.ask(INEXACT_KEYS)):
+        for db, table, column, kind in rows:
             what = f"the primary key of {db}.{table} has the column {column} of type {kind}: no text of it is exact"
             step = f"Exclude {db}.{table} in the pipeline file, or give it a primary key of exact types."
-            yield Finding("error", "key", what, step)
+            yield Finding(level, "key", what, step)
 
 
 def _keyless(server: Server) -> Iterator[Finding]:
-    rows = server.ask(KEYLESS) or []
-    if tables := [f"{db}.{table}" for db, table in rows if server.pipeline.tables.match(db, table)]:
+    for level, rows in server.levels(server.ask(KEYLESS)):
+        tables = [f"{db}.{table}" for db, table in rows]
         what = f"no primary key, by which the lake knows a row: {', '.join(tables)}"
-        yield Finding("error", "key", what, f"Give each one a primary key, or write {_excluding(tables)}")
+        yield Finding(level, "key", what, f"Give each one a primary key, or write {_excluding(tables)}")
 
 
 def _odd_tables(server: Server) -> Iterator[Finding]:
-    rows = server.ask(ODD_TABLES) or []
-    if found := [(f"{db}.{table}", kind) for db, table, kind in rows if server.pipeline.tables.match(db, table)]:
-        listed = ", ".join(f"{name} ({kind})" for name, kind in found)
+    for level, rows in server.levels(server.ask(ODD_TABLES)):
+        listed = ", ".join(f"{db}.{table} ({kind})" for db, table, kind in rows)
         what = f"of these kinds the binlog holds rows that no query shows, and the lake has no place for them: {listed}"
-        yield Finding("error", "table", what, f"Write {_excluding([name for name, _ in found])}")
+        yield Finding(level, "table", what, f"Write {_excluding([f'{db}.{table}' for db, table, _ in rows])}")
 
 
 def _types(server: Server) -> Iterator[Finding]:
-    columns = [
-        (f"{db}.{table}", f"{db}.{table}.{column} ({kind})")
-        for db, table, column, kind in server.ask(TYPES) or []
-        if not types.known(kind, server.pipeline.source.flavor) and server.pipeline.tables.match(db, table)
-    ]
-    if columns:
-        what = f"columns of a type that is not supported: {', '.join(column for _, column in columns)}"
-        tables = list(dict.fromkeys(table for table, _ in columns))
-        yield Finding("error", "type", what, f"Change the columns' types, or write {_excluding(tables)}")
+    flavor = server.pipeline.source.flavor
+    columns = [row for row in server.ask(TYPES) or [] if not types.known(row[3], flavor)]
+    for level, rows in server.levels(columns):
+        listed = ", ".join(f"{db}.{table}.{column} ({kind})" for db, table, column, kind in rows)
+        what = f"columns of a type that is not supported: {listed}"
+        tables = list(dict.fromkeys(f"{db}.{table}" for db, table, *_ in rows))
+        yield Finding(level, "type", what, f"Change the columns' types, or write {_excluding(tables)}")
 
 
 def _excluding(tables: list[str]) -> str:

@@ -21,8 +21,11 @@ from streamer.control.status import Status
 from streamer.ddl.notes import DdlNotes
 from streamer.delivery import Delivery
 from streamer.errors import HeadraceError
+from streamer.follow.file import FileWatch
+from streamer.follow.swap import Swap
 from streamer.ledger import Ledger
 from streamer.patience import Patience
+from streamer.protocol.held import PreparedXa
 from streamer.protocol.model import Commit, Item, RowsBatch, TableMap
 from streamer.routes import Router
 from streamer.schemas import Schemas
@@ -85,6 +88,8 @@ class Binlog:
     read: int = 0
     ignored: Counter[str] = field(default_factory=Counter)
     behind: list[tuple[str, int] | None] = field(default_factory=list)  # what each connection's decoder was told
+    between_transactions: bool = True
+    wanted: Callable[[str, str], bool] = lambda db, table: True
 
     def decoder(self, behind: tuple[str, int] | None) -> Binlog:
         self.behind.append(behind)
@@ -110,8 +115,16 @@ class Binlog:
             yield b""
 
     def feed(self, chunk: bytes) -> Iterator[Item]:
+        """Gives what is of the tables that are wanted."""
         self.read += 1
-        yield self._items[int.from_bytes(chunk, "big")]
+        item = self._items[int.from_bytes(chunk, "big")]
+        self.between_transactions = type(item) is Commit
+        if not isinstance(item, RowsBatch) or self.wanted(item.table.db, item.table.table):
+            yield item
+
+    def follow(self, wanted: Callable[[str, str], bool]) -> None:
+        assert self.between_transactions
+        self.wanted = wanted
 
     def close(self) -> None:
         pass
@@ -182,6 +195,8 @@ class Rig:
     stop: threading.Event
     watcher: Watcher
     checkpoints: KafkaCheckpoints
+    file: FileWatch
+    prepared: PreparedXa
 
 
 def rig(binlog: Binlog, sink: ListSink | None = None, schemas: Schemas | None = None, **streamer: Any) -> Rig:
@@ -211,4 +226,6 @@ def rig(binlog: Binlog, sink: ListSink | None = None, schemas: Schemas | None = 
     stream = Stream(binlog.connect, binlog.decoder, delivery, watcher, status, notes, 0, "MySQL")
     publish = partial(delivery.publish, topic="sales.schemas")
     stream.router = Router(settings, schemas or Schemas(), lambda wanted: [], publish)
-    return Rig(stream, ledger, sink, status, stop, watcher, checkpoints)
+    file, prepared = FileWatch(settings, lambda found: None), PreparedXa()
+    stream.swap = Swap(file, delivery, watcher, prepared, stream.router.follow)
+    return Rig(stream, ledger, sink, status, stop, watcher, checkpoints, file, prepared)

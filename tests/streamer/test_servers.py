@@ -14,7 +14,7 @@ from contract.pipeline_source import address
 from streamer import servers, source
 from streamer.delivery_errors import BehindError, WrongServerError
 from streamer.errors import HeadraceError, PreflightError, PurgedError, UnreachableError
-from streamer.preflight import checks as preflight
+from streamer.preflight import refusing as preflight
 from streamer.servers import Servers
 from streamer.source import Facts
 from streamer.start import resume as start

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from contract.pipeline import Pipeline
+from contract.pipeline import Pipeline, Tables
 from streamer.preflight.checks import CHECKS, Finding, Server, _flavor
 from streamer.preflight.tables import KEYLESS, TYPES
 
@@ -35,7 +35,12 @@ CHILDREN = [
 ]
 
 
-def findings(version: str, answers: dict[str, list[tuple[Any, ...]]] | None = None, **variables: str) -> list[Finding]:
+def findings(
+    version: str,
+    answers: dict[str, list[tuple[Any, ...]]] | None = None,
+    followed: Tables | None = None,
+    **variables: str,
+) -> list[Finding]:
     def ask(sql: str, *_: Any) -> list[tuple[Any, ...]]:
         if answers and sql in answers:
             return answers[sql]
@@ -44,7 +49,7 @@ def findings(version: str, answers: dict[str, list[tuple[Any, ...]]] | None = No
         return [("GRANT ALL PRIVILEGES ON *.* TO `u`@`%`",)] if sql == "SHOW GRANTS" else []
 
     numbers = tuple(int(part) for part in version.partition("-")[0].split("."))
-    server = Server(PIPELINE, None, None, GOOD | variables | {"version": version}, numbers, ask)
+    server = Server(PIPELINE, None, None, GOOD | variables | {"version": version}, numbers, ask, followed)
     return [*_flavor(server)] or [finding for check in CHECKS for finding in check(server)]
 
 
@@ -86,6 +91,16 @@ def test_tables_that_the_lake_cannot_take_are_all_named_with_the_line_to_write()
     assert key.statement.endswith('tables.exclude: ["shop.log", "shop.audit"] in the pipeline file.')
     assert kind.what.endswith(": shop.t.at (xmltype), shop.t.w (period), shop.u.g (unheard)")
     assert kind.statement.endswith('tables.exclude: ["shop.t", "shop.u"] in the pipeline file.')
+
+
+def test_what_is_wrong_with_a_table_that_is_followed_keeps_no_stream_from_going_on() -> None:
+    """It was made while the stream ran: the others go on, at a start and at a failover. Of new tables it is refused."""
+    keyless = [("shop", "log"), ("shop", "late")]
+    columns = [("shop", "late", "g", "unheard")]
+    followed = Tables(include=("shop.*",), exclude=("shop.log",))
+    found = findings("9.7.4", {KEYLESS: keyless, TYPES: columns}, followed)
+    assert [(one.level, one.name) for one in found] == [("error", "key"), ("warning", "key"), ("warning", "type")]
+    assert [one.what.rpartition(": ")[2] for one in found] == ["shop.log", "shop.late", "shop.late.g (unheard)"]
 
 
 def test_names_in_capitals_are_refused_where_the_server_has_none(monkeypatch: pytest.MonkeyPatch) -> None:

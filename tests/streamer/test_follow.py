@@ -1,0 +1,283 @@
+"""The pipeline file is edited while the stream runs: its tables are followed between two transactions, or it is told
+why not."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+from structlog.testing import capture_logs
+
+from contract.pipeline import Pipeline, Tables, load
+from streamer.control.report import Report
+from streamer.control.tables import _tables as show_tables
+from streamer.control.tables import show_status
+from streamer.errors import PreflightError, UnreachableError
+from streamer.follow import file as watched
+from streamer.follow.file import FileWatch
+from streamer.patience import Stopping
+from streamer.protocol.held import Held
+from tests.streamer.fakes import Binlog, Rig, rig, shape, transaction
+
+FILE = """\
+format: 1
+name: sales
+source: {host: h, user: u, password_file: secret, server_id: 7}
+tables: {include: ["shop.a"]}
+kafka: {bootstrap: "h:9092"}
+lake: {path: lake}
+"""
+
+
+class Edited:
+    """A pipeline file, its watch, and what the server says of other tables."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "sales.yaml"
+        self.path.write_text(FILE)
+        self.refusals: list[Exception] = []
+        self.watch = FileWatch(load(self.path), self.check)
+        self.looks()
+
+    def check(self, found: Pipeline) -> None:
+        if self.refusals:
+            raise self.refusals.pop(0)
+
+    def edit(self, before: str, after: str) -> FileWatch:
+        text = self.path.read_text()
+        assert before in text
+        self.path.write_text(text.replace(before, after))
+        return self.looks()
+
+    def looks(self) -> FileWatch:
+        """Until the file has rested."""
+        self.watch.look()
+        self.watch.look()
+        return self.watch
+
+
+@pytest.fixture
+def edited(tmp_path: Path) -> Edited:
+    return Edited(tmp_path)
+
+
+def test_other_tables_are_offered_when_the_file_rests(edited: Edited) -> None:
+    watch = edited.watch
+    assert (watch.offered, watch.trouble) == (None, None)
+    edited.path.write_text(FILE.replace("shop.a", "shop.*"))
+    watch.look()
+    assert watch.offered is None, "whoever writes it may not be done"
+    watch.look()
+    assert watch.offered == Tables(include=("shop.*",))
+    watch.taken(watch.offered)
+    edited.looks()
+    assert (watch.offered, watch.trouble) == (None, None)
+    assert edited.edit("shop.*", "shop.a").offered == Tables(include=("shop.a",)), "and back"
+
+
+def test_what_is_taken_back_is_not_offered_any_more(edited: Edited) -> None:
+    assert edited.edit("shop.a", "shop.b").offered
+    assert edited.edit("shop.b", "shop.a").offered is None
+
+
+def test_an_edit_while_the_stream_takes_the_one_before(edited: Edited) -> None:
+    taking = edited.edit("shop.a", "shop.b").offered
+    assert taking
+    edited.edit("shop.b", "shop.a")
+    edited.watch.taken(taking)
+    assert edited.looks().offered == Tables(include=("shop.a",))
+
+
+def trouble(watch: FileWatch, *words: str) -> dict[str, Any]:
+    assert watch.offered is None
+    assert watch.pipeline.tables == Tables(include=("shop.a",)), "the old ones stay"
+    assert watch.trouble is not None
+    for word in words:
+        assert word in watch.trouble["message"] + watch.trouble["next_step"]
+    return watch.trouble
+
+
+def test_a_wrong_file_keeps_the_old_tables_until_it_is_mended(edited: Edited) -> None:
+    trouble(edited.edit("shop.a", "shop"), "tables.include", "sales.yaml:4", "Mend the file")
+    assert edited.edit('"shop"', '"shop.b"').offered == Tables(include=("shop.b",))
+    assert edited.watch.trouble is None
+    edited.path.unlink()
+    trouble(edited.looks(), "cannot be read")
+    edited.path.write_text(FILE)
+    assert edited.looks().trouble is None
+
+
+def test_other_sections_want_a_restart_and_the_keys_are_named(edited: Edited) -> None:
+    edited.edit("server_id: 7", "server_id: 8")
+    edited.edit("lake: {path: lake}", "streamer: {http: {port: 9}}\nlake: {path: elsewhere}")
+    told = trouble(edited.edit("shop.a", "shop.b"), "source.server_id, streamer.http.port", "Restart")
+    assert "its tables wait" in told["message"]
+    assert "lake" not in told["message"], "the streamer does not read that section"
+    edited.edit("server_id: 8", "server_id: 7")
+    assert edited.edit("{port: 9}", "{}").offered == Tables(include=("shop.b",))
+
+
+def test_tables_that_the_server_refuses_are_asked_for_again_only_where_time_may_mend_it(edited: Edited) -> None:
+    edited.refusals = [UnreachableError("connect to", "MySQL", "away", "Start it")]
+    trouble(edited.edit("shop.a", "shop.b"), "away")
+    assert edited.looks().offered == Tables(include=("shop.b",))
+    assert edited.watch.trouble is None
+    edited.refusals = [PreflightError("checking", "MySQL", "no primary key: shop.c", "Give it one")]
+    trouble(edited.edit("shop.b", "shop.c"), "shop.c", "Give it one")
+    edited.looks()
+    trouble(edited.watch, "shop.c")
+
+
+def offer(what: Rig, *include: str) -> None:
+    what.file.offered = Tables(include=include)
+
+
+def until(what: Rig, holds: Callable[[], Any]) -> None:
+    """Runs until it holds, then stops and drains."""
+    held: list[bool] = []
+
+    def watch() -> None:
+        end = time.monotonic() + 20
+        while time.monotonic() < end and not holds():
+            time.sleep(0.002)
+        held.append(bool(holds()))
+        what.stop.set()
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    with pytest.raises(Stopping):
+        what.stream.run()
+    thread.join()
+    assert held == [True]
+    assert what.stream.delivery.drain(10)
+
+
+def followed(what: Rig) -> bool:
+    return what.file.offered is None
+
+
+def test_other_tables_are_followed_from_the_end_of_a_transaction() -> None:
+    """The checkpoint that names them stands at that end, and is durable before the first record behind it."""
+    binlog = Binlog([transaction(n, [2, 2]) for n in range(1, 5)])
+    binlog.wanted = Tables(include=("shop.other",)).match
+    what = rig(binlog)
+    what.watcher.checkpoint = what.watcher.checkpoint.following(Tables(include=("shop.other",)))
+    feed = binlog.feed
+
+    def middle(chunk: bytes) -> Any:
+        if binlog.read == 4:  # in the second transaction
+            offer(what, "shop.t")
+        return feed(chunk)
+
+    binlog.feed = middle  # type: ignore[method-assign]
+    until(what, lambda: what.sink.checkpoints() and what.sink.checkpoints()[-1].gtid_set.endswith(":1-4"))
+    assert followed(what)
+    assert sorted({event["source"]["pos"] for event in what.sink.events()}) == [3100, 4100], "nothing of transaction 2"
+    first = next(one for one in what.sink.checkpoints() if one.follows("shop", "t"))
+    assert (first.pos, first.gtid_set[-4:]) == (2900, ":1-2")
+    assert first.since("shop", "t") == (0, 1, 2900)
+    topics = [name for name, *_ in what.sink.records]
+    names = [bytes(value) for _, _, value in what.sink.records]
+    durable = next(at for at, value in enumerate(names) if b'"shop.t"' in value)
+    assert durable < topics.index("sales.shop.t"), "a record came before the checkpoint"
+
+
+def test_a_table_that_is_taken_out_ends_with_a_whole_transaction() -> None:
+    binlog = Binlog([transaction(n, [1, 1]) for n in range(1, 4)])
+    what = rig(binlog)
+    feed = binlog.feed
+
+    def middle(chunk: bytes) -> Any:
+        if binlog.read == 1:
+            offer(what, "shop.other")
+        return feed(chunk)
+
+    binlog.feed = middle  # type: ignore[method-assign]
+    until(what, lambda: what.ledger.released and str(what.ledger.released).endswith(":1-3"))
+    assert [event["source"]["pos"] for event in what.sink.events()] == [1100, 1100]
+    assert what.stream.router.counts() == {}
+    assert not what.sink.checkpoints()[-1].follows("shop", "t")
+
+
+def test_an_idle_stream_takes_them_at_once_and_asks_for_the_topic_of_one_that_comes_again() -> None:
+    binlog = Binlog([transaction(1, [1])])
+    what = rig(binlog)
+    asked: list[str] = []
+    what.stream.router._ensure = lambda wanted: [asked.append(one.name) for one in wanted] and []  # type: ignore[func-returns-value]
+    until(what, lambda: what.sink.checkpoints())
+    for tables in ("shop.other", "shop.t"):
+        what.stop.clear()
+        offer(what, tables)
+        until(what, lambda: followed(what))
+    what.stop.clear()
+    binlog.transactions.append(transaction(2, [1]))
+    until(what, lambda: len(what.sink.events()) == 2)
+    assert asked == ["sales.shop.t"] * 2
+
+
+def test_an_open_xa_transaction_is_waited_for(edited: Edited) -> None:
+    """Its rows of the new table were not kept."""
+    binlog = Binlog([transaction(1, [1])])
+    what = rig(binlog)
+    what.prepared.prepare(b"x", Held(), "u:9", "")
+    offer(what, "shop.t", "shop.u")
+    report = Report(what.file.pipeline, what.status)
+    report.file = what.file
+    until(what, lambda: what.sink.checkpoints() and report.as_dict()["tables"]["reload"])
+    assert not followed(what)
+    assert "prepared by u:9" in report.as_dict()["tables"]["reload"]["message"]
+    what.stop.clear()
+    what.prepared.end(b"x")
+    until(what, lambda: followed(what))
+    assert report.as_dict()["tables"] == {
+        "include": ["shop.t", "shop.u"], "exclude": [], "pending": False, "reload": None, "without_key": []
+    }  # fmt: skip
+
+
+def test_the_status_shows_what_is_followed_and_why_the_file_is_not(edited: Edited) -> None:
+    what = rig(Binlog([]))
+    report = Report(edited.watch.pipeline, what.status)
+    report.file = edited.watch
+    edited.edit("shop.a", "shop")
+    out = StringIO()
+    show_status(Console(width=200, file=out), report.as_dict())
+    text = out.getvalue()
+    assert "pipeline file not taken" in text
+    assert "tables.include" in text
+    assert report.as_dict()["tables"]["include"] == ["shop.a"]
+
+
+def test_the_thread_looks_by_itself_for_as_long_as_the_run_lasts(
+    edited: Edited, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watched, "LOOK_SECONDS", 0.01)
+    edited.path.write_text(FILE.replace("shop.a", "shop.b"))
+    with edited.watch.watching():
+        end = time.monotonic() + 10
+        while edited.watch.offered is None and time.monotonic() < end:
+            time.sleep(0.01)
+    assert edited.watch.offered == Tables(include=("shop.b",))
+
+
+def test_a_table_without_a_key_joins_and_is_named() -> None:
+    keyless = shape("id", "v")
+    keyless.schema = keyless.schema.model_copy(update={"key": ()})
+    what = rig(Binlog([transaction(1, [1], keyless)]))
+    report = Report(what.file.pipeline, what.status)
+    report.attach(None, what.stream, what.ledger, what.watcher, what.checkpoints, what.sink)  # type: ignore[arg-type]
+    with capture_logs() as logs:
+        until(what, lambda: what.sink.events())
+    assert [
+        (line["table"], "Exclude it" in line["next_step"]) for line in logs if "without a key" in line["event"]
+    ] == [("shop.t", True)]
+    assert what.stream.router.keyless() == ["shop.t"]
+    assert report._tables()["without_key"] == ["shop.t"]
+    shown = show_tables({"include": ["shop.*"], "exclude": ["shop.x"], "without_key": ["shop.t"]})
+    assert shown.startswith("shop.*; not shop.x")
+    assert "joined without a key:[/] shop.t" in shown
