@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import fnmatch
 from collections.abc import Iterable
 
 from contract import topic_template
+from contract.patterns import may_match
 from contract.pipeline import Pipeline
 from contract.topic_template import escape
 
@@ -33,8 +33,7 @@ def is_event_topic(pipeline: Pipeline, topic: str) -> bool:
         return False
     if len(found) == 2:
         return pipeline.tables.match(found["db"], found["table"])
-    globs = [dict(zip(("db", "table"), glob.split("."), strict=True)) for glob in pipeline.tables.include]
-    return any(all(fnmatch.fnmatchcase(name, glob[field]) for field, name in found.items()) for glob in globs)
+    return any(may_match(pattern, found) for pattern in pipeline.tables.include)
 
 
 def is_service_topic(topic: str) -> bool:

@@ -7,7 +7,6 @@ file (`password_file`) and never appear in an error or a repr.
 
 from __future__ import annotations
 
-import fnmatch
 from datetime import date
 from pathlib import Path
 from typing import Annotated, Literal
@@ -17,7 +16,10 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from contract import cron, start_at, topic_template
 from contract.gtid import GtidSet
+from contract.patterns import any_matches
 from contract.pipeline_archive import Archive
+from contract.pipeline_columns import Columns
+from contract.pipeline_events import EventRule, TablePattern
 from contract.pipeline_file import SECRET, PipelineFileError, Problem, problems_of, read_yaml
 from contract.pipeline_kafka import Kafka, Section
 from contract.pipeline_source import Port, Source
@@ -30,28 +32,15 @@ SYSTEM_SCHEMAS = frozenset({"mysql", "sys", "information_schema", "performance_s
 
 
 class Tables(Section):
-    """Which tables take part: `db.table` globs; a table is in when it is included and not excluded. The server's own
-    tables never are."""
+    """Which tables take part, by patterns of `db.table`; a table is in when it is included and not excluded. The
+    server's own tables never are."""
 
-    include: tuple[str, ...] = Field(min_length=1)
-    exclude: tuple[str, ...] = ()
-
-    @field_validator("include", "exclude")
-    @classmethod
-    def _dotted(cls, globs: tuple[str, ...]) -> tuple[str, ...]:
-        for glob in globs:
-            if glob.count(".") != 1:
-                raise ValueError(f"{glob!r} is not of the form db.table, such as shop.* or shop.orders")
-        return globs
+    include: tuple[TablePattern, ...] = Field(min_length=1)
+    exclude: tuple[TablePattern, ...] = ()
 
     def match(self, db: str, table: str) -> bool:
-        return db not in SYSTEM_SCHEMAS and _any(self.include, db, table) and not _any(self.exclude, db, table)
-
-
-def _any(globs: tuple[str, ...], db: str, table: str) -> bool:
-    """Part by part: a name itself may hold a dot."""
-    parts = (glob.split(".") for glob in globs)
-    return any(fnmatch.fnmatchcase(db, one) and fnmatch.fnmatchcase(table, other) for one, other in parts)
+        chosen = db not in SYSTEM_SCHEMAS and any_matches(self.include, db, table)
+        return chosen and not any_matches(self.exclude, db, table)
 
 
 class Http(Section):
@@ -119,6 +108,8 @@ class Pipeline(Section):
     name: str = Field(pattern=NAME)
     source: Source
     tables: Tables
+    columns: Columns = Columns()
+    events: tuple[EventRule, ...] = ()
     kafka: Kafka
     streamer: Streamer = Streamer()
     lake: Lake
@@ -136,6 +127,13 @@ class Pipeline(Section):
             except ValueError as problem:
                 fix = f"write it as {self.source.flavor} does, or correct source.flavor"
                 raise _at(("streamer", "start"), self.streamer.start, str(problem), fix) from None
+        return self
+
+    @model_validator(mode="after")
+    def _statements_hide_nothing(self) -> Pipeline:
+        if self.source.statements and self.columns.hides:
+            message = "records would carry statements, with the very values that columns hides"
+            raise _at(("source", "statements"), "true", message, "write statements: false, or remove columns")
         return self
 
     @model_validator(mode="after")

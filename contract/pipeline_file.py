@@ -7,7 +7,7 @@ import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import yaml
 from pydantic import BaseModel, ValidationError
@@ -191,10 +191,14 @@ def _unknown_key(keys: Keys, name: str, field: type[BaseModel] | None, line: int
 
 def _section(model: type[BaseModel], keys: Keys) -> type[BaseModel] | None:
     for key in keys:
-        info = model.model_fields.get(str(key))
-        if info is None or not (isinstance(info.annotation, type) and issubclass(info.annotation, BaseModel)):
+        if isinstance(key, int):  # an item of a list
+            continue
+        info = model.model_fields.get(key)
+        kinds = (info.annotation, *get_args(info.annotation)) if info else ()
+        found = next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)), None)
+        if found is None:
             return None
-        model = info.annotation
+        model = found
     return model
 
 

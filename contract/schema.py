@@ -18,7 +18,8 @@ class Column(BaseModel):
     `type` is MySQL's DATA_TYPE in lower case (`int`, `varchar`, `datetime`, `enum` ...), by which
     contract/types.py finds its row. `length`: characters of char/varchar, bytes of binary/varbinary, bits of
     bit, dimensions of vector; None for others. `precision`, `scale`: of decimal. `fsp`: fractional digits of time,
-    datetime, timestamp. `members`: of enum and set, in order.
+    datetime, timestamp. `members`: of enum and set, in order. `mask`: what takes the place of the column's
+    values (contract/masks.py); the other facts are the masked column's then.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -33,6 +34,7 @@ class Column(BaseModel):
     charset: str | None = None
     nullable: bool = True
     members: tuple[str, ...] = ()
+    mask: str | None = None
 
 
 class TableSchema(BaseModel):

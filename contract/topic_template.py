@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator, Sequence
 from string import Formatter
 
+from contract.patterns import is_regex
+
 LEGAL = re.compile(r"[A-Za-z0-9_-]")
 ESCAPED = re.compile(r"(?:_x[0-9a-f]{2})+")
 TEXT = re.compile(r"[A-Za-z0-9._-]*")
@@ -88,7 +90,8 @@ def check(template: str) -> None:
 
 
 def meetings(template: str, pipeline: str, include: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """What is wrong with the names that the chosen tables would get, and the fix. `include`: `db.table` globs."""
+    """What is wrong with the names that the chosen tables would get, and the fix. `include`: `db.table` patterns."""
+    include = ["*.*" if is_regex(pattern) else pattern for pattern in include]
     parts = [tuple(glob.split(".")) for glob in include]
     fields = {field for _, field in _pieces(template)}
     databases, tables = {db for db, _ in parts}, [table for _, table in parts]

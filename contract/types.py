@@ -28,7 +28,8 @@ class UnknownTypeError(ValueError):
 class Type:
     """`spark`: the lake's column type (a DDL word). `wire`: the type its wire value has in Spark's
     from_json, from which `parse` (an expression over the named column) makes the lake's value. `missing_sql`: the
-    condition under which the lake has no value."""
+    condition under which the lake has no value. `text_sql`: the wire value without quotes and escapes; None where the
+    stream's is only the same number, or has parts."""
 
     wire: str
     spark: str
@@ -37,6 +38,7 @@ class Type:
     checksum_sql: Callable[[str], str] | None
     checksum_spark: Callable[[str], str] | None
     missing_sql: Callable[[str], str] = "{} is null".format
+    text_sql: Callable[[str], str] | None = None
 
 
 def of(column: Column, flavor: str = "mysql") -> Type:
@@ -54,9 +56,14 @@ def of(column: Column, flavor: str = "mysql") -> Type:
 def _of_ascii(made: Type) -> Type:
     """MySQL 8.0 keeps bytes that are no ASCII, and copies them into a utf8mb4 text as they are; by way of another
     character set each is the "?" of every other conversion."""
-    asked, checked = made.snapshot_sql, made.checksum_sql
+    asked, checked, told = made.snapshot_sql, made.checksum_sql, made.text_sql
     way = "convert({} using latin1)".format
-    return replace(made, snapshot_sql=lambda x: asked(way(x)), checksum_sql=checked and (lambda x: checked(way(x))))
+    return replace(
+        made,
+        snapshot_sql=lambda x: asked(way(x)),
+        checksum_sql=checked and (lambda x: checked(way(x))),
+        text_sql=told and (lambda x: told(way(x))),
+    )
 
 
 def known(kind: str, flavor: str = "mysql") -> bool:
@@ -76,12 +83,12 @@ def _integer(column: Column) -> Type:
     wide = column.type == "bigint" and column.unsigned
     spark = "decimal(20,0)" if wide else "bigint"
     digits = "cast({0}+0 as char character set utf8mb4)".format  # a sum has no ZEROFILL
-    return Type(spark, spark, _same, digits, digits, _string)
+    return Type(spark, spark, _same, digits, digits, _string, text_sql=digits)
 
 
 def _year(column: Column) -> Type:
-    number = "cast({} as unsigned)".format
-    return Type("bigint", "bigint", _same, lambda x: char(number(x)), lambda x: char(number(x)), _string)
+    digits = "cast(cast({} as unsigned) as char character set utf8mb4)".format
+    return Type("bigint", "bigint", _same, digits, digits, _string, text_sql=digits)
 
 
 def _decimal(column: Column) -> Type:
@@ -95,6 +102,7 @@ def _decimal(column: Column) -> Type:
         lambda x: quote(plain(x)),
         lambda x: char(plain(x)),
         _string,
+        text_sql=lambda x: char(plain(x)),
     )
 
 
@@ -107,7 +115,7 @@ def _floating(column: Column) -> Type:
 
 
 def _text(column: Column) -> Type:
-    return Type("string", "string", _same, quote, char, _same)
+    return Type("string", "string", _same, quote, char, _same, text_sql=char)
 
 
 def _digest(x: str) -> str:
@@ -127,6 +135,7 @@ def _binary(column: Column) -> Type:
         lambda x: f"concat('\"', {base64(x)}, '\"')",
         _digest,
         _digest,
+        text_sql=base64,
     )
 
 
@@ -141,6 +150,7 @@ def _bit(column: Column) -> Type:
             truth,
             lambda x: char(number(x)),
             lambda x: f"cast(cast({x} as int) as string)",
+            text_sql=truth,
         )
     # A longer one reads as a binary string of its full width; its hex is a number's, without leading zeros.
     width = ((column.length or 1) + 7) // 8 * 2
@@ -156,11 +166,11 @@ NOT_WHOLE = "({0} is null or month({0}) = 0 or day({0}) = 0)".format
 
 
 def _date(column: Column) -> Type:
-    return Type("string", "date", lambda x: f"try_cast({x} as date)", quote, char, _string, NOT_WHOLE)
+    return Type("string", "date", lambda x: f"try_cast({x} as date)", quote, char, _string, NOT_WHOLE, char)
 
 
 def _time(column: Column) -> Type:
-    return Type("string", "string", _same, quote, char, _same)
+    return _text(column)
 
 
 def _moment(column: Column) -> Callable[[str], str]:
@@ -174,13 +184,13 @@ def _moment(column: Column) -> Callable[[str], str]:
 
 def _datetime(column: Column) -> Type:
     parse = "try_cast({} as timestamp_ntz)".format
-    return Type("string", "timestamp_ntz", parse, quote, char, _moment(column), NOT_WHOLE)
+    return Type("string", "timestamp_ntz", parse, quote, char, _moment(column), NOT_WHOLE, char)
 
 
 def _timestamp(column: Column) -> Type:
-    iso = "json_quote(concat(replace(cast({} as char character set utf8mb4),' ','T'),'Z'))".format
+    iso = "concat(replace(cast({} as char character set utf8mb4),' ','T'),'Z')".format
     parse = "try_cast({} as timestamp)".format
-    return Type("string", "timestamp", parse, iso, char, _moment(column), NOT_WHOLE)
+    return Type("string", "timestamp", parse, lambda x: f"json_quote({iso(x)})", char, _moment(column), NOT_WHOLE, iso)
 
 
 def _geometry(column: Column) -> Type:

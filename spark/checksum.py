@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as fn
 
 from contract import types
+from contract.pipeline_columns import Shown
 from contract.schema import Column, TableSchema
 from spark import chunks
 from spark.rows import quoted
@@ -37,21 +38,21 @@ class Total(NamedTuple):
         return Total(self.rows - other.rows, self.sum - other.sum)
 
 
-def hashed_by_source(schema: TableSchema) -> bool:
+def hashed_by_source(shown: Shown) -> bool:
     """Whether MySQL itself can hash the table's rows: no column is a float."""
-    return all(types.of(column).checksum_sql for column in schema.columns)
+    return all(shown.type_of(column.name, "mysql").checksum_sql for column in shown.schema.columns)
 
 
-def source_sql(schema: TableSchema, flavor: str = "mysql") -> str:
+def source_sql(shown: Shown, flavor: str = "mysql") -> str:
     """SQL of the flavor that gives the table's rows and checksum, in one consistent read."""
     texts = []
-    for column in schema.columns:
-        name, kind = chunks.quoted(column.name), types.of(column, flavor)
+    for column in shown.schema.columns:
+        name, kind = chunks.quoted(column.name), shown.type_of(column.name, flavor)
         assert kind.checksum_sql is not None  # hashed_by_source
         texts.append(f"if({kind.missing_sql(name)}, '~', concat('=', {kind.checksum_sql(name)}))")
     line = f"concat_ws(char(31 using utf8mb4), {', '.join(texts)})"
     number = f"cast(conv(left(sha2({line}, 256), 12), 16, 10) as unsigned)"
-    return f"SELECT count(*), coalesce(sum({number}), 0) FROM {chunks.table_sql(schema)}"
+    return f"SELECT count(*), coalesce(sum({number}), 0) FROM {chunks.table_sql(shown.source)}"
 
 
 def row_hash(columns: Iterable[Column], present: Iterable[str], struct: str = "") -> SparkColumn:

@@ -17,17 +17,17 @@ from urllib.parse import quote
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
-from contract import names, types
+from contract import names
 from contract.checkpoint import Checkpoint
 from contract.pipeline import Pipeline
+from contract.pipeline_columns import ColumnRuleError, Shown
 from contract.schema import TableSchema
 from spark import chunks
 from spark import schema as shapes
 from spark.errors import LakeError, TableStoppedError
 from spark.lake import Lake
 from spark.manifests import MANIFEST, Manifest, rows_folder
-from spark.servers import SERVERS
-from spark.source import Source
+from spark.source import Source, session_of
 
 BEAT = "beat.json"  # when a snapshot that runs was last seen to write
 ABANDONED = 3600.0  # seconds without a beat; far more than a group of chunks takes
@@ -64,13 +64,13 @@ def refuse_unfollowed(p0: Checkpoint, tables: list[tuple[str, str]]) -> None:
         )
 
 
-def row_json(schema: TableSchema, flavor: str, columns: tuple[str, ...] | None = None) -> str:
+def row_json(shown: Shown, flavor: str, columns: tuple[str, ...] | None = None) -> str:
     """SQL of the flavor that gives a row's JSON text, the same bytes as the stream's; of its key with `columns`."""
     parts, before = [], "{"
-    for name in columns or [column.name for column in schema.columns]:
+    for name in columns or [column.name for column in shown.schema.columns]:
         label = before + json.dumps(name, ensure_ascii=False) + ":"
         column = chunks.quoted(name)
-        value = types.of(schema.column(name), flavor).snapshot_sql(column)
+        value = shown.type_of(name, flavor).snapshot_sql(column)
         # By the column and not by its text, which is NULL as well if it is too long: that makes the row NULL.
         parts.append(f"{text_literal(label)}, if({column} is null, 'null', {value})")
         before = ","
@@ -84,8 +84,7 @@ def text_literal(text: str) -> str:
 def jdbc_options(pipeline: Pipeline) -> dict[str, str]:
     """How Spark reaches the source: row by row (the default holds whole results in memory), in UTC."""
     source = pipeline.source
-    variables = SERVERS[source.flavor].session
-    session = quote(",".join(f"{name}={value}" for name, value in variables.items()), safe="")
+    session = quote(",".join(f"{name}={value}" for name, value in session_of(pipeline).items()), safe="")
     return {
         "url": f"jdbc:mysql://{source.host}:{source.port}/?sessionVariables={session}"
         "&characterEncoding=UTF-8&tinyInt1isBit=false&allowPublicKeyRetrieval=true",
@@ -97,10 +96,11 @@ def jdbc_options(pipeline: Pipeline) -> dict[str, str]:
 
 
 def rows_of(spark: SparkSession, pipeline: Pipeline, schema: TableSchema, wanted: list[str]) -> DataFrame:
-    """`key` and `after` of the rows of each condition (over k0, k1 .. of the key), one partition a condition."""
-    flavor = pipeline.source.flavor
+    """`key` and `after` of the rows of each condition (over k0, k1 .. of the key), one partition a condition.
+    `schema`: the source's; the texts are of what the pipeline shows of it."""
+    flavor, shown = pipeline.source.flavor, pipeline.columns.show(schema)
     keys = [f"{chunks.quoted(name)} AS k{at}" for at, name in enumerate(schema.key)]
-    texts = [f"{row_json(schema, flavor, schema.key)} AS row_key", f"{row_json(schema, flavor)} AS row_after"]
+    texts = [f"{row_json(shown, flavor, shown.schema.key)} AS row_key", f"{row_json(shown, flavor)} AS row_after"]
     query = f"(SELECT {', '.join([*keys, *texts])} FROM {chunks.table_sql(schema)}) AS q"
     options = jdbc_options(pipeline)
     url = options.pop("url")
@@ -114,6 +114,14 @@ def rows_of(spark: SparkSession, pipeline: Pipeline, schema: TableSchema, wanted
     )
     after = fn.when(fn.col("row_after").isNull(), too_long).otherwise(fn.col("row_after"))
     return rows.select(fn.col("row_key").alias("key"), after.alias("after"))
+
+
+def shown_of(pipeline: Pipeline, source: TableSchema) -> Shown:
+    """The table as the stream tells it. Raises LakeError where a rule of `columns` cannot hold for it."""
+    try:
+        return pipeline.columns.show(source)
+    except ColumnRuleError as error:
+        raise LakeError(error.told(pipeline.path)) from None
 
 
 @dataclass
@@ -146,7 +154,8 @@ class Staging:
     def _stage(self, name: str, folder: str, p0: Checkpoint, planned: list[TableSchema]) -> Manifest:
         counts: dict[str, int] = {}
         self._beat(folder)
-        shapes_read = [self._table(folder, schema, counts) for schema in planned]
+        read = [self._table(folder, schema, counts) for schema in planned]
+        shapes_read = [self.pipeline.columns.show(schema).schema for schema in read]
         manifest = Manifest(
             id=name, pipeline=self.pipeline.name, p0=p0, p1=self.source.executed(), tables=shapes_read, counts=counts
         )
@@ -158,7 +167,7 @@ class Staging:
         if schema is None:
             raise LakeError(f"{db}.{table} is no table of the source: check its name, or the user's SELECT right")
         try:
-            shapes.fields(schema)
+            shapes.fields(shown_of(self.pipeline, schema).schema)
         except TableStoppedError as error:
             raise LakeError(str(error)) from None
         return schema

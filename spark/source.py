@@ -38,6 +38,11 @@ TABLES = "SELECT table_schema, table_name FROM information_schema.tables WHERE t
 VERSIONED = TABLES.replace("BASE TABLE", "SYSTEM VERSIONED")
 
 
+def session_of(pipeline: Pipeline) -> dict[str, str]:
+    """What each session of the source sets, as `name` and the text of its value."""
+    return {**SERVERS[pipeline.source.flavor].session, **pipeline.columns.session()}
+
+
 class Source:
     """One connection, autocommit. Raises LakeError where the server cannot be used."""
 
@@ -54,7 +59,7 @@ class Source:
         self.connection = pymysql.connect(
             host=source.host, port=source.port, user=source.user, password=password, charset="utf8mb4",
             autocommit=True, connect_timeout=int(source.connect_timeout_seconds) or 1, program_name="headrace-lake",
-            init_command="SET " + ", ".join(f"{name}={value}" for name, value in self.server.session.items()),
+            init_command="SET " + ", ".join(f"{name}={value}" for name, value in session_of(pipeline).items()),
         )  # fmt: skip
 
     def __enter__(self) -> Source:

@@ -94,6 +94,12 @@ class UnsupportedTypeError(DecodeError):
     kind = "unsupported_type"
 
 
+class RuleError(DecodeError):
+    """A rule of the pipeline file that cannot hold for a table."""
+
+    kind = "rule"
+
+
 class UnclearTypeError(DecodeError):
     """A column whose type the binlog does not tell, and the table's definition not for certain."""
 

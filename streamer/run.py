@@ -13,7 +13,7 @@ from contract.checkpoint import Checkpoint
 from contract.gtid import GtidSet
 from contract.pipeline import Pipeline, Tables
 from contract.schema import TableSchema
-from streamer import schemas, source
+from streamer import rules, schemas, source
 from streamer.checkpoints.kafka import KafkaCheckpoints
 from streamer.connection import BinlogConnection
 from streamer.control.report import Report
@@ -97,15 +97,16 @@ class Runner:
             checkpoints.offer(begin)
         delivery = Delivery(ledger, sink, checkpoints, watcher, self._patience)
         definitions = Definitions(found.source, ledger.entered, delivery.turn)
+        filters = self.report.filters = rules.filters(pipeline)
         stream = Stream(
             connect=lambda gtids: self._connect(stream, watcher, definitions, gtids),
             decoder=lambda behind: BinlogDecoder(
-                self._pipeline.tables.match, prepared, pipeline.source.statements, definitions, behind
+                self._pipeline.tables.match, prepared, pipeline.source.statements, definitions, behind, filters
             ),
             delivery=delivery,
             watcher=watcher,
             status=self.status,
-            ddl=DdlNotes(pipeline),
+            ddl=DdlNotes(pipeline, filters.drop),
             epoch=begin.epoch,
             source=self._servers.title,
         )

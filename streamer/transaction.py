@@ -20,6 +20,7 @@ from streamer.protocol import events as ev
 from streamer.protocol import refusals
 from streamer.protocol.boundaries import Transactions
 from streamer.protocol.dispatch import BETWEEN, Handlers
+from streamer.protocol.filters import Filters
 from streamer.protocol.gtid_event import gtid, tagged_gtid
 from streamer.protocol.held import PreparedXa
 from streamer.protocol.model import Item
@@ -36,14 +37,16 @@ class BinlogDecoder(Transactions):
     """`wanted(db, table)`: whose rows are given; others are skipped undecoded but counted in the ordinals.
     `prepared`: the XA transactions that the connection before this one left open. `statements`: whether rows carry
     the statement that made them, where the server sends it. `definitions`: what MariaDB's binlog does not tell.
-    `behind`: the place (file, 64 bits) that all transactions to come are behind, where it is known.
+    `behind`: the place (file, 64 bits) that all transactions to come are behind, where it is known. `filters`:
+    what of the wanted tables is given.
     `ignored`: events passed by, by name. `file`, `pos`: what has been read, heartbeats included."""
 
     def __init__(
         self, wanted: Callable[[str, str], bool], prepared: PreparedXa | None = None, statements: bool = False,
-        definitions: Definitions | None = None, behind: tuple[str, int] | None = None,
+        definitions: Definitions | None = None, behind: tuple[str, int] | None = None, filters: Filters | None = None,
     ) -> None:  # fmt: skip
         super().__init__(wanted, prepared, definitions)
+        self._filters = filters or self._filters
         self._position.behind = behind
         self.ignored: Counter[str] = Counter()
         self._packets = Packets()

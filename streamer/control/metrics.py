@@ -32,6 +32,11 @@ COUNTERS = (
     ("headrace_transactions", "Transactions read", ("transactions_read",)),
     ("headrace_sent_bytes", "Bytes of keys and values sent", ("bytes_sent",)),
     ("headrace_source_reconnects", "Lost binlog connections", ("source", "reconnects")),
+    (
+        "headrace_passed_by_rows_events",
+        "Rows events since this start of tables that take no part",
+        ("filtered", "rows_events_of_other_tables"),
+    ),
     ("headrace_released_events", "Events released since the pipeline's first start", ("events", "released")),
 )
 BY_KIND = (
@@ -63,6 +68,7 @@ class StatusCollector(Collector):
                 counter.add_metric([name], float(value))
                 yield counter
         yield _events(name, _at(status, ("events", "tables")) or {})
+        yield _dropped(name, _at(status, ("filtered", "tables")) or {})
         for metric, text, path in BY_KIND:
             yield _by_kind(metric, text, name, _at(status, path) or {})
 
@@ -88,6 +94,15 @@ def _events(pipeline: str, tables: dict[str, dict[str, int]]) -> Metric:
     for table, counts in tables.items():
         for operation, count in counts.items():
             family.add_metric([pipeline, table, OPERATIONS[operation]], float(count))
+    return family
+
+
+def _dropped(pipeline: str, tables: dict[str, dict[str, int]]) -> Metric:
+    text = "Rows and DDL since this start that the pipeline file leaves out of a table's changes"
+    family = CounterMetricFamily("headrace_dropped", text, labels=["pipeline", "table", "kind"])
+    for table, counts in tables.items():
+        for kind, count in counts.items():
+            family.add_metric([pipeline, table, kind], float(count))
     return family
 
 

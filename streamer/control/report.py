@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from streamer.definitions_since import Ahead
     from streamer.follow.file import FileWatch
     from streamer.ledger import Ledger
+    from streamer.protocol.filters import Filters
     from streamer.sinks.kafka import KafkaSink
     from streamer.source import Facts
     from streamer.stream import Stream
@@ -30,6 +31,7 @@ class Report:
         self.status = status
         self._parts: tuple[Facts, Stream, Ledger, Watcher, KafkaCheckpoints, KafkaSink] | None = None
         self._read: tuple[Source, Facts] | None = None
+        self.filters: Filters | None = None  # what was left out
         self.ahead: Ahead | None = None
         self.file: FileWatch | None = None
 
@@ -89,6 +91,7 @@ class Report:
                 "age_seconds": round(time.time() - durable.written_at / 1000, 3),
             },
             "ignored_events": stream.ignored,
+            "filtered": self.filters.as_dict() if self.filters else {},
             "ddl": {"counts": dict(stream.ddl.counts), "last": list(stream.ddl.last)},
             "schemas": stream.router.schemas.latest(),
         }

@@ -7,12 +7,12 @@ says which, and the operator's next step.
 
 from __future__ import annotations
 
-import fnmatch
 from collections.abc import Iterator
 from typing import Any
 
 import structlog
 
+from contract.patterns import may_match
 from contract.pipeline import Pipeline
 from streamer.ddl import records as ddl_records
 from streamer.ddl import statement as ddl
@@ -35,11 +35,13 @@ LATER: dict[ddl.Kind, str] = {"drop": ", if it is made again", "rename": ", thos
 
 
 class DdlNotes:
-    """`lower_case`: whether the server that is read keeps names in lower case. `counts`: since this start, by kind.
-    `last`: the latest ones, the newest at the end, as `/status` shows them."""
+    """`drop(db, table, kind)`: whether the pipeline leaves it out. `lower_case`: whether the server that is read keeps
+    names in lower case. `counts`: since this start, by kind. `last`: the latest ones, the newest at the end, as
+    `/status` shows them."""
 
-    def __init__(self, pipeline: Pipeline) -> None:
+    def __init__(self, pipeline: Pipeline, drop: ddl_records.Drop = lambda db, table, kind: False) -> None:
         self.pipeline = pipeline
+        self._drop = drop
         self.lower_case = False
         self.counts: dict[str, int] = dict.fromkeys(ddl.CHANGES_ROWS, 0)
         self.last: tuple[dict[str, Any], ...] = ()
@@ -54,7 +56,7 @@ class DdlNotes:
         if names or (change.kind == "unknown" and not change.tables):
             if change.kind in self.counts:
                 self._note(change.kind, names, item)
-            yield from ddl_records.records(self.pipeline, change.kind, names, item, epoch, router)
+            yield from ddl_records.records(self.pipeline, change.kind, names, item, epoch, router, self._drop)
 
     def _note(self, kind: ddl.Kind, names: list[ddl.Table], item: Ddl) -> None:
         self.counts[kind] += 1
@@ -80,5 +82,5 @@ class DdlNotes:
     def _ours(self, db: str, table: str) -> bool:
         tables = self.pipeline.tables
         if table == ddl.ANY:
-            return any(fnmatch.fnmatchcase(db, glob.split(".")[0]) for glob in tables.include)
+            return any(may_match(pattern, {"db": db}) for pattern in tables.include)
         return tables.match(db, table)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from contract import names
 from contract.pipeline import Pipeline
+from contract.pipeline_events import Kind
 from contract.sequence import Sequence, file_number
 from streamer import VERSION
 from streamer.ddl import statement as ddl
@@ -20,6 +21,7 @@ from streamer.ddl.secrets import without_secrets, without_texts
 from streamer.protocol.model import Ddl
 from streamer.routes import Router
 
+Drop = Callable[[str, str, Kind], bool]
 ENVELOPE_BYTES = 1_024  # of a DDL record, names and all, beside the statement
 WIDEST = 12  # bytes of one character in JSON
 
@@ -34,16 +36,21 @@ class Outgoing(NamedTuple):
 
 
 def records(
-    pipeline: Pipeline, kind: ddl.Kind, tables: list[ddl.Table], item: Ddl, epoch: int, router: Router
+    pipeline: Pipeline, kind: ddl.Kind, tables: list[ddl.Table], item: Ddl, epoch: int, router: Router, drop: Drop
 ) -> Iterator[Outgoing]:
-    """`tables`: the pipeline's own; none where the statement does not tell. Of a truncated table the topic is made."""
+    """`tables`: the pipeline's own; none where the statement does not tell. Of a truncated table the topic is made.
+    `drop(db, table, kind)`: whether the pipeline leaves it out."""
     seq = Sequence(epoch, file_number(item.file), item.pos)
     for db, table in tables or [(item.db, ddl.ANY)]:
+        if drop(db, table, "ddl"):
+            continue
         one = None if table == ddl.ANY else table
         value = _ddl(pipeline, kind, db, one, item, seq)
         yield Outgoing(names.ddl_topic(pipeline), _json({"db": db, "table": one}), value)
     if kind == "truncate":
         for db, table in tables:
+            if drop(db, table, "truncate"):
+                continue
             schema = router.schemas.in_force(db, table, seq)
             value = _truncation(pipeline, db, table, item, seq, schema.version if schema else None)
             yield Outgoing(router.topic(db, table), None, value, everywhere=True)

@@ -15,6 +15,7 @@ from typing import Any
 import pymysql
 
 from contract.gtid import GtidSet
+from contract.patterns import is_regex
 from contract.pipeline import SYSTEM_SCHEMAS, Pipeline, Tables
 from streamer.connection import connect, refused
 from streamer.flavors import FLAVORS
@@ -128,7 +129,7 @@ def _unseen(server: Server) -> Iterator[Finding]:
     granted = [str(row[0]) for row in server.ask("SHOW GRANTS") or []]
     if _granted_select(server) is None or any(SELECT_ALL.search(grant) for grant in granted):
         return
-    named = {glob.split(".")[0] for glob in server.pipeline.tables.include}
+    named = {pattern.split(".")[0] for pattern in server.pipeline.tables.include if not is_regex(pattern)}
     seen = {str(row[0]) for row in server.ask(SCHEMAS) or []}
     for db in sorted(name for name in named - seen if not GLOB.search(name)):
         user, host = _user(server)

@@ -8,13 +8,14 @@ from collections.abc import Iterator
 
 from contract import types
 from contract.types import INEXACT
+from streamer.preflight.columns import columns
 from streamer.preflight.findings import Finding, Server
 
 INEXACT_KEYS = f"""
 SELECT table_schema, table_name, column_name, data_type FROM information_schema.columns
 WHERE column_key = 'PRI' AND data_type IN ({", ".join(map(repr, INEXACT))}) ORDER BY 1, 2, ordinal_position
 """
-CLASS = re.compile(r"\[.*?\]")  # of a glob, as [A-Za-z]
+CLASS = re.compile(r"\[.*?\]|\\.")  # of a pattern, as [A-Za-z], \S
 KEYLESS = """
 SELECT t.table_schema, t.table_name FROM information_schema.tables t LEFT JOIN information_schema.statistics s
 ON s.table_schema = t.table_schema AND s.table_name = t.table_name AND s.index_name = 'PRIMARY'
@@ -107,4 +108,4 @@ def _unclear(server: Server) -> Iterator[Finding]:
         yield Finding("warning", "type", what, step)
 
 
-TABLE_CHECKS = (_capitals, _cascades, _inexact_keys, _keyless, _odd_tables, _types, _unclear)
+TABLE_CHECKS = (_capitals, _cascades, columns, _inexact_keys, _keyless, _odd_tables, _types, _unclear)

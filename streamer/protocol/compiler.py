@@ -9,18 +9,22 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from struct import Struct
 from typing import cast
 
+from contract.masks import Mask
 from contract.schema import TableSchema
 from contract.types import GEOMETRIES
 from streamer.protocol.model import RowDecoder
 from streamer.protocol.values import addresses, binary, decimals, document, numbers, old_times, temporal, text
+from streamer.protocol.values.masked import masked
 from streamer.protocol.values.reader import Field, Reader
 
 Append = Callable[[bytes], None]
 Plan = Callable[[bytes, int, Append, Append], int]  # (buffer, offset behind the NULL bits, ...) -> the row's end
+Masks = Mapping[int, Mask]
+NO_MASKS: Masks = {}
 MANY = 500  # texts of a row
 PLANS = 200  # of one table, before it falls back
 
@@ -52,15 +56,15 @@ OLD_FORMAT = {"time": old_times.time, "datetime": old_times.datetime_, "timestam
 
 
 def compile_rows(
-    schema: TableSchema, fields: Sequence[Field], shown: Sequence[int] | None = None
+    schema: TableSchema, fields: Sequence[Field], shown: Sequence[int] | None = None, masks: Masks = NO_MASKS
 ) -> tuple[RowDecoder, str]:
     """The decoder, and the source of its plan for rows without NULLs. `shown`: which of the fields are the schema's
-    columns, where not all are; the others are read and left out.
+    columns, where not all are; the others are read and left out. `masks`: of fields, by their numbers.
 
     The decoder raises ValueError, IndexError, KeyError, UnicodeError or struct.error for broken bytes; what it
     appended before belongs to no event then.
     """
-    writer = PlanWriter(schema, list(map(reader, fields)), shown)
+    writer = PlanWriter(schema, covered(list(map(reader, fields)), masks), shown)
     plans = Plans(writer)
     width = (len(fields) + 7) // 8
 
@@ -76,6 +80,10 @@ def compile_rows(
 
 def reader(field: Field) -> Reader:
     return (OLD_FORMAT if field.old_format else READERS)[field.column.type](field)
+
+
+def covered(readers: Sequence[Reader], masks: Masks) -> list[Reader]:
+    return [masked(one, masks[n]) if n in masks else one for n, one in enumerate(readers)]
 
 
 class Plans(dict[bytes, Plan]):

@@ -24,6 +24,7 @@ class TableMap:
         "columns",
         "db",
         "decode",
+        "dropped",
         "full",
         "full_update",
         "key",
@@ -46,6 +47,7 @@ class TableMap:
         self.decode = decode
         # Makes the decoder of PARTIAL_UPDATE_ROWS events.
         self.partial: Callable[[], RowDecoder] = (lambda: decode) if partial is None else partial
+        self.dropped: frozenset[Op] = frozenset()  # whose rows the pipeline leaves out
         self.source = source  # the generated Python, for a person to read
         # What a rows event with whole images has before its rows: the number of columns and a bit for each; the
         # bits beyond the last column are set, too.

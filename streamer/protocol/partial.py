@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from contract.schema import TableSchema
-from streamer.protocol.compiler import Append, Plans, PlanWriter, reader
+from streamer.protocol.compiler import NO_MASKS, Append, Masks, Plans, PlanWriter, covered, reader
 from streamer.protocol.lengths import lenenc
 from streamer.protocol.model import RowDecoder
 from streamer.protocol.values.document import wire
@@ -36,13 +36,15 @@ class Document:
         return escape(patched(self._before, raw)) if self.differs else wire(raw)
 
 
-def compile_partial(schema: TableSchema, fields: Sequence[Field]) -> RowDecoder:
+def compile_partial(
+    schema: TableSchema, fields: Sequence[Field], shown: Sequence[int] | None = None, masks: Masks = NO_MASKS
+) -> RowDecoder:
     """As compile_rows' decoder, which it is not for other events."""
     documents = {n: Document() for n, field in enumerate(fields) if field.column.type == "json"}
     readers = [reader(field) for field in fields]
     olds = [replace(one, bound=documents[n].before) if n in documents else one for n, one in enumerate(readers)]
     news = [replace(one, bound=documents[n].after) if n in documents else one for n, one in enumerate(readers)]
-    before, after = Plans(PlanWriter(schema, olds)), Plans(PlanWriter(schema, news))
+    before, after = (Plans(PlanWriter(schema, covered(images, masks), shown)) for images in (olds, news))
     width, json_width = (len(fields) + 7) // 8, (len(documents) + 7) // 8
 
     def options(d: bytes, o: int) -> int:

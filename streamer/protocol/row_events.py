@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from streamer.protocol import events as ev
 from streamer.protocol import mariadb
 from streamer.protocol.dispatch import BETWEEN, NEXT
+from streamer.protocol.filters import Filters
 from streamer.protocol.images import check_images
 from streamer.protocol.model import Item, Op, RowsBatch, TableMap
 from streamer.protocol.packets import Header
@@ -25,6 +26,7 @@ class RowsEvents:
     def __init__(self, wanted: Callable[[str, str], bool], definitions: Definitions | None) -> None:
         self._wanted = wanted
         self._definitions = definitions
+        self._filters = Filters()
         self._position = Position()
         self._state = BETWEEN
         self._tables: dict[bytes, TableMap | None] = {}  # by the id that rows events use
@@ -48,7 +50,9 @@ class RowsEvents:
             self._shapes.clear()
         table = None
         if self._wanted(db, name):
-            table = table_map(shape, self._server, self._definitions, header[ev.TIMESTAMP], self._gtid)
+            at = header[ev.TIMESTAMP]
+            table = table_map(shape, self._server, self._definitions, at, self._gtid, self._filters.show)
+            table.dropped = self._filters.ops(db, name)
         self._shapes[shape] = table
         return table
 
@@ -67,6 +71,7 @@ class RowsEvents:
         self._ordinal += 1
         table = self._tables[d[o : o + 6]]
         if table is None:
+            self._filters.passed_by += 1
             self._position.move(header)  # later, 32 bits would not tell how often a large transaction passed 4 GiB
             return ()
         o += 8 + (d[o + 8] | d[o + 9] << 8 if newer else 0)
@@ -86,9 +91,12 @@ class RowsEvents:
         decode(d, o, end, rows.append, keys.append)
         if op == "u" and len(rows) % 2:
             raise ValueError("an update without its after image")
-        self._given += 1
         place = self._position
         place.move(header)
+        if table.dropped and op in table.dropped:
+            self._filters.drop_rows(f"{table.db}.{table.table}", op, len(rows))
+            return ()
+        self._given += 1
         return (
             RowsBatch(
                 op, table, rows, keys, self._micros, self._gtid, self._thread, header[ev.SERVER_ID], place.file,

@@ -8,9 +8,11 @@ Source: MySQL's source documentation, `mysql::binlog::event::Table_map_event`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 
+from contract.masks import Mask
+from contract.pipeline_columns import Shown
 from contract.schema import TableSchema
 from contract.types import INEXACT
 from streamer.errors import UnsupportedTypeError
@@ -24,6 +26,7 @@ from streamer.protocol.server import NEWEST, Server
 from streamer.protocol.unclear import Definitions, cleared, doubt, is_unclear
 from streamer.protocol.values.reader import Field
 
+Show = Callable[[TableSchema], Shown]
 KEY_HINT = "Exclude the table in the pipeline file, or give it a primary key of exact types"
 
 
@@ -35,10 +38,12 @@ def names(d: bytes, o: int) -> tuple[str, str, int]:
 
 
 def table_map(
-    d: bytes, server: Server = NEWEST, known: Definitions | None = None, at: int = 0, gtid: str = ""
-) -> TableMap:
+    d: bytes, server: Server = NEWEST, known: Definitions | None = None, at: int = 0, gtid: str = "",
+    show: Show | None = None,
+) -> TableMap:  # fmt: skip
     """`d`: the event's body from the database's name on, without the checksum. `server`: who wrote the file. `at`,
-    `gtid`: the event's time and transaction, for which `known` tells what it does not."""
+    `gtid`: the event's time and transaction, for which `known` tells what it does not. `show`: which columns take part,
+    and their masks; all as they are without it."""
     db, table, o = names(d, 0)
     raws, places = columns_of(d, o, f"{db}.{table}", server)
     hidden = mariadb_tables.hidden(raws, db, table, known) if server.mariadb else ()
@@ -47,16 +52,28 @@ def table_map(
     except UnsupportedTypeError as error:
         error.object += f" of {db}.{table}"
         raise
-    shown = [n for n in range(len(fields)) if n not in hidden]
+    own = [n for n in range(len(fields)) if n not in hidden]
     key = [fields[n].column for n in places]
     for column in key:
         if column.type in INEXACT:
             cause = f"its type, {column.type}, is a part of the primary key, and has no one text that tells rows apart"
             raise UnsupportedTypeError("read", f"column {column.name} of {db}.{table}", cause, KEY_HINT)
-    columns = tuple(fields[n].column for n in shown)
-    schema = TableSchema(db=db, table=table, columns=columns, key=tuple(column.name for column in key))
-    decode, source = compile_rows(schema, fields, shown)
-    return TableMap(schema, decode, source, cache(partial(compile_partial, schema, fields)), len(hidden))
+    columns = tuple(fields[n].column for n in own)
+    source = TableSchema(db=db, table=table, columns=columns, key=tuple(column.name for column in key))
+    schema, masks = _shown(source, show)
+    places_of = {fields[n].column.name: n for n in own}
+    shown = [places_of[column.name] for column in schema.columns]
+    covers = {places_of[name]: mask for name, mask in masks.items()}
+    decode, text = compile_rows(schema, fields, shown, covers)
+    partly = cache(partial(compile_partial, schema, fields, shown, covers))
+    return TableMap(schema, decode, text, partly, len(fields) - len(shown))
+
+
+def _shown(source: TableSchema, show: Show | None) -> tuple[TableSchema, Mapping[str, Mask]]:
+    if show is None:
+        return source, {}
+    found = show(source)
+    return found.schema, found.masks
 
 
 def _fields(raws: Sequence[Raw], db: str, table: str, known: Definitions | None, at: int, gtid: str) -> list[Field]:

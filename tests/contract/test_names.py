@@ -138,3 +138,17 @@ def test_the_line_of_a_key_that_is_not_given_is_its_sections(tmp_path: Path) -> 
     path.write_text(path.read_text().replace("  topic:", "  #"))
     line = next(n for n, text in enumerate(path.read_text().splitlines(), 1) if text.startswith("kafka:"))
     assert place_of(path, "kafka", "topic") == f"{path}:{line}: kafka.topic"
+
+
+def test_tables_chosen_by_regular_expression() -> None:
+    chosen = pipeline(include=r"/shop_\d+\.(orders|items)/", exclude=(r"/.*\.i.*/",))
+    assert [chosen.tables.match("shop_1", table) for table in ("orders", "items", "orders2")] == [True, False, False]
+    assert not chosen.tables.match("myshop_1", "orders"), "from end to end"
+    assert not pipeline(include="/.*/").tables.match("mysql", "user"), "the server's own never take part"
+    assert names.is_event_topic(chosen, "sales.shop_12.orders")
+    assert not names.is_event_topic(chosen, "sales.shop.orders")
+    assert names.is_event_topic(pipeline(include="/a.*/", topic="{pipeline}.all"), "sales.all")
+    with pytest.raises(ValueError, match="two databases' tables of one name would get one topic"):
+        pipeline(include="/shop.*/", topic="{table}")
+    with pytest.raises(ValueError, match="is no regular expression"):
+        pipeline(include="/shop(/")

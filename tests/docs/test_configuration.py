@@ -19,7 +19,7 @@ def keys(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, Any]]:
     for name, info in model.model_fields.items():
         kinds = get_args(info.annotation) or (info.annotation,)
         section = next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)), None)
-        if section is not None and kinds[0] is section:  # a section, also one that may be left out
+        if section is not None and kinds[0] is section and Ellipsis not in kinds:  # a section, not a list of them
             yield from keys(section, f"{prefix}{name}.")
         elif not info.exclude:
             yield f"{prefix}{name}", info.get_default(call_default_factory=True)

@@ -11,6 +11,7 @@ from pyspark.sql import functions as fn
 
 from contract import types
 from contract.pipeline import Pipeline
+from contract.pipeline_columns import Columns
 from contract.schema import TableSchema
 from spark.checksum import Total, halves, joined, row_hash, source_sql, total
 from spark.rows import parsed, typed
@@ -79,13 +80,13 @@ def test_each_columns_checksum_is_the_same_on_both_sides(
     wrong = {}
     with Source(pipeline) as asked:
         for at, column in enumerate(exact):
-            said = asked.row(source_sql(schema.model_copy(update={"columns": (column,)})))
+            said = asked.row(source_sql(Columns().show(schema.model_copy(update={"columns": (column,)}))))
             assert said is not None
             if int(said[1]) != joined(found[2 * at], found[2 * at + 1]):
                 texts = asked.rows(f"SELECT `{column.name}` FROM worth.t ORDER BY id")
                 wrong[list(KINDS)[int(column.name[1:])]] = (texts, [r[0] for r in rows.select(column.name).collect()])
         assert wrong == {}
-        whole = asked.row(source_sql(schema.model_copy(update={"columns": tuple(exact)})))
+        whole = asked.row(source_sql(Columns().show(schema.model_copy(update={"columns": tuple(exact)}))))
     assert whole is not None
     assert Total(int(whole[0]), int(whole[1])) == total(rows, schema.model_copy(update={"columns": tuple(exact)}))
     rows.unpersist()
@@ -111,7 +112,7 @@ def test_a_value_that_mysql_makes_no_text_of_is_never_taken_for_null(spark: Spar
     with Source(pipeline) as asked:
         big = asked.schema("worth", "big")
         assert big is not None
-        said = asked.row(source_sql(big))
+        said = asked.row(source_sql(Columns().show(big)))
     assert said is not None
     with pytest.raises(Exception, match="longer than the server's max_allowed_packet: raise"):
         rows_of(spark, pipeline, big, ["1 = 1"]).collect()

@@ -5,10 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from pydantic import SecretStr
 
+from contract.pipeline_columns import Columns
 from stack.database import Database
 from streamer.connection import BinlogConnection
 from streamer.errors import AccessDeniedError, UnreachableError
@@ -244,3 +246,22 @@ def test_tables_whose_rows_are_not_what_a_query_shows_are_refused(server: Databa
     assert (found.level, found.name) == ("error", "table")
     assert "checked.numbers (sequence), checked.past (system versioned)" in found.what
     assert 'tables.exclude: ["checked.numbers", "checked.past"]' in found.statement
+
+
+def test_rules_of_columns_that_cannot_hold_are_told_with_their_place(server: Database, tmp_path: Path) -> None:
+    run(server, "DROP DATABASE IF EXISTS ruled", "CREATE DATABASE ruled")
+    run(server, "CREATE TABLE ruled.t (id int, part char(9), p point, PRIMARY KEY (id, part))")
+    rules = Columns.model_validate({"exclude": ["*.*.part", "ruled.t.prat"]})
+    path = tmp_path / "ruled.yaml"
+    path.write_text("columns:\n  exclude:\n    - a\n    - b\n  masks:\n    - {columns: [c]}\n")
+    given = pipeline(server, "ruled.*").model_copy(update={"columns": rules, "path": path})
+    found = run_checks(given, executed(server))
+    assert names(found) == [("error", "columns"), ("warning", "columns")]
+    assert f"{path}:3: columns.exclude[0]: it takes out ruled.t.part, a column of the primary key" in found[0].what
+    assert f"{path}:4: columns.exclude[1]: ruled.t.prat chooses no column" in found[1].what
+    for column, cause in (("id", "a column of the primary key"), ("p", "of type point")):
+        rules = Columns.model_validate({"masks": [{"columns": [f"ruled.t.{column}"], "mask": "truncate", "n": 1}]})
+        [first] = run_checks(given.model_copy(update={"columns": rules}))
+        assert f"{path}:6: columns.masks[0]: it masks ruled.t.{column}" in first.what
+        assert cause in first.what
+    assert first.statement == "Write mask: null, or exclude the column."

@@ -57,6 +57,8 @@ class Reader:
 
 
 def prefixed(size: int) -> tuple[str, ...]:
-    """Reads `{v}`: bytes behind a little-endian length of `size` bytes."""
+    """Reads `{v}`: bytes behind a little-endian length of `size` bytes. Raises ValueError where that has none."""
+    if not size:
+        raise ValueError("a value's length has no bytes")
     length = " | ".join(f"d[o + {i}] << {8 * i}" if i else "d[o]" for i in range(size))
     return (f"n = o + {size} + {f'({length})' if size > 1 else length}", f"{{v}} = d[o + {size}:n]", "o = n")

@@ -13,6 +13,7 @@ from contract.gtid import GtidSet
 from streamer.control import metrics
 from streamer.control.report import Report
 from streamer.patience import Stopping
+from streamer.protocol.filters import Filters
 from streamer.source import Facts
 from tests.streamer.fakes import SOURCE, Binlog, pipeline, rig, transaction
 
@@ -23,6 +24,9 @@ def text() -> str:
     what = rig(Binlog([transaction(n, [3]) for n in range(1, 4)], ignored=Counter({"type 99": 2})))
     report = Report(pipeline(), what.status)
     assert 'headrace_state{pipeline="sales",state="starting"} 1.0' in metrics.render(report).decode()
+    report.filters = Filters(drops=lambda db, table: {"ddl"})
+    report.filters.drop("shop", "t", "ddl")
+    report.filters.drop_rows("shop.t", "u", 6)
     report.attach(FACTS, what.stream, what.ledger, what.watcher, what.checkpoints, what.sink)  # type: ignore[arg-type]
     threading.Timer(0.3, what.stop.set).start()
     with pytest.raises(Stopping):
@@ -37,6 +41,9 @@ def test_what_a_stream_has_done() -> None:
     assert 'headrace_released_events_total{pipeline="sales"} 9.0' in shown
     assert 'headrace_transactions_total{pipeline="sales"} 3.0' in shown
     assert 'headrace_ignored_events_total{kind="type 99",pipeline="sales"} 2.0' in shown
+    assert 'headrace_dropped_total{kind="ddl",pipeline="sales",table="shop.t"} 1.0' in shown
+    assert 'headrace_dropped_total{kind="update",pipeline="sales",table="shop.t"} 3.0' in shown
+    assert 'headrace_passed_by_rows_events_total{pipeline="sales"} 0.0' in shown
     assert 'headrace_queue_events{pipeline="sales"} 0.0' in shown
 
 

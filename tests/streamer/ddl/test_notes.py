@@ -20,6 +20,7 @@ from streamer.control.tables import show_status
 from streamer.ddl.notes import DdlNotes
 from streamer.ddl.records import Outgoing
 from streamer.envelope import Envelope
+from streamer.protocol.filters import Filters
 from streamer.protocol.model import Ddl, RowsBatch
 from streamer.routes import Router
 from streamer.schemas import Schemas
@@ -161,3 +162,14 @@ def test_no_secret_of_a_table_reaches_its_topic() -> None:
     [record] = sent(DdlNotes(pipeline()), item(made))
     hidden = "CREATE TABLE t (id INT, e ENUM('a','b')) ENGINE=FEDERATED CONNECTION='...'"
     assert json.loads(record.value)["statement"] == hidden
+
+
+def test_ddl_and_truncations_that_the_pipeline_leaves_out_are_counted_and_not_sent() -> None:
+    """The operator still hears of what changed rows."""
+    filters = Filters(drops=lambda db, table: frozenset({"t": ["truncate"], "u": ["ddl"]}.get(table, [])))
+    notes = DdlNotes(pipeline(), filters.drop)
+    assert [one.topic for one in sent(notes, item("TRUNCATE TABLE t"))] == ["sales.ddl"]
+    assert [one.topic for one in sent(notes, item("TRUNCATE TABLE u"))] == ["sales.shop.u"]
+    assert sent(notes, item("DROP TABLE u")) == []
+    assert notes.last[-1]["tables"] == ["shop.u"]
+    assert filters.as_dict()["tables"] == {"shop.t": {"truncate": 1}, "shop.u": {"ddl": 2}}

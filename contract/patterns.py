@@ -1,0 +1,56 @@
+"""Names chosen by pattern: globs part by part, or a regular expression over the whole dotted name.
+
+`shop.*` is a glob: each part between dots is compared with one name, since a name itself may hold a dot.
+`/shop_\\d+\\.orders/` is a regular expression, compared with `db.table` (or `db.table.column`) from end to end.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+
+WHOLE = 2  # a slash at either end
+
+
+def is_regex(pattern: str) -> bool:
+    return len(pattern) > WHOLE and pattern.startswith("/") and pattern.endswith("/")
+
+
+def check(pattern: str, form: str, example: str) -> None:
+    """`form`: `db.table` or the like. Raises ValueError for what chooses no such name."""
+    if is_regex(pattern):
+        try:
+            re.compile(pattern[1:-1])
+        except re.error as error:
+            raise ValueError(f"{pattern!r} is no regular expression: {error}") from None
+    elif pattern.count(".") != form.count("."):
+        raise ValueError(f"{pattern!r} is not of the form {form}, such as {example}, or a /regular expression/")
+
+
+def matches(pattern: str, *names: str, ignore_case: bool = False) -> bool:
+    """Whether the pattern chooses the name of these parts."""
+    if is_regex(pattern):
+        return _compiled(pattern, re.IGNORECASE if ignore_case else 0).fullmatch(".".join(names)) is not None
+    if ignore_case:
+        pattern, names = pattern.casefold(), tuple(name.casefold() for name in names)
+    parts = pattern.split(".")
+    return len(parts) == len(names) and all(map(fnmatch.fnmatchcase, names, parts))
+
+
+def any_matches(patterns: Iterable[str], *names: str, ignore_case: bool = False) -> bool:
+    return any(matches(pattern, *names, ignore_case=ignore_case) for pattern in patterns)
+
+
+def may_match(pattern: str, names: dict[str, str]) -> bool:
+    """Whether the `db.table` pattern may choose a table of which only some of `db` and `table` are known."""
+    if is_regex(pattern):
+        return True
+    parts = dict(zip(("db", "table"), pattern.split("."), strict=True))
+    return all(fnmatch.fnmatchcase(name, parts[field]) for field, name in names.items())
+
+
+@lru_cache(maxsize=1000)
+def _compiled(pattern: str, flags: int) -> re.Pattern[str]:
+    return re.compile(pattern[1:-1], flags)

@@ -1,0 +1,43 @@
+"""The check of the rules of `columns`: those that cannot hold for a table, and those that choose nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+
+from contract.pipeline_columns import ColumnRuleError
+from contract.pipeline_file import place_of
+from contract.schema import Column, TableSchema
+from contract.types import SPELLINGS
+from streamer.preflight.findings import Finding, Server
+
+COLUMNS = """
+SELECT c.table_schema, c.table_name, c.column_name, LOWER(c.data_type), c.column_key = 'PRI'
+FROM information_schema.columns c
+JOIN information_schema.tables t ON t.table_schema = c.table_schema AND t.table_name = c.table_name
+WHERE t.table_type = 'BASE TABLE' ORDER BY 1, 2, c.ordinal_position
+"""
+
+
+def columns(server: Server) -> Iterator[Finding]:
+    rules, path = server.pipeline.columns, server.pipeline.path
+    if not rules.hides:
+        return
+    found = list(_tables(server))
+    for table in found:
+        try:
+            rules.show(table)
+        except ColumnRuleError as error:
+            yield Finding("error", "columns", f"{place_of(path, *error.place)}: {error.cause}", error.fix + ".")
+    for place, pattern in rules.unused(found):
+        what = f"{place_of(path, *place)}: {pattern} chooses no column that is there now, so it hides nothing"
+        yield Finding("warning", "columns", what, "Mend the pattern, or make the table.")
+
+
+def _tables(server: Server) -> Iterator[TableSchema]:
+    """As far as the rules look at them."""
+    rows = [row for row in server.ask(COLUMNS) or [] if server.pipeline.tables.match(row[0], row[1])]
+    for (db, table), members in groupby(rows, key=lambda row: (row[0], row[1])):
+        listed = [(Column(name=name, type=SPELLINGS.get(kind, kind)), key) for _, _, name, kind, key in members]
+        key = tuple(column.name for column, is_key in listed if is_key)
+        yield TableSchema(db=db, table=table, columns=tuple(column for column, _ in listed), key=key)
