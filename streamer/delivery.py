@@ -7,12 +7,13 @@ of a stop.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from contract.schema import TableSchema
 from streamer import schemas
 from streamer.checkpoints.port import Checkpoints
+from streamer.delivery_errors import BrokerUnreachableError, TopicError
 from streamer.errors import HeadraceError
 from streamer.ledger import Ledger
 from streamer.patience import Patience
@@ -21,6 +22,14 @@ from streamer.sinks.port import Sink
 from streamer.watcher import Watcher, given_up
 
 POLL_SECONDS = 0.05
+PROBE_SECONDS = 0.5
+COUNT_SECONDS = 60.0  # a topic may get more partitions
+UNKNOWN_SECONDS = 30.0  # a topic that was made a moment ago is not known at once
+UNKNOWN = "the broker answers, and knows no partition of it"
+REMAKE = (
+    "Was it deleted, or may the client not describe it? Mend that and start again: the topic is made where it is "
+    "missing, and the stream goes on from the last checkpoint."
+)
 
 
 class Delivery:
@@ -35,6 +44,7 @@ class Delivery:
         self._watcher = watcher
         self._patience = patience
         self.bytes = 0
+        self._counts: dict[str, tuple[int, float]] = {}  # partitions, and when they were counted
         self.now = time.monotonic()
 
     def rows(self, topic: str, keys: Sequence[bytes | None], values: Sequence[bytes]) -> None:
@@ -69,9 +79,30 @@ class Delivery:
             raise
 
     def _partitions(self, topic: str) -> int:
-        while not (count := self._sink.partitions(topic)):
-            self._wait()
+        """Asked of the broker now and then. Raises TopicError where it answers, and knows of none."""
+        count, asked = self._counts.get(topic, (0, 0.0))
+        if not count or self.now - asked >= COUNT_SECONDS:
+            count = self._patience.until_answered(self._counting(topic), f"the partitions of topic {topic}")
+            self._counts[topic] = count, self.now
         return count
+
+    def _counting(self, topic: str) -> Callable[[], int]:
+        """One attempt a call; raises BrokerUnreachableError where it is to be repeated."""
+        away = time.monotonic()
+
+        def ask() -> int:
+            nonlocal away
+            self.turn()
+            if count := self._sink.partitions(topic):
+                return count
+            if not self._sink.probe(PROBE_SECONDS):
+                away = time.monotonic()  # and is waited for
+            elif time.monotonic() - away >= UNKNOWN_SECONDS:
+                raise TopicError("counting the partitions of", f"topic {topic}", UNKNOWN, REMAKE)
+            why = self._sink.last_error or UNKNOWN
+            raise BrokerUnreachableError("counting the partitions of", f"topic {topic}", why, "It is asked again.")
+
+        return ask
 
     def end(self, commit: Commit) -> None:
         """The transaction whose records were sent since the last one is whole."""

@@ -176,7 +176,9 @@ class Runner:
         choose = partial(self._servers.choose, checkpoint, seen)
         found = self._patience.until_answered(choose, self._servers.title)
         if found.facts.server_uuid != checkpoint.server_uuid:
-            partly = self._patience.until_answered(partial(sent.behind, self._pipeline, checkpoint), KAFKA)
+            read_back = partial(sent.behind, self._pipeline, checkpoint, self._stop.is_set)
+            partly = self._patience.until_answered(read_back, KAFKA)
+            self._patience.check()
             found = self._patience.until_answered(partial(choose, partly), self._servers.title)
         if found.facts.server_uuid == checkpoint.server_uuid:  # another one was checked before it was chosen
             reading, followed = self._servers.pipeline(found.source), checkpoint.tables or self._pipeline.tables

@@ -68,24 +68,23 @@ def records(
 ) -> Iterator[Record]:
     """Those of one partition from its offset up to `high`. Raises KafkaException."""
     consumer.assign([start])
-    silent = 0.0
+    came = time.monotonic()
     while not stopping():
         message = consumer.poll(POLL_SECONDS)
-        if message is None:
-            silent += POLL_SECONDS
-            if silent >= PATIENCE_SECONDS:
-                raise KafkaException(KafkaError(KafkaError._TIMED_OUT, f"nothing came for {silent:g} s"))
-            continue
-        silent = 0.0
-        if (error := message.error()) is None:
+        error = message.error() if message is not None else None
+        if message is None or (error is not None and error.code() in broker.AWAY):
+            if (silent := time.monotonic() - came) >= PATIENCE_SECONDS:
+                raise KafkaException(KafkaError(KafkaError._TIMED_OUT, f"nothing came for {silent:.0f} s"))
+        elif error is None:
             # Not the end of the partition alone: one that is written to all the time is never seen to end.
             if (offset := message.offset() or 0) < high:
                 yield message.key(), message.value()
+            came = time.monotonic()
             if offset >= high - 1:
                 return
         elif error.code() == KafkaError._PARTITION_EOF:
             return
-        elif error.code() not in broker.AWAY:
+        else:
             raise KafkaException(error)
 
 

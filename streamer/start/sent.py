@@ -1,15 +1,18 @@
 """What a streamer sent behind its last checkpoint, before it was killed: read back from the event topics.
 
 On the same server that is sent again and no matter. Another server must have it, or the topics hold changes that it
-never saw.
+never saw. It stands among the last records of each partition: no run sends more than its waiting queue holds before
+something of it is released, and of a larger transaction the last records tell.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import structlog
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from contract import names
@@ -20,26 +23,61 @@ from streamer.kafka import broker
 from streamer.kafka.compacted import reader, records
 from streamer.kafka.topics import TIMEOUT_SECONDS
 
+log = structlog.get_logger("streamer")
 SLACK_MS = 5_000  # by which the clocks of the source and of this machine may differ
+RUNS = 4  # that ended one after the other without getting further than the first of them
+MARGIN = 10_000  # offsets beyond the waiting queues: the batches that entered them last, the marks of transactions
+TELL_SECONDS = 10.0
 
 
-def behind(pipeline: Pipeline, checkpoint: Checkpoint) -> GtidSet:
-    """The transactions of which something is in the event topics and that the checkpoint does not hold. Raises
-    BrokerUnreachableError, BrokerRefusedError."""
-    seen, sent = (pipeline.source.gtids(text) for text in (checkpoint.gtid_set, ""))
+def behind(pipeline: Pipeline, checkpoint: Checkpoint, stopping: Callable[[], bool] = lambda: False) -> GtidSet:
+    """The transactions of which something is in the event topics and that the checkpoint does not hold, as far as was
+    read when `stopping` said so. Raises BrokerUnreachableError, BrokerRefusedError."""
     consumer = reader(pipeline.kafka)
+    sent = _Sent(pipeline, checkpoint, stopping)
     try:
         for partition in _since(consumer, pipeline, checkpoint.ts_ms - SLACK_MS):
             _, high = consumer.get_watermark_offsets(partition, timeout=TIMEOUT_SECONDS)
-            for _, value in records(consumer, partition, high):
-                gtid = _gtid(value)
-                if gtid and not seen.contains(gtid) and not sent.contains(gtid):
-                    sent.add(gtid)
+            if stopping():
+                break
+            sent.read(consumer, partition, high)
     except KafkaException as error:
         raise broker.typed(error, "reading the event topics of", pipeline.kafka) from None
     finally:
         consumer.close()
-    return sent
+    return sent.gtids
+
+
+class _Sent:
+    """`gtids`: those found so far."""
+
+    def __init__(self, pipeline: Pipeline, checkpoint: Checkpoint, stopping: Callable[[], bool]) -> None:
+        parse = pipeline.source.gtids
+        self.gtids = parse("")
+        self._released = parse(checkpoint.gtid_set)
+        if checkpoint.seen_set:  # read again for an open XA transaction, but sent, and to be had by another server
+            seen = parse(checkpoint.seen_set)
+            self.gtids = seen.subtract(self._released)
+            self._released = seen
+        self._limit = RUNS * pipeline.streamer.ledger.max_events + MARGIN
+        self._stopping = stopping
+        self._records = 0
+        self._told = time.monotonic()
+
+    def read(self, consumer: Consumer, start: TopicPartition, high: int) -> None:
+        """`start`: behind which all that is asked for stands. Raises KafkaException."""
+        first = max(start.offset, high - self._limit)
+        for _, value in records(consumer, TopicPartition(start.topic, start.partition, first), high, self._stopping):
+            gtid = _gtid(value)
+            if gtid and not self._released.contains(gtid) and not self.gtids.contains(gtid):
+                self.gtids.add(gtid)
+            self._tell(start.topic)
+
+    def _tell(self, topic: str) -> None:
+        self._records += 1
+        if time.monotonic() - self._told >= TELL_SECONDS:
+            self._told = time.monotonic()
+            log.info("reading what was sent behind the checkpoint", records=self._records, topic=topic)
 
 
 def _since(consumer: Consumer, pipeline: Pipeline, since_ms: int) -> Iterator[TopicPartition]:

@@ -139,12 +139,15 @@ class Message:
 
 
 class ListSink:
-    """Acknowledges in random order, a few at each poll; nothing while `away`."""
+    """Acknowledges in random order, a few at each poll; nothing while `away`. `counted`: the topics whose partitions
+    were asked for; it has none of the `unknown`."""
 
     def __init__(self, seed: int = 1) -> None:
         self.records: list[tuple[str, bytes | None, bytes]] = []
         self.away = False
         self.last_error = ""
+        self.counted: list[str] = []
+        self.unknown: set[str] = set()
         self._waiting: list[tuple[Callable[[Any, Any], None], str]] = []
         self._random = random.Random(seed)
 
@@ -154,7 +157,8 @@ class ListSink:
             self._waiting.append((callback, topic))
 
     def partitions(self, topic: str) -> int:
-        return 0 if self.away else 2
+        self.counted.append(topic)
+        return 0 if self.away or topic in self.unknown else 2
 
     def send_everywhere(self, topic: str, value: bytes, partitions: int, callback: Any) -> None:
         self.send(topic, [None] * partitions, [value] * partitions, callback)

@@ -10,12 +10,14 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from contract.gtid import GtidSet
-from streamer import schemas
+from streamer import delivery, patience, schemas
 from streamer import stream as stream_module
-from streamer.delivery_errors import RecordTooLargeError, StuckError, WrongServerError
+from streamer.delivery_errors import RecordTooLargeError, StuckError, TopicError, WrongServerError
 from streamer.errors import ConnectionLostError, UnknownEventError
+from streamer.kafka import topics
 from streamer.patience import Stopping
 from streamer.protocol.model import Commit, Ddl, Item, OpenXa
 from streamer.schemas import Schemas
@@ -72,6 +74,50 @@ def test_ddl_and_truncations_are_released_with_their_transactions_and_are_no_row
     ]
     assert what.sink.checkpoints()[-1].events == what.ledger.events == 3
     assert what.ledger.depth == what.ledger.size == 0
+
+
+def test_truncations_ask_the_broker_once_for_the_table_s_topic_and_its_partitions() -> None:
+    """The reading thread would wait for each answer."""
+    what = rig(Binlog([ddl(n, "TRUNCATE t") for n in range(1, 21)]))
+    made: list[str] = []
+
+    def ensure(wanted: list[topics.Wanted]) -> list[topics.Report]:
+        made.extend(one.name for one in wanted)
+        return []
+
+    what.stream.router._ensure = ensure
+    run_until_released(what, 20)
+    assert len(what.sink.events()) == 40
+    assert (made, what.sink.counted) == (["sales.shop.t"], ["sales.shop.t"])
+
+
+def test_a_topic_that_the_broker_does_not_know_is_told_while_it_is_waited_for_and_then_ends_the_stream(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(patience, "RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(delivery, "UNKNOWN_SECONDS", 0.2)
+    what = rig(Binlog([ddl(1, "TRUNCATE t")]))
+    what.sink.unknown.add("sales.shop.t")
+    waited: list[str] = []
+    note = what.status.note
+    monkeypatch.setattr(what.status, "note", lambda error: (note(error), waited.append(what.status.waiting_for)))
+    with (
+        capture_logs() as logs,
+        pytest.raises(TopicError, match=r"sales\.shop\.t: .*knows no partition.* deleted"),
+    ):
+        what.stream.run()
+    assert "the partitions of topic sales.shop.t" in waited
+    assert [line["waiting_for"] for line in logs if line["event"] == "waiting"] == [waited[-1]]
+
+
+def test_a_truncation_while_the_broker_is_away_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patience, "RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(delivery, "UNKNOWN_SECONDS", 0.05)
+    what = rig(Binlog([ddl(1, "TRUNCATE t")]))
+    what.sink.away = True
+    threading.Timer(0.5, setattr, (what.sink, "away", False)).start()
+    run_until_released(what, 1)
+    assert len(what.sink.events()) == 2
 
 
 def test_a_checkpoint_leaves_out_an_open_xa_transaction() -> None:

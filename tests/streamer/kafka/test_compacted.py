@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 from itertools import count
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from confluent_kafka import TopicPartition
+from confluent_kafka import KafkaError, TopicPartition
 
+from streamer.delivery_errors import BrokerUnreachableError
 from streamer.kafka import compacted
 from tests.streamer.fakes import pipeline
 
@@ -46,6 +48,19 @@ class Growing:
 
     def close(self) -> None:
         self.closed = True
+
+
+def test_a_broker_that_has_gone_away_is_no_sign_of_life(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its error comes again and again; a start would wait for ever, and hear no stop."""
+    gone = SimpleNamespace(error=lambda: KafkaError(KafkaError._ALL_BROKERS_DOWN))
+    monkeypatch.setattr(Growing, "poll", lambda self, seconds: gone)
+    monkeypatch.setattr(compacted, "Consumer", Growing)
+    monkeypatch.setattr(compacted, "PATIENCE_SECONDS", 0.05)
+    with pytest.raises(BrokerUnreachableError, match="nothing came"):
+        compacted.read(pipeline().kafka, "t")
+    monkeypatch.setattr(compacted, "PATIENCE_SECONDS", 60)
+    stops = iter([False, False, True])
+    assert compacted.read(pipeline().kafka, "t", None, lambda: next(stops)) == []
 
 
 @pytest.mark.parametrize(
