@@ -34,7 +34,7 @@ name: {name}
 source: {{host: 127.0.0.1, port: {port}, user: headrace, password: "${{BENCH_PASSWORD}}", server_id: {server_id}}}
 tables: {{include: ["bench.*"]}}
 kafka: {{bootstrap: "{kafka}"}}
-streamer: {{start: "{start}", http: {{port: {http}}}}}
+streamer: {{delivery: {delivery}, start: "{start}", http: {{port: {http}}}}}
 lake: {{path: unused}}
 """
 
@@ -45,18 +45,18 @@ class Headrace:
     def __init__(self, database: Database, kafka: Kafka, folder: Path, core: int | None) -> None:
         self._database, self._kafka, self._folder, self._core = database, kafka, folder, core
         self._number = 0
-        self.start_cpu_seconds = self._run(begin(database).gtids, 0).cpu_seconds
+        self.start_cpu_seconds = self._run(begin(database).gtids, 0, "at_least_once").cpu_seconds
 
-    def run(self, start: str, events: int) -> Run:
+    def run(self, start: str, events: int, delivery: str = "at_least_once") -> Run:
         """From the GTID set `start` until `events` are released, then SIGTERM."""
-        found = self._run(start, events)
+        found = self._run(start, events, delivery)
         return Run(events, found.seconds, found.cpu_seconds - self.start_cpu_seconds, found.resident_mb)
 
-    def _run(self, start: str, events: int) -> Run:
+    def _run(self, start: str, events: int, delivery: str) -> Run:
         self._number += 1
         name = f"{self._database.name}-{self._number}"
         file, log = self._folder / f"{name}.yaml", self._folder / f"{name}.log"
-        values = {"port": self._database.port, "kafka": self._kafka.address, "start": start}
+        values = {"port": self._database.port, "kafka": self._kafka.address, "start": start, "delivery": delivery}
         file.write_text(PIPELINE.format(name=name, server_id=free_port(), http=free_port(), **values))
         os.environ["BENCH_PASSWORD"] = self._database.password
         provision(load(file), [("bench", "orders")])

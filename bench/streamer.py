@@ -40,7 +40,8 @@ from stack.mysql80 import MySQL80
 from stack.ports import free_port
 
 OUT = Path(__file__).parents[1] / "bench" / "out" / "streamer.json"
-OURS = "headrace"
+OURS = "headrace"  # at least once, as the others
+EXACTLY_ONCE = "headrace, exactly once"
 LIBRARIES = "{}, rows only"
 PEERS = ("debezium", "maxwell", *readers.READERS)
 
@@ -64,6 +65,7 @@ class Bench:
             start = (load.bulk if part == "bulk" else load.updates)(self.database, count)
             for _ in range(self._chosen.repeat):
                 self._note(OURS, part, headrace.run(start.gtids, count))
+                self._note(EXACTLY_ONCE, part, headrace.run(start.gtids, count, "exactly_once"))
                 self._debezium_runs(debezium, part, start, count)
                 if maxwell:
                     self._note("Maxwell, tuned, cold", part, maxwell.run(start, count))

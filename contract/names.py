@@ -68,6 +68,11 @@ def ddl_topic(pipeline: Pipeline) -> str:
     return f"{pipeline.name}.ddl"
 
 
+def transactional_id(pipeline: Pipeline) -> str:
+    """By which the broker knows the pipeline's streamer: it takes records from the latest one that began alone."""
+    return f"headrace-{pipeline.name}"
+
+
 def lake_root(pipeline: Pipeline) -> str:
     return f"{pipeline.lake.path.rstrip('/')}/{pipeline.name}"
 

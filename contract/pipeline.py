@@ -56,7 +56,7 @@ class Ledger(Section):
 
 
 class Streamer(Section):
-    delivery: Literal["at_least_once"] = "at_least_once"
+    delivery: Literal["exactly_once", "at_least_once"] = "exactly_once"
     start: str = Field("latest", description=f"without a checkpoint: {start_at.EXPECTED}")
     http: Http = Http()
     ledger: Ledger = Ledger()

@@ -51,6 +51,7 @@ REFUSED = {
     "compression.codec": "kafka.compression says it",
     "linger.ms": "kafka.linger_ms says it",
     "queue.buffering.max.ms": "kafka.linger_ms says it",
+    "transaction.timeout.ms": "kafka.transaction_timeout_seconds says it",
     "message.max.bytes": "kafka.max_message_bytes says it",
     "queue.buffering.max.messages": "streamer.ledger says it",
     "queue.buffering.max.kbytes": "streamer.ledger says it",
@@ -82,6 +83,9 @@ class Kafka(Section):
     retention_hours: int = Field(168, ge=1, description="above the longest pause of compaction")
     compression: Literal["none", "lz4", "zstd", "snappy", "gzip"] = "lz4"
     linger_ms: float = Field(5.0, ge=0, le=1000)
+    transaction_timeout_seconds: int = Field(
+        600, ge=1, le=86_400, description="exactly_once: when the broker gives up a transaction that does not end"
+    )
     max_message_bytes: int = Field(10_485_760, ge=1024)
     properties: dict[str, str] = Field(default_factory=dict, description="further librdkafka settings")
 

@@ -6,6 +6,7 @@ nothing came for twice the heartbeat), source refused.
 
 from __future__ import annotations
 
+import select
 import socket
 import ssl
 from collections.abc import Iterator
@@ -143,6 +144,17 @@ class BinlogConnection:
                 return
             silent = 0.0
             yield data
+
+    def more(self) -> bool:
+        """Whether bytes have come already that `chunks` gives next."""
+        sock = getattr(self._connection, "_sock", None)
+        if sock is None:
+            return False
+        if isinstance(sock, ssl.SSLSocket) and sock.pending():
+            return True
+        ready = select.poll()
+        ready.register(sock, select.POLLIN)
+        return bool(ready.poll(0))
 
     @property
     def silence_seconds(self) -> float:

@@ -19,7 +19,7 @@ from streamer.ledger import Ledger
 from streamer.patience import Patience
 from streamer.protocol.model import Commit
 from streamer.sinks.port import Sink
-from streamer.watcher import Watcher, given_up
+from streamer.watcher import Watcher
 
 POLL_SECONDS = 0.05
 PROBE_SECONDS = 0.5
@@ -33,7 +33,8 @@ REMAKE = (
 
 
 class Delivery:
-    """`bytes`: of the values sent since the start. `now`: monotonic seconds, when that was read which is sent next."""
+    """`records`: sent since the start; `bytes`: of the rows' values. `now`: monotonic
+    seconds, when that was read which is sent next."""
 
     def __init__(
         self, ledger: Ledger, sink: Sink, checkpoints: Checkpoints, watcher: Watcher, patience: Patience
@@ -41,8 +42,9 @@ class Delivery:
         self.ledger = ledger
         self._sink = sink
         self._checkpoints = checkpoints
-        self._watcher = watcher
+        self.watcher = watcher
         self._patience = patience
+        self.records = 0
         self.bytes = 0
         self._counts: dict[str, tuple[int, float]] = {}  # partitions, and when they were counted
         self.now = time.monotonic()
@@ -61,6 +63,7 @@ class Delivery:
         except HeadraceError:
             entry.cut = True
             raise
+        self.records += count
         self.bytes += size
 
     def note(self, topic: str, key: bytes | None, value: bytes, everywhere: bool) -> None:
@@ -77,6 +80,7 @@ class Delivery:
         except HeadraceError:
             entry.cut = True
             raise
+        self.records += count
 
     def _partitions(self, topic: str) -> int:
         """Asked of the broker now and then. Raises TopicError where it answers, and knows of none."""
@@ -108,11 +112,14 @@ class Delivery:
         """The transaction whose records were sent since the last one is whole."""
         self.ledger.commit(commit, self.now)
 
+    def pause(self) -> None:
+        """The source has nothing more for now."""
+
     def turn(self, seconds: float = 0) -> None:
         """Serves acknowledgements; waits for the first one up to `seconds`. Raises Stopping, DeliveryError,
         StuckError."""
         self._sink.poll(seconds)
-        self._watcher.turn(time.monotonic())
+        self.watcher.turn(time.monotonic())
         self._patience.check()
 
     def _wait(self) -> None:
@@ -132,7 +139,7 @@ class Delivery:
         """Returns when all that was sent is acknowledged. Raises as `turn`."""
         while self.ledger.depth:
             self._wait()
-            self._watcher.release()
+            self.watcher.release()
 
     def settle(self) -> None:
         """Returns when the last checkpoint offered is durable. Raises as `turn`."""
@@ -146,14 +153,14 @@ class Delivery:
         while not outcome:
             self._wait()
         if outcome[0] is not None:
-            raise given_up(topic, outcome[0])
+            raise self.watcher.gave_up(topic, outcome[0])
 
     def drain(self, seconds: float) -> bool:
         """Waits until all that can be acknowledged is, and its checkpoint durable. Returns whether it is; at once where
         that cannot be any more."""
         until = time.monotonic() + seconds
         while time.monotonic() < until and self.ledger.failure is None and self._checkpoints.failure is None:
-            self._watcher.release()
+            self.watcher.release()
             if self.ledger.exhausted and self._checkpoints.settled():
                 return True
             self._sink.flush(POLL_SECONDS)

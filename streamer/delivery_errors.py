@@ -34,6 +34,19 @@ class DeliveryError(HeadraceError):
     kind = "delivery"
 
 
+class TransactionLostError(HeadraceError):
+    """A Kafka transaction came to nothing: the run begins anew at the last checkpoint, and what it held is sent
+    again."""
+
+    kind = "transaction_lost"
+
+
+class FencedError(HeadraceError):
+    """Another streamer of the pipeline took over, and the broker takes nothing more from this one."""
+
+    kind = "fenced"
+
+
 class StuckError(HeadraceError):
     """The waiting queue's head does not move while the broker answers."""
 

@@ -135,6 +135,10 @@ class Ledger:
                 gtids.add(entry.commit.gtid)
         return gtids
 
+    def entered_events(self) -> int:
+        """Rows of released and entered transactions, whole or not, on top of the number it started with."""
+        return self.events + self._open_events + sum(entry.events for entry in self._entries)
+
     @property
     def open_events(self) -> int:
         """Released rows of the transaction whose end is not released yet."""

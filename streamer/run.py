@@ -13,14 +13,14 @@ from contract.checkpoint import Checkpoint
 from contract.gtid import GtidSet
 from contract.pipeline import Pipeline, Tables
 from contract.schema import TableSchema
-from streamer import rules, schemas, source
-from streamer.checkpoints.kafka import KafkaCheckpoints
+from streamer import guarantees, rules, schemas, source
+from streamer.checkpoints.kafka import last as last_checkpoint
 from streamer.connection import BinlogConnection
 from streamer.control.report import Report
 from streamer.control.status import Status
 from streamer.ddl.notes import DdlNotes
 from streamer.definitions import Definitions
-from streamer.delivery import Delivery
+from streamer.delivery_errors import FencedError, TransactionLostError
 from streamer.errors import HeadraceError
 from streamer.follow.file import FileWatch
 from streamer.follow.swap import Swap
@@ -32,7 +32,6 @@ from streamer.preflight.findings import Finding
 from streamer.protocol.held import PreparedXa
 from streamer.routes import Router
 from streamer.servers import Chosen, Servers
-from streamer.sinks.kafka import KafkaSink
 from streamer.start import first as first_start
 from streamer.start import own_topics, sent
 from streamer.start import resume as start
@@ -42,6 +41,9 @@ from streamer.watcher import KAFKA, Watcher
 
 log = structlog.get_logger("streamer")
 BROKER_SECONDS = 3.0
+AGAIN_FIRST_SECONDS = 0.25
+AGAIN_MAX_SECONDS = 15.0
+GOOD_SECONDS = 30.0  # an attempt that held this long was a good one
 
 
 class Runner:
@@ -74,15 +76,41 @@ class Runner:
         found = self._servers.any()
         self._patience.until_answered(partial(broker.answers, pipeline.kafka, BROKER_SECONDS), KAFKA)
         self._patience.until_answered(self._service_topics, KAFKA)
-        sink = KafkaSink(pipeline)
-        try:
-            self._stream(sink, found)
-        finally:
-            sink.close()
+        failures = 0
+        while True:
+            began = time.monotonic()
+            try:
+                return self._attempt(found)
+            except (TransactionLostError, FencedError) as error:
+                if isinstance(error, FencedError) and not self._patience.until_answered(self._ours, KAFKA):
+                    raise
+                failures = 0 if time.monotonic() - began >= GOOD_SECONDS else failures + 1
+                self._again(error, min(AGAIN_MAX_SECONDS, AGAIN_FIRST_SECONDS * 2**failures))
 
-    def _stream(self, sink: KafkaSink, found: Chosen) -> None:
+    def _attempt(self, found: Chosen) -> None:
+        """From the last checkpoint on. Raises TransactionLostError, FencedError among others."""
+        guarantee = guarantees.chosen(self._pipeline, self.status, self._patience)
+        try:
+            guarantee.begin()
+            self._stream(guarantee, found)
+        finally:
+            guarantee.sink.close()
+
+    def _ours(self) -> bool:
+        """Whether no other streamer has taken the pipeline: the broker shuts out one whose transaction took too long,
+        too."""
+        checkpoint = last_checkpoint(self._pipeline, self._stop.is_set)
+        return checkpoint is not None and checkpoint.run == guarantees.RUN
+
+    def _again(self, error: HeadraceError, pause: float) -> None:
+        self.status.note(error)
+        log.warning("beginning again at the last checkpoint", error=str(error), in_seconds=round(pause, 1))
+        self._stop.wait(pause)
+        self._patience.check()
+
+    def _stream(self, guarantee: guarantees.Guarantee, found: Chosen) -> None:
         pipeline = self._pipeline
-        checkpoints = KafkaCheckpoints(pipeline, sink)
+        checkpoints = guarantee.checkpoints
         checkpoint = self._patience.until_answered(partial(checkpoints.load, self._stop.is_set), KAFKA)
         self._patience.check()
         known = self._known_schemas()
@@ -92,16 +120,19 @@ class Runner:
         bounds = pipeline.streamer.ledger
         ledger = Ledger(bounds.max_events, bounds.max_bytes, pipeline.source.gtids(begin.gtid_set), begin.events)
         prepared = PreparedXa(bounds.max_bytes, ledger.released)
-        watcher = Watcher(ledger, checkpoints, sink, self.status, begin, pipeline.streamer.stuck_after_seconds)
-        if begin is not checkpoint:
-            checkpoints.offer(begin)
-        delivery = Delivery(ledger, sink, checkpoints, watcher, self._patience)
+        delivery = guarantee.delivery(ledger, begin, first=begin is not checkpoint)
+        watcher = delivery.watcher
         definitions = Definitions(found.source, ledger.entered, delivery.turn)
         filters = self.report.filters = rules.filters(pipeline)
         stream = Stream(
             connect=lambda gtids: self._connect(stream, watcher, definitions, gtids),
             decoder=lambda behind: BinlogDecoder(
-                self._pipeline.tables.match, prepared, pipeline.source.statements, definitions, behind, filters
+                self._pipeline.tables.match,
+                prepared,
+                pipeline.source.statements,
+                definitions,
+                behind,
+                filters,
             ),
             delivery=delivery,
             watcher=watcher,
@@ -113,7 +144,7 @@ class Runner:
         publish = partial(delivery.publish, topic=names.schemas_topic(pipeline))
         stream.router = Router(pipeline, schemas.Schemas(known), self._ensure, publish)
         stream.swap = Swap(self._file, delivery, watcher, prepared, partial(self._follow, stream))
-        self.report.attach(found.facts, stream, ledger, watcher, checkpoints, sink)
+        self.report.attach(found.facts, stream, ledger, watcher, checkpoints, guarantee.sink)
         self.report.reads(found.source, found.facts)
         self.report.ahead = definitions.ahead
         self._until_stopped(stream)

@@ -38,6 +38,7 @@ GOOD_SECONDS = 30.0
 
 class Connection(Protocol):
     def chunks(self) -> Iterator[bytes]: ...
+    def more(self) -> bool: ...
     def close(self) -> None: ...
     def answered(self, error: ServerAnswerError) -> HeadraceError: ...
 
@@ -144,6 +145,8 @@ class Stream:
             else:
                 self.caught_up_at = time.time()
             self.delivery.turn()
+            if not connection.more():
+                self.delivery.pause()
             if self.swap.due and self.halfway.batch is None and decoder.between_transactions:
                 self.swap.between(decoder)
 

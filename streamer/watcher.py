@@ -11,9 +11,11 @@ import time
 import structlog
 
 from contract.checkpoint import Checkpoint
+from contract.gtid import GtidSet
 from streamer.checkpoints.port import Checkpoints
 from streamer.control.status import Rate, Status
 from streamer.delivery_errors import DeliveryError, StuckError
+from streamer.errors import HeadraceError
 from streamer.ledger import Ledger
 from streamer.protocol.model import Commit
 from streamer.sinks.port import Sink
@@ -58,18 +60,31 @@ class Watcher:
         self.release()
         self.rate.sample(now, self._ledger.events)
         if self._ledger.failure is not None:
-            raise given_up(*self._ledger.failure)
+            raise self.gave_up(*self._ledger.failure)
         if self._checkpoints.failure is not None:
             raise given_up("of the commit log", self._checkpoints.failure)
         self._watch_head(now)
 
+    def gave_up(self, topic: str, error: object) -> HeadraceError:
+        """What it means that the sink gave a record up."""
+        return given_up(topic, error)
+
     def release(self) -> None:
         """Releases what is acknowledged and offers the checkpoint behind it."""
         end = self._ledger.release()
-        if end is None:
-            return
-        assert isinstance(end, Commit)
-        released = self._ledger.released
+        if end is not None:
+            assert isinstance(end, Commit)
+            self._released(end)
+
+    def _released(self, end: Commit) -> None:
+        checkpoint = self.behind(end, self._ledger.released, self._ledger.events)
+        if checkpoint is not None:
+            self.checkpoint = checkpoint
+            self._checkpoints.offer(checkpoint)
+
+    def behind(self, end: Commit, released: GtidSet, events: int) -> Checkpoint | None:
+        """The checkpoint behind a transaction's end, when all of the set is delivered, rows in all; None where it would
+        go back to what is read again for an open XA."""
         checkpoint = self.checkpoint.model_copy(
             update={
                 "server_id": end.server_id,
@@ -80,13 +95,11 @@ class Watcher:
                 "seen_set": str(released) if end.open_xa else "",
                 "xid": end.xid,
                 "ts_ms": end.ts_ms,
-                "events": self._ledger.events,
+                "events": events,
                 "written_at": time.time_ns() // 1_000_000,
             }
         )
-        if checkpoint.place >= self.checkpoint.place:  # it goes not back to what is read again for an open XA
-            self.checkpoint = checkpoint
-            self._checkpoints.offer(checkpoint)
+        return checkpoint if checkpoint.place >= self.checkpoint.place else None
 
     def begin_anew(self, checkpoint: Checkpoint) -> None:
         """Goes on from a checkpoint of the next epoch, when all before it is released."""

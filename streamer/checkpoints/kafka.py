@@ -57,6 +57,29 @@ class KafkaCheckpoints:
             self._send(self._under_way)
 
 
+class TransactionalCheckpoints(KafkaCheckpoints):
+    """The last one offered goes with the Kafka transaction that is committed next."""
+
+    def offer(self, checkpoint: Checkpoint) -> None:
+        self._waiting = checkpoint
+
+    def settled(self) -> bool:
+        return self._waiting is None and self._under_way is None
+
+    def send(self) -> Checkpoint:
+        """Puts it into the open transaction; the sink tells its fate with the transaction's."""
+        assert self._waiting is not None
+        self._under_way, self._waiting = self._waiting, None
+        self._send(self._under_way)
+        return self._under_way
+
+    def committed(self) -> None:
+        self.durable, self._under_way = self._under_way, None
+
+    def _acknowledge(self, error: Any, message: Any) -> None:
+        """Durable is what was committed."""
+
+
 def last(pipeline: Pipeline, stopping: Callable[[], bool] | None = None) -> Checkpoint | None:
     """The greatest checkpoint among the commit log's last records, None where it is empty.
 

@@ -21,7 +21,7 @@ UNASSIGNED = -1  # the partitioner decides, by the key
 class KafkaSink:
     """Records without a key all go to partition 0: so they stay in order, and come there again on a replay."""
 
-    def __init__(self, pipeline: Pipeline) -> None:
+    def __init__(self, pipeline: Pipeline, **more: Any) -> None:
         kafka, bounds = pipeline.kafka, pipeline.streamer.ledger
         self._pipeline = pipeline
         self.last_error = ""
@@ -44,6 +44,7 @@ class KafkaSink:
                     "queue.buffering.max.messages": 2 * bounds.max_events + 100_000,
                     "queue.buffering.max.kbytes": 2 * bounds.max_bytes // 1024 + 65_536,
                     "error_cb": self._on_error,
+                    **more,
                 },
             )
         )
@@ -123,8 +124,7 @@ class KafkaSink:
             return self._stopped(error)
         return BrokerRefusedError("sending a record to", f"topic {topic}", error.args[0].str(), "See the broker's log.")
 
-    @staticmethod
-    def _stopped(error: KafkaException) -> BrokerRefusedError:
+    def _stopped(self, error: KafkaException) -> Exception:
         return BrokerRefusedError(
             "delivering to",
             "Kafka",

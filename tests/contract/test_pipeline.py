@@ -126,7 +126,7 @@ def test_every_way_to_say_where_to_begin(tmp_path: Path, written: str, begin: ob
         ("start: latest", "start: binlog.000001:3", "begins before position 4"),
         ("start: latest", "start: 0-1-270", "is no GTID: uuid:n"),
         ("{pipeline}.{db}.{table}", "{pipeline}.{dbs}", "allowed: pipeline, db, table"),
-        ("delivery: at_least_once", "delivery: exactly_once", "at_least_once"),
+        ("delivery: exactly_once", "delivery: at_most_once", "exactly_once"),
         ("127.0.0.1:${HEADRACE_KAFKA_PORT:-29092}", "nowhere", "host:port"),
         ("name: flights ", "name: Flights!", "name"),
         ("format: 1 ", "format: 7 ", "allowed: 1"),

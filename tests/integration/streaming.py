@@ -40,6 +40,7 @@ kafka: {{bootstrap: "{kafka}", partitions: 2{kafka_more}}}
 streamer:
   start: {start}
   http: {{port: {http}}}
+  delivery: {delivery}
   shutdown_seconds: {shutdown}
   stuck_after_seconds: {stuck}
   ledger: {{max_events: {max_events}}}
@@ -63,7 +64,7 @@ class Streamer:
         values = {
             "flavor": mysql.flavor,
             "host": "127.0.0.1", "mysql_port": mysql.port, "server_id": 1000 + free_port(), "kafka": kafka.address,
-            "kafka_more": "", "start": "latest", "http": free_port(), "stuck": 60, "shutdown": 15,
+            "kafka_more": "", "delivery": "exactly_once", "start": "latest", "http": free_port(), "stuck": 60, "shutdown": 15,
             "max_events": 200_000,
         }  # fmt: skip
         self.values = {**values, **more}

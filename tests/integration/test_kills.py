@@ -131,7 +131,7 @@ def test_killed_at_twenty_random_moments_nothing_is_lost(mysql: MySQL, kafka: Ka
     database = "kills"
     with mysql.connect() as connection, connection.cursor() as cursor:
         cursor.execute(f"CREATE DATABASE {database}")
-    streamer = Streamer(tmp_path, mysql, kafka, database)
+    streamer = Streamer(tmp_path, mysql, kafka, database, delivery="at_least_once")
     # Many batches a run, so that replays begin and end in all places of them.
     streamer.file.write_text(streamer.file.read_text() + "compaction: {max_offsets_per_batch: 2000}\n")
     try:

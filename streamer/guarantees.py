@@ -1,0 +1,73 @@
+"""What `streamer.delivery` promises, put together: sink, checkpoints and delivery of each of the two guarantees."""
+
+from __future__ import annotations
+
+import uuid
+from functools import partial
+
+from contract.checkpoint import Checkpoint
+from contract.pipeline import Pipeline
+from streamer.checkpoints.kafka import KafkaCheckpoints, TransactionalCheckpoints
+from streamer.control.status import Status
+from streamer.delivery import Delivery
+from streamer.exactly_once import ExactlyOnce, TransactionalWatcher
+from streamer.ledger import Ledger
+from streamer.patience import Patience
+from streamer.sinks.kafka import KafkaSink
+from streamer.sinks.transactions import TransactionalKafkaSink
+from streamer.watcher import KAFKA, Watcher
+
+BEGIN_SECONDS = 5.0
+
+
+class AtLeastOnce:
+    """What was not acknowledged before a crash is sent again."""
+
+    def __init__(self, pipeline: Pipeline, status: Status, patience: Patience) -> None:
+        self._pipeline = pipeline
+        self._status = status
+        self._patience = patience
+        self.sink = KafkaSink(pipeline)
+        self.checkpoints = KafkaCheckpoints(pipeline, self.sink)
+
+    def begin(self) -> None:
+        """Before the commit log is read. Raises Stopping, HeadraceError."""
+
+    def delivery(self, ledger: Ledger, start: Checkpoint, first: bool) -> Delivery:
+        """From that checkpoint on, which is offered where it is the first of its kind."""
+        stuck_after = self._pipeline.streamer.stuck_after_seconds
+        watcher = Watcher(ledger, self.checkpoints, self.sink, self._status, start, stuck_after)
+        if first:
+            self.checkpoints.offer(start)
+        return Delivery(ledger, self.sink, self.checkpoints, watcher, self._patience)
+
+
+class ExactlyOnceKafka:
+    """Readers of committed records see each change once. The first checkpoint of a run says whose the pipeline is."""
+
+    def __init__(self, pipeline: Pipeline, status: Status, patience: Patience) -> None:
+        self._pipeline = pipeline
+        self._status = status
+        self._patience = patience
+        self.sink = TransactionalKafkaSink(pipeline)
+        self.checkpoints = TransactionalCheckpoints(pipeline, self.sink)
+
+    def begin(self) -> None:
+        """Nothing of a streamer before this one comes to the topics any more."""
+        self._patience.until_answered(partial(self.sink.begin, BEGIN_SECONDS), KAFKA)
+
+    def delivery(self, ledger: Ledger, start: Checkpoint, first: bool) -> Delivery:
+        stuck_after = self._pipeline.streamer.stuck_after_seconds
+        start = start.model_copy(update={"run": RUN})
+        watcher = TransactionalWatcher(ledger, self.checkpoints, self.sink, self._status, start, stuck_after)
+        self.checkpoints.offer(start)
+        return ExactlyOnce(ledger, self.sink, self.checkpoints, watcher, self._patience, stuck_after)
+
+
+RUN = uuid.uuid4().hex
+Guarantee = AtLeastOnce | ExactlyOnceKafka
+
+
+def chosen(pipeline: Pipeline, status: Status, patience: Patience) -> Guarantee:
+    kind = AtLeastOnce if pipeline.streamer.delivery == "at_least_once" else ExactlyOnceKafka
+    return kind(pipeline, status, patience)

@@ -1,0 +1,138 @@
+"""Exactly-once delivery on real servers: readers of committed records see each change once, in order, whatever ends a
+streamer: SIGKILL, SIGTERM, SIGSTOP for longer than the broker waits, another streamer of the pipeline."""
+
+from __future__ import annotations
+
+import random
+import signal
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+
+from contract.checkpoint import Checkpoint
+from stack.kafka import Kafka
+from stack.mysql import MySQL
+from tests.integration.streaming import Make, Streamer, execute, insert, rows
+from tests.integration.topic_records import Record, records, replayed
+
+KILLS = 8
+LARGE = 150_000
+
+
+class Writer(threading.Thread):
+    """Transactions of some statements each over few keys, until it is told to end."""
+
+    def __init__(self, mysql: MySQL, db: str) -> None:
+        super().__init__(daemon=True)
+        self._connection = mysql.connect(database=db, autocommit=False)
+        self._chance = random.Random(5)
+        self.ending = threading.Event()
+
+    def run(self) -> None:
+        with self._connection as connection, connection.cursor() as cursor:
+            while not self.ending.wait(0.003):
+                for _ in range(self._chance.randint(1, 4)):
+                    key, v = self._chance.randrange(300), self._chance.randrange(10**6)
+                    if self._chance.random() < 0.2:
+                        cursor.execute("DELETE FROM t WHERE id = %s", (key,))
+                    else:
+                        cursor.execute("REPLACE INTO t VALUES (%s, %s, 'x')", (key, v))
+                connection.commit()
+
+    def end(self) -> None:
+        self.ending.set()
+        self.join()
+
+
+def committed(kafka: Kafka, db: str) -> list[Record]:
+    """The table's records; asserts that none is there twice or out of its place, and that the commit log is behind
+    them."""
+    found = records(kafka, f"{db}.{db}.t")
+    places = [(record.partition, record.seq) for record in found]
+    assert places == sorted(set(places)), "a record is there twice, or out of its place"
+    log = [Checkpoint.model_validate(record.value) for record in records(kafka, f"{db}.commit-log")]
+    assert [one.place for one in log] == sorted(one.place for one in log)
+    assert log[-1].events == len(found)
+    return found
+
+
+def large(mysql: MySQL, db: str, first: int) -> None:
+    """One transaction of LARGE rows."""
+    digits = " UNION ALL ".join(f"SELECT {n} AS n" for n in range(10))
+    numbers = "SELECT a.n + 10 * b.n + 100 * c.n + 1000 * d.n + 10000 * e.n + 100000 * f.n AS id FROM " + ", ".join(
+        f"({digits}) {name}" for name in "abcdef"
+    )
+    execute(mysql, f"INSERT INTO {db}.t SELECT {first} + id, id, 'x' FROM ({numbers}) AS numbers WHERE id < {LARGE}")
+
+
+def in_the_middle(streamer: Streamer) -> None:
+    """Returns when a part of the large transaction was sent."""
+    streamer.wait_for(lambda status: status["bytes_sent"] > 2_000_000)
+
+
+def test_killed_at_random_moments_readers_see_each_change_once(make: Make, mysql: MySQL, kafka: Kafka) -> None:
+    streamer = make("oncekills").started()
+    writer = Writer(mysql, "oncekills")
+    writer.start()
+    moment = random.Random(7)
+    for _ in range(KILLS):
+        time.sleep(moment.uniform(0.2, 2.0))
+        streamer.kill()
+        streamer.started()
+    writer.end()
+    streamer.wait_until_released()
+    assert streamer.stop() == 0
+    found = committed(kafka, "oncekills")
+    assert len(found) > 500
+    assert replayed(found) == rows(mysql, "oncekills.t")
+
+
+@pytest.mark.parametrize("end", ["kill", "stop"])
+def test_nothing_is_visible_of_a_transaction_that_was_sent_in_part(
+    make: Make, mysql: MySQL, kafka: Kafka, end: str
+) -> None:
+    db = f"oncelarge{end}"
+    streamer = make(db, shutdown=2).started()
+    insert(mysql, db, 10**6, 5)
+    streamer.wait_until_released()
+    large(mysql, db, 0)
+    in_the_middle(streamer)
+    getattr(streamer, end)()
+    streamer.start()  # it takes back at once what the one before had open
+    streamer.wait_for(lambda status: status["state"] == "streaming")
+    streamer.wait_until_released()
+    assert streamer.stop() == 0
+    assert len(committed(kafka, db)) == LARGE + 5
+
+
+def test_a_second_streamer_takes_the_pipeline_and_the_first_ends(make: Make, mysql: MySQL, kafka: Kafka) -> None:
+    first = make("oncetwo").started()
+    insert(mysql, "oncetwo", 0, 10)
+    first.wait_until_released()
+    second = make("oncetwo").started()
+    insert(mysql, "oncetwo", 10, 10)
+    assert first.end() == 1
+    assert "another producer took the transactional id headrace-oncetwo" in first.log()
+    assert "Traceback" not in first.log()
+    second.wait_until_released()
+    assert second.stop() == 0
+    assert sorted(record.key["id"] for record in committed(kafka, "oncetwo")) == list(range(20))
+
+
+def test_a_kafka_transaction_that_the_broker_gave_up_is_read_and_sent_again(
+    make: Make, mysql: MySQL, kafka_server: Callable[..., Kafka]
+) -> None:
+    own = kafka_server({"transaction.abort.timed.out.transaction.cleanup.interval.ms": "500"})
+    streamer = make("oncelate", kafka=own, kafka_more=", transaction_timeout_seconds: 2").started()
+    large(mysql, "oncelate", 0)
+    in_the_middle(streamer)
+    assert streamer.process is not None
+    streamer.process.send_signal(signal.SIGSTOP)
+    time.sleep(5)
+    streamer.process.send_signal(signal.SIGCONT)
+    streamer.wait_until_released()
+    assert "beginning again at the last checkpoint" in streamer.log()
+    assert streamer.stop() == 0
+    assert len(committed(own, "oncelate")) == LARGE

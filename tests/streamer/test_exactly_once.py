@@ -1,0 +1,211 @@
+"""Exactly-once delivery over a broker in memory that commits, refuses and gives up transactions as it likes."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaError
+
+from contract.checkpoint import Checkpoint
+from contract.gtid import GtidSet
+from streamer import stream as stream_module
+from streamer.checkpoints.kafka import TransactionalCheckpoints
+from streamer.control.status import Status
+from streamer.ddl.notes import DdlNotes
+from streamer.delivery_errors import DeliveryError, StuckError, TransactionLostError
+from streamer.exactly_once import ExactlyOnce, TransactionalWatcher
+from streamer.follow.file import FileWatch
+from streamer.follow.swap import Swap
+from streamer.ledger import Ledger
+from streamer.patience import Patience, Stopping
+from streamer.protocol.held import PreparedXa
+from streamer.routes import Router
+from streamer.schemas import Schemas
+from streamer.stream import Stream
+from tests.streamer.fakes import FILE, SOURCE, Binlog, ListSink, Message, pipeline, transaction
+from tests.streamer.test_stream import lost, seqs
+
+
+@pytest.fixture(autouse=True)
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream_module, "RECONNECT_FIRST_SECONDS", 0.001)
+
+
+class Transactions(ListSink):
+    """`committed`: what readers of committed records see. `answers`: what each commit says, the last one for ever."""
+
+    def __init__(self, committed: list[Any], answers: Callable[[], Any] = lambda: True) -> None:
+        super().__init__()
+        self.committed = committed
+        self.batches: list[int] = []
+        self._answers = answers
+
+    def commit(self, seconds: float) -> bool:
+        self.flush(0)
+        answer = self._answers()
+        if isinstance(answer, Exception):
+            raise answer
+        if answer:
+            self.batches.append(len(self.records))
+            self.committed += self.records
+            self.records = []
+        return bool(answer)
+
+
+def gone() -> TransactionLostError:
+    return TransactionLostError("delivering to", "Kafka", "given up", "Again.")
+
+
+class Attempt:
+    """One attempt over what the ones before it committed."""
+
+    def __init__(self, binlog: Binlog, sink: Transactions, stuck_after: float = 60) -> None:
+        settings = pipeline()
+        self.sink, self.stop, status = sink, threading.Event(), Status("sales")
+        reader = ListSink()
+        reader.records = sink.committed
+        begin = next(reversed(reader.checkpoints()), None) or first()
+        self.ledger = Ledger(1000, 10**6, GtidSet.parse(begin.gtid_set), begin.events)
+        self.checkpoints = TransactionalCheckpoints(settings, sink)
+        self.watcher = TransactionalWatcher(self.ledger, self.checkpoints, sink, status, begin, 60)
+        patience = Patience(status, self.stop)
+        self.delivery = ExactlyOnce(
+            self.ledger, sink, self.checkpoints, self.watcher, patience, stuck_after  # type: ignore[arg-type]
+        )  # fmt: skip
+        notes = DdlNotes(settings)
+        self.stream = Stream(
+            binlog.connect, binlog.decoder, self.delivery, self.watcher, status, notes, begin.epoch, "MySQL"
+        )
+        publish = partial(self.delivery.publish, topic="sales.schemas")
+        self.stream.router = Router(settings, Schemas(), lambda wanted: [], publish)
+        file = FileWatch(settings, lambda found: None)
+        self.stream.swap = Swap(file, self.delivery, self.watcher, PreparedXa(), self.stream.router.follow)
+
+    def until(self, number: int) -> bool:
+        """Whether transaction `number` became durable."""
+
+        def watch() -> None:
+            until = time.monotonic() + 20
+            while time.monotonic() < until and not (self.stop.is_set() or self.durable(number)):
+                time.sleep(0.002)
+            self.stop.set()
+
+        thread = threading.Thread(target=watch)
+        thread.start()
+        try:
+            self.stream.run()
+        except Stopping:
+            self.delivery.drain(1)
+        except TransactionLostError:
+            assert not self.delivery.drain(1) or not self.sink.records
+        finally:
+            self.stop.set()
+            thread.join()
+        return self.durable(number)
+
+    def durable(self, number: int) -> bool:
+        return GtidSet.parse(self.watcher.checkpoint.gtid_set).contains(f"{SOURCE}:{number}")
+
+
+def first() -> Checkpoint:
+    values = {"pipeline": "sales", "connector_id": "headrace-sales", "server_id": 1, "server_uuid": SOURCE, "epoch": 0}
+    return Checkpoint(**values, file=FILE, pos=4, gtid_set="", ts_ms=0, events=0, written_at=0)  # type: ignore[arg-type]
+
+
+def seen(committed: list[Any]) -> ListSink:
+    sink = ListSink()
+    sink.records = committed
+    return sink
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_whatever_ends_transactions_readers_see_each_change_once_and_in_order(seed: int) -> None:
+    chance = random.Random(seed)
+    transactions = [transaction(n, [2, 1, 3] if n % 3 else []) for n in range(1, 40)]
+    binlog = Binlog(transactions, breaks=[chance.randrange(1, 30) for _ in range(6)], lost=lost)
+    committed: list[Any] = []
+
+    def answer() -> Any:
+        kind = chance.random()
+        return gone() if kind < 0.15 else kind > 0.3
+
+    attempts = 0
+    while not Attempt(binlog, Transactions(committed, answer)).until(39):
+        attempts += 1
+        assert attempts < 200
+    found = seqs(seen(committed).events())
+    rows = [(e, r) for e, size in enumerate([2, 1, 3]) for r in range(size)]
+    assert found == [(0, 1, 1000 * n, e, r) for n in range(1, 40) if n % 3 for e, r in rows]
+    checkpoints = seen(committed).checkpoints()
+    assert [c.place for c in checkpoints] == sorted(c.place for c in checkpoints)
+    assert (checkpoints[-1].gtid_set, checkpoints[-1].events) == (f"{SOURCE}:1-39", len(found))
+
+
+def test_each_kafka_transaction_ends_with_the_checkpoint_of_what_it_holds() -> None:
+    committed: list[Any] = []
+    sink = Transactions(committed)
+    assert Attempt(Binlog([transaction(n, [3]) for n in range(1, 30)]), sink).until(29)
+    at = 0
+    for size in sink.batches:
+        batch, at = seen(committed[at : at + size]), at + size
+        assert [topic for topic, _, _ in batch.records].count("sales.commit-log") == 1
+        held = GtidSet.parse(batch.checkpoints()[0].gtid_set)
+        last = max((int(event["source"]["gtid"].split(":")[1]) for event in batch.events()), default=0)
+        assert not held.contains(f"{SOURCE}:{last + 1}")
+        assert not last or held.contains(f"{SOURCE}:{last}")
+
+
+def test_a_transaction_that_is_sent_in_part_is_not_visible() -> None:
+    committed: list[Any] = []
+    halves = transaction(2, [500, 500])
+    binlog = Binlog([transaction(1, [1]), halves[:-1]])
+    attempt = Attempt(binlog, Transactions(committed))
+    assert attempt.until(1)
+    assert [event["source"]["gtid"] for event in seen(committed).events()] == [f"{SOURCE}:1"]
+
+
+def test_a_stop_in_the_middle_of_a_commit_waits_for_it_and_sends_no_second_checkpoint() -> None:
+    committed: list[Any] = []
+    answers = iter([False, False, True])
+    attempt = Attempt(Binlog([transaction(1, [2])]), Transactions(committed, lambda: next(answers)))
+    attempt.stop.set()
+    attempt.delivery.rows("sales.shop.t", [b"{}"], [b"{}"])
+    attempt.delivery.end(transaction(1, [2])[-1])  # type: ignore[arg-type]
+    with pytest.raises(Stopping):
+        attempt.delivery.commit()
+    assert not committed
+    assert attempt.delivery.drain(5)
+    assert [topic for topic, _, _ in committed] == ["sales.shop.t", "sales.commit-log"]
+
+
+def test_a_refused_record_is_final_and_what_shares_its_transaction_is_not() -> None:
+    attempt = Attempt(Binlog([]), Transactions([], gone))
+    entry = attempt.ledger.enter(1, 1, 0.0)
+    entry.acknowledge(KafkaError(KafkaError._PURGE_QUEUE), Message("a topic"))
+    with pytest.raises(TransactionLostError):
+        attempt.watcher.turn(time.monotonic() + 1)
+    attempt = Attempt(Binlog([]), Transactions([], gone))
+    attempt.ledger.enter(1, 1, 0.0).acknowledge(KafkaError(KafkaError.MSG_SIZE_TOO_LARGE), Message("a topic"))
+    attempt.delivery.end(transaction(1, [])[-1])  # type: ignore[arg-type]
+    with pytest.raises(DeliveryError, match="topic a topic"):
+        attempt.delivery.commit()
+
+
+def test_a_commit_that_never_comes_although_the_broker_answers_is_an_error() -> None:
+    attempt = Attempt(Binlog([transaction(1, [1])]), Transactions([], lambda: False), stuck_after=0.2)
+    with pytest.raises(StuckError, match="has not ended"):
+        attempt.stream.run()
+
+
+def test_another_server_in_the_middle_of_a_transaction_begins_anew() -> None:
+    attempt = Attempt(Binlog([]), Transactions([]))
+    attempt.delivery.empty()
+    attempt.delivery.rows("sales.shop.t", [b"{}"], [b"{}"])
+    with pytest.raises(TransactionLostError):
+        attempt.delivery.empty()
