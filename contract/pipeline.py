@@ -23,6 +23,7 @@ from contract.pipeline_events import EventRule, TablePattern
 from contract.pipeline_file import SECRET, PipelineFileError, Problem, problems_of, read_yaml
 from contract.pipeline_kafka import Kafka, Section
 from contract.pipeline_source import Port, Source
+from contract.pipeline_topics import TopicRule
 
 __all__ = ["Archive", "Kafka", "Pipeline", "PipelineFileError", "Problem", "Source", "load"]
 
@@ -111,6 +112,7 @@ class Pipeline(Section):
     columns: Columns = Columns()
     events: tuple[EventRule, ...] = ()
     kafka: Kafka
+    topics: tuple[TopicRule, ...] = ()
     streamer: Streamer = Streamer()
     lake: Lake
     snapshot: Snapshot = Snapshot()
@@ -141,6 +143,14 @@ class Pipeline(Section):
         if self.archive and self.archive.server_id == self.source.server_id:
             message, fix = "is the streamer's own, source.server_id", "give another number, or leave it out"
             raise _at(("archive", "server_id"), str(self.archive.server_id), message, fix)
+        return self
+
+    @model_validator(mode="after")
+    def _topics_of_their_own(self) -> Pipeline:
+        if self.topics and not topic_template.has_table(self.kafka.topic):
+            message = "tables share topics by kafka.topic, so that settings by table would contradict each other"
+            fix = "remove topics, or write {pipeline}.{db}.{table} as kafka.topic"
+            raise _at(("topics",), self.kafka.topic, message, fix)
         return self
 
     @model_validator(mode="after")

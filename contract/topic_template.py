@@ -73,6 +73,11 @@ def _pieces(template: str) -> list[tuple[str, str]]:
     return [(text, field or "") for text, field, _, _ in Formatter().parse(template)]
 
 
+def has_table(template: str) -> bool:
+    """Whether each table has a topic of its own."""
+    return any(field == "table" for _, field in _pieces(template))
+
+
 def check(template: str) -> None:
     """Raises ValueError for a template that makes no topic names, or names that do not tell the table."""
     for text, field, form, conversion in Formatter().parse(template):

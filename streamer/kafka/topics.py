@@ -18,6 +18,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, Resourc
 from contract import names
 from contract.pipeline import Pipeline
 from contract.pipeline_file import place_of
+from contract.pipeline_topics import settings
 from streamer import source
 from streamer.delivery_errors import TopicError
 from streamer.kafka import broker
@@ -101,14 +102,19 @@ def event_topics(pipeline: Pipeline, tables: Iterable[tuple[str, str]]) -> list[
         place = place_of(pipeline.path, "kafka", "topic")
         hint = f"Write {{pipeline}}.{{db}}.{{table}} at {place}; or take the table out, by tables.exclude."
         raise TopicError("naming the topics of", f"pipeline {pipeline.name}", "; ".join(found), hint)
-    kafka = pipeline.kafka
+    topics = {names.events_topic(pipeline, db, table): (db, table) for db, table in tables}
+    return [_event_topic(pipeline, topic, *of) for topic, of in topics.items()]
+
+
+def _event_topic(pipeline: Pipeline, topic: str, db: str, table: str) -> Wanted:
+    """`db`, `table`: a table of it; where it has several, no setting is by table."""
+    chosen = settings(pipeline.topics, pipeline.kafka, db, table)
     config = {
         "cleanup.policy": "delete",
-        "retention.ms": str(kafka.retention_hours * HOUR_MS),
-        "max.message.bytes": str(kafka.max_message_bytes),
+        "retention.ms": str(chosen.retention_hours * HOUR_MS),
+        "max.message.bytes": str(pipeline.kafka.max_message_bytes),
     }
-    topics = dict.fromkeys(names.events_topic(pipeline, db, table) for db, table in tables)
-    return [Wanted(topic, kafka.partitions, kafka.replication, config) for topic in topics]
+    return Wanted(topic, chosen.partitions, chosen.replication, config)
 
 
 def provision(pipeline: Pipeline, tables: Iterable[tuple[str, str]] | None = None) -> Provisioned:

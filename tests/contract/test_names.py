@@ -152,3 +152,21 @@ def test_tables_chosen_by_regular_expression() -> None:
         pipeline(include="/shop.*/", topic="{table}")
     with pytest.raises(ValueError, match="is no regular expression"):
         pipeline(include="/shop(/")
+
+
+def test_settings_of_topics_by_table() -> None:
+    rules = [
+        {"tables": ["shop.audit"], "partitions": 1, "retention_hours": 720},
+        {"tables": [r"/shop\..*/"], "partitions": 6, "replication": 3},
+    ]
+    given = pipeline().model_dump() | {"topics": rules, "source": {**pipeline().source.model_dump(), "password": "p"}}
+    chosen = Pipeline.model_validate(given)
+    found = topics.event_topics(chosen, [("shop", "audit"), ("shop", "orders"), ("other", "t")])
+    hours = [int(one.config["retention.ms"]) // 3_600_000 for one in found]
+    assert [(one.partitions, one.replication) for one in found] == [(1, 3), (6, 3), (2, 1)]
+    assert hours == [720, 168, 168]
+    assert {one.config["cleanup.policy"] for one in found} == {"delete"}
+    with pytest.raises(ValueError, match=r"tables share topics by kafka\.topic"):
+        Pipeline.model_validate(given | {"kafka": {"bootstrap": "h:1", "topic": "{pipeline}.all"}})
+    with pytest.raises(ValueError, match="sets nothing"):
+        Pipeline.model_validate(given | {"topics": [{"tables": ["a.b"]}]})

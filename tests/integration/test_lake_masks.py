@@ -1,4 +1,5 @@
-"""The documented example of `columns` from a server to the lake: proven equal, and what it hides is nowhere."""
+"""The documented examples of `columns`, `events` and `topics` to the lake: masked tables are proven equal, what
+is hidden is nowhere, and a table whose deletes are left out is not compared."""
 
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ from tests.spark.sessions import local_session
 PAGE = Path(__file__).parents[2] / "docs" / "configuration.md"
 SECRET = "quagga-salt"
 # Each value that is hidden has one of these in it.
-HIDDEN = ("zebra", "quokka", "1999-12-3", "4929", SECRET)
+HIDDEN = ("zebra", "quokka", "1999-12-3", "492966120", SECRET)
+TABLES = ("customers", "accounts", "audit")
 PEOPLE = (
     "email varchar(80), name varchar(40), phone varchar(20), address varchar(80) character set latin1, birthday date, "
     "notes text, card_no char(16), card_valid date, city varchar(20)"
@@ -40,8 +42,8 @@ PEOPLE = (
 
 def person(n: int) -> str:
     return (
-        f"('zebra{n}@example.org', 'Aquokka{n}', '+49 4929 55{n:04}', 'quokkaweg {n}', '1999-12-3{n % 2}', 'zebra', "
-        f"'4929{n:012}', '2031-01-01', 'Köln{n}')"
+        f"('zebra{n}@example.org', 'Aquokka{n}', '+49 492966120{n:04}', 'quokkaweg {n}', '1999-12-3{n % 2}', 'zebra', "
+        f"'492966120{n:07}', '2031-01-01', 'Köln{n}')"
     )
 
 
@@ -54,7 +56,8 @@ def spark() -> SparkSession:
 def masked(
     request: pytest.FixtureRequest, kafka: Kafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Streamer]:
-    """A streamer by the example, over `customers` and over `accounts`, whose key is masked."""
+    """A streamer by the examples over `customers`, `accounts`, whose key is masked, and `audit`, whose deletes
+    are left out."""
     server: Database = request.getfixturevalue(request.param)
     name = f"hides{request.param}"
     monkeypatch.setenv("TEST_PASSWORD", server.password)
@@ -62,26 +65,30 @@ def masked(
     run(server, f"DROP DATABASE IF EXISTS {name}", f"CREATE DATABASE {name}")
     run(server, f"CREATE TABLE customers (id int auto_increment PRIMARY KEY, {PEOPLE})", database=name)
     run(server, "CREATE TABLE accounts (email varchar(80) PRIMARY KEY, balance decimal(10,2))", database=name)
+    run(server, "CREATE TABLE audit (id int PRIMARY KEY, n int)", database=name)
     made = Streamer(tmp_path, server, kafka, name)
-    [section] = re.findall(r"```yaml\n(columns:.*?)```", PAGE.read_text(), re.DOTALL)
-    made.file.write_text(made.file.read_text() + section.replace("shop", name) + "quality: {wait_seconds: 300}\n")
+    sections = "".join(re.findall(r"```yaml\n((?:columns|events|topics):.*?)```", PAGE.read_text(), re.DOTALL))
+    made.file.write_text(made.file.read_text() + sections.replace("shop", name) + "quality: {wait_seconds: 300}\n")
     yield made
     made.close()
 
 
 def write(made: Streamer, first: int) -> None:
-    columns = re.sub(r" [^,]+", "", PEOPLE.replace(" character set latin1", ""))
+    columns = ", ".join(column.split()[0] for column in PEOPLE.split(", "))
     rows = ", ".join(map(person, range(first, first + 20)))
     accounts = ", ".join(f"('zebra{n}@example.org', {n})" for n in range(first, first + 20))
     run(
         made.mysql,
         f"INSERT INTO customers ({columns}) VALUES {rows}",
         f"INSERT INTO accounts VALUES {accounts}",
-        f"UPDATE customers SET phone = '+49 4929 77', address = NULL WHERE email = 'zebra{first}@example.org'",
+        f"UPDATE customers SET phone = '+49 492966120 77', address = NULL WHERE email = 'zebra{first}@example.org'",
         f"UPDATE accounts SET email = 'zebra-moved{first}@example.org' WHERE email = 'zebra{first}@example.org'",
         f"UPDATE accounts SET balance = -1 WHERE email = 'zebra{first + 1}@example.org'",
         f"DELETE FROM accounts WHERE email = 'zebra{first + 2}@example.org'",
         f"DELETE FROM customers WHERE email = 'zebra{first + 2}@example.org'",
+        f"INSERT INTO audit VALUES ({first}, 1), ({first + 1}, 1), ({first + 2}, 1)",
+        f"UPDATE audit SET n = 2 WHERE id = {first}",
+        f"DELETE FROM audit WHERE id > {first}",
         database=made.name,
     )
 
@@ -101,14 +108,21 @@ def test_the_example_is_proven_equal_and_what_it_hides_is_nowhere(spark: SparkSe
     assert {table: facts["equal"] for table, facts in proof["tables"].items()} == {
         f"{name}.customers": True,
         f"{name}.accounts": True,
+        f"{name}.audit": None,
     }
+    assert "leaves out its delete, truncate changes" in proof["tables"][f"{name}.audit"]["reason"]
     lake = Lake(spark, pipeline)
+    audit = spark.read.format("delta").load(lake.table(name, "audit"))
+    left = [(row["id"], row["n"]) for row in audit.orderBy("id").collect()]
+    assert left == [(0, 2), (100, 2), (200, 2), (201, 1), (202, 1)], "deletes behind the snapshot are not followed"
+    filtered = masked.status()["filtered"]["tables"]
+    assert filtered == {f"{name}.audit": {"delete": 4}}
     customers = spark.read.format("delta").load(lake.table(name, "customers"))
     kept = ["id", "email", "name", "phone", "address", "birthday", "city", "_seq", "_ts"]
     assert customers.columns == kept
     by_city = {row["city"]: row.asDict() for row in customers.collect()}
     seen, email = by_city["Köln103"], hmac.new(SECRET.encode(), b"zebra103@example.org", hashlib.sha256).hexdigest()
-    wanted = (email, "A", "********" + "*" * 3 + "0103", "*" * len("quokkaweg 103"), None)
+    wanted = (email, "A", "*" * 13 + "0103", "*" * len("quokkaweg 103"), None)
     assert tuple(seen[column] for column in kept[1:6]) == wanted
     assert by_city["Köln200"]["address"] is None
     _is_nowhere(spark, masked, proof)
@@ -126,6 +140,8 @@ def _is_nowhere(spark: SparkSession, masked: Streamer, proof: object) -> None:
         metrics = answer.read().decode()
     texts = [masked.log(), json.dumps(masked.status()), metrics, json.dumps(proof)]
     topics = AdminClient({"bootstrap.servers": masked.kafka.address}).list_topics(timeout=10).topics
+    partitions = {table: len(topics[f"{masked.name}.{masked.name}.{table}"].partitions) for table in TABLES}
+    assert partitions == {"customers": 6, "accounts": 6, "audit": 1}
     told = [
         record for topic in topics if topic.startswith(f"{masked.name}.") for record in records(masked.kafka, topic)
     ]

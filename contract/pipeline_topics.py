@@ -1,0 +1,43 @@
+"""The pipeline file's section `topics`: settings of event topics by table, in place of those of `kafka`."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from pydantic import Field, model_validator
+
+from contract import patterns
+from contract.pipeline_events import TablePattern
+from contract.pipeline_kafka import Kafka, Section
+
+
+class TopicSettings(NamedTuple):
+    partitions: int
+    replication: int
+    retention_hours: int
+
+
+class TopicRule(Section):
+    """A setting that is left out is that of `kafka`, or of a later rule that chooses the table."""
+
+    tables: tuple[TablePattern, ...] = Field(min_length=1)
+    partitions: int | None = Field(None, ge=1, le=10_000)
+    replication: int | None = Field(None, ge=1, le=10)
+    retention_hours: int | None = Field(None, ge=1, description="above the longest pause of compaction")
+
+    @model_validator(mode="after")
+    def _sets_something(self) -> TopicRule:
+        if all(getattr(self, name) is None for name in TopicSettings._fields):
+            raise ValueError(f"sets nothing: give {', '.join(TopicSettings._fields)}, or some of them")
+        return self
+
+
+def settings(rules: tuple[TopicRule, ...], kafka: Kafka, db: str, table: str) -> TopicSettings:
+    """What the table's topic is made with: each setting by the first rule that has it."""
+    chosen = [rule for rule in rules if patterns.any_matches(rule.tables, db, table)]
+
+    def of(name: str) -> int:
+        found = (getattr(rule, name) for rule in chosen)
+        return int(next((value for value in found if value is not None), getattr(kafka, name)))
+
+    return TopicSettings(*map(of, TopicSettings._fields))
