@@ -14,6 +14,8 @@ TYPED := contract streamer stack
 COMPILE = $(UV) pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header \
 	--no-emit-index-url --quiet
 UPGRADE ?=
+# Each has servers of its own, 4 GiB of memory; WORKERS=0: the tests one after the other, in one process.
+WORKERS ?= 2
 
 .PHONY: help install demo demo-down test test-large unit lint format lock check-pythons spark-jars images bench-streamer fuzz fuzz-bytes \
 	clean
@@ -31,13 +33,14 @@ $(UV): | requirements.lock
 	$$folder/new/bin/python -m pip install --quiet --disable-pip-version-check --retries 3 --no-deps --require-hashes -r $$folder/uv.txt; \
 	rm -rf $(CACHE)/uv-$(UV_VERSION); mv $$folder/new $(CACHE)/uv-$(UV_VERSION); rm -rf $$folder
 
+# Bytecode is made here, once: where Python is told to write none, each start would compile all that it imports again.
 $(INSTALLED): requirements.lock pyproject.toml $(UV)
 	@python="$$(sh stack/prerequisites.sh)"; \
 	if ! $(PYTHON_IN) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null; \
 	then $(UV) venv --quiet --clear --python "$$python" $(VENV); fi; \
 	echo "install: $$(grep -c '^[a-z].*==' requirements.lock) Python packages"; \
 	for try in 1 2 3; do \
-		if $(UV) pip sync --quiet --python $(PYTHON_IN) --require-hashes requirements.lock; then break; fi; \
+		if $(UV) pip sync --quiet --python $(PYTHON_IN) --require-hashes --compile-bytecode requirements.lock; then break; fi; \
 		if [ $$try = 3 ]; then echo "install: uv could not fetch the packages of requirements.lock, see above" >&2; exit 1; fi; \
 		sleep $$((5 * try)); done; \
 	$(UV) pip install --quiet --python $(PYTHON_IN) --no-deps --no-build-isolation --editable .; \
@@ -50,7 +53,7 @@ demo-down: ## stop what `make demo` left running
 	@if [ -x $(PYTHON_IN) ]; then $(PYTHON_IN) -m stack down; else echo "nothing was installed, so nothing runs"; fi
 
 test: install ## all tests on real servers, then lint and types
-	@$(PYTHON_IN) -m pytest $(PYTEST)
+	@$(PYTHON_IN) -m pytest -n $(WORKERS) $(PYTEST)
 	@$(MAKE) lint
 
 test-large: install ## one transaction of a million rows, killed in its middle
