@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import threading
 
+from contract.checkpoint import Checkpoint
 from contract.status import AppliedSnapshot
 from spark.lake import Lake
 from spark.stopped import Name
 
 
 class Applied(AppliedSnapshot):
-    """`floor`: P0 as a `_seq`. The table's changes up to it are in the snapshot's rows."""
+    """`floor`: P0 as a `_seq`. The table's changes up to it are in the snapshot's rows. `gap`: the table was not
+    followed for a time since, so changes that nobody knows are missing."""
 
     floor: list[int]
+    gap: bool = False
 
 
 class AppliedSnapshots:
@@ -33,6 +36,18 @@ class AppliedSnapshots:
 
     def floors(self) -> dict[Name, list[int]]:
         return {name: applied.floor for name, applied in self.tables.items()}
+
+    def gap(self, name: Name) -> bool:
+        """Whether the table lacks changes until it gets another snapshot."""
+        return name in self.tables and self.tables[name].gap
+
+    def find_gaps(self, checkpoint: Checkpoint) -> None:
+        """Notes which tables were not followed for a time since their snapshot. A checkpoint tells of the last times
+        alone, so this is kept."""
+        for name, applied in list(self.tables.items()):
+            since = checkpoint.since(*name)
+            if since and tuple(applied.floor[:3]) < since and not applied.gap:
+                self.note(name, applied.model_copy(update={"gap": True}))
 
     def note(self, name: Name, applied: Applied) -> None:
         with self.lock:  # tables are handed off side by side

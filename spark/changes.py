@@ -7,6 +7,8 @@ transaction number, which Delta then takes for done.
 Duplicates: the streamer's replay sends the same records in the same order to the same partitions, and in a
 partition `_seq` only grows. So a record at or below the greatest `_seq` before it is a duplicate, exactly.
 The greatest of each partition is kept per batch (`_marks`), so that a repeated batch sees what it saw first.
+What a new epoch sends again is above them all, and known by its GTID (epochs.py). That costs a look into `_changes`,
+so it is done only where a batch has a row that may be such a one; it is written without that look, and stopped there.
 """
 
 from __future__ import annotations
@@ -20,16 +22,26 @@ from pyspark.sql import functions as fn
 from contract.pipeline import Pipeline
 from contract.sequence import FIELDS, SPARK_TYPE
 from spark.batches import run_batches
+from spark.epochs import first_sent
 from spark.errors import LakeError, chain
 from spark.failures import records_lost
 from spark.kafka import Ends
 from spark.kafka_settings import spark_options
 from spark.lake import Lake
 from spark.marks import Mark, Marks
-from spark.records import UNREADABLE, above, once, shaped, unreadable
+from spark.records import NEW_EPOCH, UNREADABLE, above, once, shaped, unreadable
 from spark.topic_ids import Ids, TopicIds
 
-MARK_COLUMNS = f"topic string, partition int, mark {SPARK_TYPE}"
+MARK_COLUMNS = f"topic string, partition int, mark {SPARK_TYPE}, last bigint"
+
+# A broker that goes away ends the run with one error; by Spark's own bounds (two minutes a read, a minute a question)
+# the task would seem to hang. The next run goes on where this one stopped.
+BOUNDS = {
+    "kafkaConsumer.pollTimeoutMs": "20000",
+    "kafka.request.timeout.ms": "10000",
+    "kafka.default.api.timeout.ms": "15000",
+    "fetchOffset.numRetries": "2",
+}
 
 
 class Landing:
@@ -66,6 +78,7 @@ class Landing:
 
     def _query(self, topics: list[str]) -> None:
         options = {
+            **BOUNDS,
             **spark_options(self.pipeline),
             "kafka.bootstrap.servers": self.pipeline.kafka.bootstrap,
             "kafka.isolation.level": "read_committed",
@@ -93,43 +106,67 @@ class Landing:
     def _batch(self, records: DataFrame, number: int, query: str) -> None:
         marks = Marks(self.lake, query)
         known = marks.before(number)
-        fresh = once(shaped(records, self.pipeline.name), self._frame(known)).withColumn(
-            "batch", fn.lit(number).cast("bigint")
-        )
-        writer = fresh.write.format("delta").mode("append").partitionBy("tbl", "day")
-        # The application id holds the query's: under a new checkpoint, numbers begin anew, and Delta would
-        # pass by a number that it has seen without a word.
-        writer = writer.option("txnAppId", f"headrace-changes-{query}").option("txnVersion", number)
         try:
-            writer.save(self.lake.changes)
+            self._land(shaped(records, self.pipeline.name), self._frame(known), number, query)
         except Exception as error:
-            if any(UNREADABLE in text for text in chain(error)):
+            if _says(error, UNREADABLE):
                 raise unreadable(records) from error
             raise
         if self.crash:
             self.crash()
         marks.write(number, self._marks_after(known, number))
 
+    def _land(self, changes: DataFrame, marks: DataFrame, number: int, query: str) -> None:
+        try:
+            self._append(once(changes, marks, one_epoch=True), number, query)
+            return
+        except Exception as error:
+            if not _says(error, NEW_EPOCH):
+                raise
+        fresh = once(changes, marks).persist()
+        landed = self._landed() if self.lake.is_table(self.lake.changes) else None
+        try:
+            self._append(first_sent(fresh, landed), number, query)
+        finally:
+            fresh.unpersist()
+
+    def _append(self, fresh: DataFrame, number: int, query: str) -> None:
+        numbered = fresh.withColumn("batch", fn.lit(number).cast("bigint"))
+        writer = numbered.write.format("delta").mode("append").partitionBy("tbl", "day")
+        # The application id holds the query's: under a new checkpoint, numbers begin anew, and Delta would
+        # pass by a number that it has seen without a word.
+        writer = writer.option("txnAppId", f"headrace-changes-{query}").option("txnVersion", number)
+        writer.save(self.lake.changes)
+
+    def _landed(self) -> DataFrame:
+        return self.spark.read.format("delta").load(self.lake.changes)
+
     def _marks_after(self, known: list[Mark], number: int) -> list[Mark]:
-        numbered = self.spark.read.format("delta").load(self.lake.changes).where(fn.col("batch") == number)
+        numbered = self._landed().where(fn.col("batch") == number)
         written = above(numbered, self._frame(known))  # an older query had a batch of this number, below its marks
-        mark, n = fn.max("_seq").alias("mark"), fn.count("*").alias("n")
-        tops = written.groupBy("topic", "partition").agg(mark, n).collect()
-        merged = {(topic, partition): mark for topic, partition, mark in known}
+        top, last = fn.max("_seq").alias("mark"), fn.unix_millis(fn.max("ts")).alias("last")
+        tops = written.groupBy("topic", "partition").agg(top, last, fn.count("*").alias("n")).collect()
+        merged = {(mark.topic, mark.partition): mark for mark in known}
         for row in tops:
             at = (row["topic"], row["partition"])
-            merged[at] = max(merged.get(at, []), list(row["mark"]))
+            before = merged.get(at, Mark(*at, []))
+            merged[at] = Mark(*at, max(before.at, list(row["mark"])), max(before.last or 0, row["last"]))
         self.landed += sum(row["n"] for row in tops)
-        return [(topic, partition, mark) for (topic, partition), mark in sorted(merged.items())]
+        return [mark for _, mark in sorted(merged.items())]
 
     def _frame(self, marks: list[Mark]) -> DataFrame:
         if not marks:
             return self.spark.createDataFrame([], MARK_COLUMNS)
         rows = []
-        for topic, number, mark in marks:
-            fields = ", ".join(f"'{name}', {value}L" for name, value in zip(FIELDS, mark, strict=True))
-            rows.append(f"('{topic}', {number}, named_struct({fields}))")
-        return self.spark.sql(f"SELECT * FROM VALUES {', '.join(rows)} AS marks(topic, partition, mark)")
+        for mark in marks:
+            fields = ", ".join(f"'{name}', {value}L" for name, value in zip(FIELDS, mark.at, strict=True))
+            last = "CAST(NULL AS BIGINT)" if mark.last is None else f"{mark.last}L"
+            rows.append(f"('{mark.topic}', {mark.partition}, named_struct({fields}), {last})")
+        return self.spark.sql(f"SELECT * FROM VALUES {', '.join(rows)} AS marks(topic, partition, mark, last)")
+
+
+def _says(error: BaseException, word: str) -> bool:
+    return any(word in text for text in chain(error))
 
 
 def gone(done: Ends, ends: Ends) -> str | None:

@@ -43,6 +43,8 @@ def compact(spark: SparkSession, pipeline: Pipeline, tables: list[str]) -> dict[
     landing.run(ends, ids)
     landed_at = time.time()
     handoff = apply_ready(spark, lake)
+    if checkpoint:
+        handoff.snapshots.find_gaps(checkpoint)
     merging = Merging(spark, lake, Schemas(broker.schemas()), handoff.snapshots.floors())
     last = parse(text) if (text := lake.text(lake.status)) else None
     if not (clean and last and last.changes_version == lake.version(lake.changes)):
@@ -109,8 +111,7 @@ class Standing:
         name, path = (db, table), self.lake.table(db, table)
         last = self.last.tables.get(f"{db}.{table}") if self.last else None
         merged, stop = self.merging.merged.get(name, 0), self._stopped().get(name)
-        fresh = last.freshness_ms if stop and last else checkpoint.ts_ms if checkpoint and not stop else None
-        at = self.lake.version(path)
+        at, snapshots = self.lake.version(path), self.handoff.snapshots
         if last and self.clean and name not in self.handoff.applied | self.merging.emptied:
             rows = last.rows + self.merging.rows.get(name, 0)
         else:
@@ -121,11 +122,16 @@ class Standing:
             rows=rows,
             changes=self.counts.get(name, 0) if not self.clean else (last.changes if last else 0) + merged,
             changes_last_run=merged,
-            freshness_ms=fresh,
+            freshness_ms=None if snapshots.gap(name) else self._fresh(last, stop, checkpoint),
             version=at,
-            snapshot=self.handoff.snapshots.tables.get(name),
+            snapshot=None if snapshots.gap(name) else snapshots.tables.get(name),
             stopped=stop,
         )
+
+    def _fresh(self, last: TableStatus | None, stop: str | None, checkpoint: Checkpoint | None) -> int | None:
+        if stop:
+            return last.freshness_ms if last else None
+        return checkpoint.ts_ms if checkpoint else None
 
     def _stopped(self) -> dict[Name, str]:
         waiting = {name: stop.reason for name, stop in self.merging.stopped.tables.items()}

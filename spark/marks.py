@@ -1,16 +1,26 @@
-"""Each partition's greatest `_seq` up to the end of each batch of step 1, in small files of the lake."""
+"""Each partition's greatest `_seq`, and latest commit, up to the end of each batch of step 1, in small files of the
+lake."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 from spark.lake import Lake
 
 KEPT_MARKS = 20  # batches; only the last can be repeated
 
-Mark = tuple[str, int, list[int]]  # topic, partition, the greatest _seq
+
+class Mark(NamedTuple):
+    """`at`: the greatest `_seq`. `last`: the latest commit time, Unix ms; None where an older version did not say."""
+
+    topic: str
+    partition: int
+    at: list[int]
+    last: int | None = None
 
 
 class Marks:
-    """The marks of each batch: one small file a batch with every partition's greatest `_seq` up to its end.
+    """The marks of each batch: one small file a batch, with every partition's up to its end.
 
     Batches are numbered anew by a new checkpoint (another `query`); its files sort behind the old one's.
     """
@@ -31,8 +41,8 @@ class Marks:
 
     def before(self, batch: int) -> list[Mark]:
         names = [name for name in self._names() if name < self._name(batch)]
-        marks: list[Mark] = (self.lake.read(f"{self.folder}/{names[-1]}") or []) if names else []
-        return marks
+        known = (self.lake.read(f"{self.folder}/{names[-1]}") or []) if names else []
+        return [Mark(*mark) for mark in known]
 
     def write(self, batch: int, marks: list[Mark]) -> None:
         self.lake.write(f"{self.folder}/{self._name(batch)}", marks)

@@ -6,6 +6,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as fn
 
 from contract.sequence import FIELDS
+from spark.epochs import DAYS
 from spark.errors import LakeError
 
 ENVELOPE = (
@@ -14,6 +15,8 @@ ENVELOPE = (
 )
 OPERATIONS = ("c", "u", "d", "t")
 UNREADABLE = "headrace-unreadable-record"
+NEW_EPOCH = "headrace-new-epoch"
+ABOVE = "mark IS NULL OR _seq > mark"
 
 
 def opened(records: DataFrame) -> DataFrame:
@@ -66,19 +69,34 @@ def shaped(records: DataFrame, pipeline: str) -> DataFrame:
     )
 
 
-def once(changes: DataFrame, marks: DataFrame) -> DataFrame:
+def once(changes: DataFrame, marks: DataFrame, one_epoch: bool = False) -> DataFrame:
     """Without the duplicates: of each partition, in offset order, the rows above its mark (`marks`: topic,
-    partition, mark) and above every row before them."""
+    partition, mark, last) and above every row before them. With `one_epoch` a row raises, when it is read, that an
+    older epoch may have sent before."""
     before = Window.partitionBy("topic", "partition").orderBy("offset").rowsBetween(Window.unboundedPreceding, -1)
     topped = changes.withColumn("_top", fn.max("_seq").over(before))
     fresh = fn.col("_top").isNull() | (fn.col("_seq") > fn.col("_top"))
-    return above(topped, marks).where(fresh).select(*changes.columns)
+    found = _marked(topped, marks).where(fn.expr(ABOVE) & fresh)
+    if one_epoch:
+        op = fn.when(_of_a_new_epoch(), fn.raise_error(fn.lit(NEW_EPOCH))).otherwise(fn.col("op"))
+        found = found.withColumn("op", op)
+    return found.select(*changes.columns)
+
+
+def _of_a_new_epoch() -> Column:
+    """What was committed long after all that an older epoch sent to the partition cannot be among that."""
+    epoch, since = fn.col("_seq.epoch"), fn.unix_millis("ts") - fn.col("last")
+    late = fn.coalesce(since > DAYS * 86_400_000, fn.lit(False))
+    return (epoch > fn.col("_top.epoch")) | (~late & (epoch > fn.col("mark.epoch")))
 
 
 def above(changes: DataFrame, marks: DataFrame) -> DataFrame:
     """The rows above their partition's mark; all of a partition without one."""
-    marked = changes.join(fn.broadcast(marks), ["topic", "partition"], "left")
-    return marked.where(fn.col("mark").isNull() | (fn.col("_seq") > fn.col("mark"))).select(*changes.columns)
+    return _marked(changes, marks).where(ABOVE).select(*changes.columns)
+
+
+def _marked(changes: DataFrame, marks: DataFrame) -> DataFrame:
+    return changes.join(fn.broadcast(marks), ["topic", "partition"], "left")
 
 
 def unreadable(records: DataFrame) -> LakeError:

@@ -105,7 +105,7 @@ def test_a_batch_that_comes_again_changes_nothing(spark: SparkSession, pipeline:
     for batch, number in ((one, 0), (two, 1), (two, 1)):
         landing._batch(batch, number, "q")
     assert landed(spark, lake) == [(1, 0), (2, 0)]
-    assert Marks(lake, "q").before(1) == [["shop.shop.items", 0, list(seq(1))]]
+    assert Marks(lake, "q").before(1) == [("shop.shop.items", 0, list(seq(1)), 1_700_000_000_000)]
 
 
 def test_a_new_checkpoint_reads_everything_again_and_lands_only_what_is_new(
