@@ -1,4 +1,5 @@
-"""A Spark job run as its users run it: by spark-submit, in a process of its own."""
+"""A Spark job run as its users run it: by spark-submit, in a process of its own. And what it says where it fails, which
+a test's own session tells much sooner."""
 
 from __future__ import annotations
 
@@ -11,11 +12,26 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+from pyspark.sql import SparkSession
+
 from contract import jobs
+from contract.pipeline import Pipeline
+from spark.failures import message_of
 from stack import spark
 from stack.maven import spark_jars
 
 ROOT = Path(__file__).parents[2]
+Work = Callable[[SparkSession, Pipeline, list[str]], dict[str, Any]]
+
+
+def message(session: SparkSession, pipeline: Pipeline, work: Work) -> str:
+    """The one message with which the job would end. Fails the test where it does not fail."""
+    with pytest.raises(Exception) as caught:
+        work(session, pipeline, [])
+    told = message_of(caught.value, pipeline)
+    assert "\n" not in told
+    return told
 
 
 def submit(job: str, pipeline: Path, environment: dict[str, str], *arguments: str) -> dict[str, Any]:

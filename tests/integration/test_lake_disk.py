@@ -9,11 +9,16 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from pyspark.sql import SparkSession
 
+from contract.pipeline import load
+from spark.compaction import compact
+from spark.jobs.snapshot import snapshot
 from stack.kafka import Kafka
 from stack.mysql import MySQL
-from tests.integration.spark_jobs import submit
+from tests.integration.spark_jobs import message, submit
 from tests.integration.streaming import Streamer, execute
+from tests.spark.sessions import local_session
 
 ROWS = 60_000
 DATABASE = "disk"
@@ -24,6 +29,16 @@ def mount(folder: Path, options: str) -> None:
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         pytest.skip(f"a small disk needs the right to mount one: {done.stderr.strip()}")
+
+
+@pytest.fixture(scope="module")
+def spark() -> SparkSession:
+    return local_session()
+
+
+@pytest.fixture(autouse=True)
+def _password(mysql: MySQL, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TEST_PASSWORD", mysql.password)
 
 
 @pytest.fixture
@@ -40,9 +55,11 @@ def disk(tmp_path: Path) -> Iterator[Path]:
         subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
-def test_a_read_only_and_a_full_disk(mysql: MySQL, kafka: Kafka, tmp_path: Path, disk: Path) -> None:
+def test_a_read_only_and_a_full_disk(
+    spark: SparkSession, mysql: MySQL, kafka: Kafka, tmp_path: Path, disk: Path
+) -> None:
     streamer = Streamer(tmp_path, mysql, kafka, DATABASE)
-    environment = {"TEST_PASSWORD": mysql.password}
+    pipeline = load(streamer.file)
     try:
         execute(mysql, f"CREATE DATABASE {DATABASE}")
         streamer.started()
@@ -52,12 +69,12 @@ def test_a_read_only_and_a_full_disk(mysql: MySQL, kafka: Kafka, tmp_path: Path,
     finally:
         streamer.close()
 
-    refused = submit("compact", streamer.file, environment)
-    assert not refused["ok"]
-    assert str(disk) in refused["error"]
-    assert "writ" in refused["error"], refused["error"]
+    refused = message(spark, pipeline, compact)
+    assert str(disk) in refused
+    assert "writ" in refused, refused
 
     subprocess.run(["mount", "-o", "remount,rw,size=4m", str(disk)], check=True)
+    environment = {"TEST_PASSWORD": mysql.password}
     full = submit("compact", streamer.file, environment)
     assert not full["ok"]
     assert "disk" in full["error"], full["error"]
@@ -65,15 +82,17 @@ def test_a_read_only_and_a_full_disk(mysql: MySQL, kafka: Kafka, tmp_path: Path,
     assert "Traceback" not in full["error"]
 
     subprocess.run(["mount", "-o", "remount,rw,size=300m", str(disk)], check=True)
-    assert submit("compact", streamer.file, environment)["ok"]
+    assert submit("compact", streamer.file, environment)["ok"]  # many rows: the tests' own session is slow at them
     assert_equal(mysql, disk, DATABASE, ROWS - ROWS // 3)
 
 
-def test_a_disk_that_fills_in_the_middle_of_a_snapshot(mysql: MySQL, kafka: Kafka, tmp_path: Path, disk: Path) -> None:
+def test_a_disk_that_fills_in_the_middle_of_a_snapshot(
+    spark: SparkSession, mysql: MySQL, kafka: Kafka, tmp_path: Path, disk: Path
+) -> None:
     database = "diskful"
-    environment = {"TEST_PASSWORD": mysql.password}
     streamer = Streamer(tmp_path, mysql, kafka, database)
     streamer.file.write_text(streamer.file.read_text() + "snapshot: {chunk_rows: 2000}\n")
+    pipeline = load(streamer.file)
     execute(mysql, f"CREATE DATABASE {database}")
     fill(mysql, database)  # before the streamer's time: only the snapshot has these rows
     try:
@@ -84,21 +103,17 @@ def test_a_disk_that_fills_in_the_middle_of_a_snapshot(mysql: MySQL, kafka: Kafk
         streamer.close()
 
     subprocess.run(["mount", "-o", "remount,rw,size=4m", str(disk)], check=True)
-    full = submit("snapshot", streamer.file, environment)
-    assert not full["ok"]
-    assert full["error"].startswith("the disk is full: free some space under "), full["error"]
-    assert str(disk) in full["error"]
-    assert "\n" not in full["error"]
+    full = message(spark, pipeline, snapshot)
+    assert full.startswith("the disk is full: free some space under "), full
+    assert str(disk) in full
     # What was staged is gone again, so compaction has its space, and it finds nothing to apply.
-    compacted = submit("compact", streamer.file, environment)
-    assert compacted["ok"], compacted["error"]
+    compacted = compact(spark, pipeline, [])
     assert [table["snapshot"] for table in compacted["tables"].values()] == [False]
     assert [table["rows"] for table in compacted["tables"].values()] == [0]
 
     subprocess.run(["mount", "-o", "remount,rw,size=300m", str(disk)], check=True)
-    for job in ("snapshot", "compact"):
-        report = submit(job, streamer.file, environment)
-        assert report["ok"], report["error"]
+    snapshot(spark, pipeline, [])
+    compact(spark, pipeline, [])
     assert_equal(mysql, disk, database, ROWS - ROWS // 1000)
 
 

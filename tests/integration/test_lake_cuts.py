@@ -1,0 +1,119 @@
+"""A server that goes away in the middle of a job: one message in due time, and the next run makes it right."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import polars as pl
+import pytest
+from pyspark.sql import SparkSession
+
+from contract.pipeline import load
+from spark.compaction import compact
+from spark.jobs.snapshot import snapshot
+from spark.jobs.verify import verify
+from spark.lake import Lake
+from stack.kafka import Kafka
+from stack.mysql import MySQL
+from stack.ports import free_port
+from tests.integration.by_hand import make_topics, pipeline_of, send
+from tests.integration.decoding import run
+from tests.integration.proxy import Proxy
+from tests.integration.spark_jobs import message
+from tests.integration.streaming import Streamer
+from tests.spark.changes_by_hand import ITEMS, record
+from tests.spark.sessions import local_session
+
+ROWS = 12_000
+SERIES = f"WITH RECURSIVE s (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < {ROWS})"
+FILL = (
+    "CREATE TABLE t (id int PRIMARY KEY, weight double, noise varchar(200))",
+    f"SET SESSION cte_max_recursion_depth = {ROWS}",
+    f"INSERT INTO t {SERIES} SELECT n, n / 7, sha2(n, 512) FROM s",
+)
+CUT = 1_200_000  # bytes of an answer of more than twice as many
+
+
+@pytest.fixture(scope="module")
+def spark() -> SparkSession:
+    return local_session()
+
+
+@pytest.fixture
+def proxy(mysql: MySQL) -> Iterator[Proxy]:
+    made = Proxy(mysql.port)
+    yield made
+    made.cut()
+
+
+def test_mysql_cut_in_the_middle_of_a_snapshot_and_of_a_check(
+    spark: SparkSession, mysql: MySQL, kafka: Kafka, proxy: Proxy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The streamer's server is the second of the file: what is cut is what is read of that one."""
+    monkeypatch.setenv("TEST_PASSWORD", mysql.password)
+    run(mysql, "CREATE DATABASE cutmysql")
+    run(mysql, *FILL, database="cutmysql")
+    streamer = Streamer(tmp_path, mysql, kafka, "cutmysql")
+    try:
+        streamer.started()
+        run(mysql, "UPDATE t SET weight = 0 WHERE id < 100", database="cutmysql")
+        streamer.wait_until_released()
+    finally:
+        streamer.close()
+    dead = free_port()
+    servers = f"port: {dead}\n  failover: ['127.0.0.1:{proxy.port}']"
+    text = streamer.file.read_text().replace(f"port: {mysql.port}", servers)
+    streamer.file.write_text(text + "snapshot: {chunk_rows: 1000}\n")
+    pipeline = load(streamer.file)
+    lake = Lake(spark, pipeline)
+    says = f"MySQL at 127.0.0.1:{dead} or 127.0.0.1:{proxy.port} does not answer"
+
+    proxy.cut_after(CUT)
+    assert says in message(spark, pipeline, snapshot)
+    assert proxy.is_cut
+    assert lake.list(lake.at("_staging")) == []
+    proxy.mend()
+    assert snapshot(spark, pipeline, [])["rows"] == ROWS
+    compact(spark, pipeline, [])
+    proxy.cut_after(CUT)
+    assert says in message(spark, pipeline, verify)
+    assert proxy.is_cut
+    proxy.mend()
+    [facts] = verify(spark, pipeline, [])["tables"].values()
+    assert (facts["equal"], facts["lake_count"]) == (True, ROWS)
+
+
+def test_kafka_killed_in_the_middle_of_a_compaction(
+    spark: SparkSession, kafka_server: Callable[..., Kafka], tmp_path: Path
+) -> None:
+    broker = kafka_server()
+    pipeline = pipeline_of(tmp_path, broker, "cutkafka", "compaction: {max_offsets_per_batch: 1000}\n")
+    topic, table, rows = "cutkafka.cutkafka.items", ITEMS.model_copy(update={"db": "cutkafka"}), 4000
+    make_topics(broker, topic, "cutkafka.schemas")
+    send(broker, "cutkafka.schemas", (b"1", table.model_dump_json().encode()))
+    row = {"name": "n", "price": "1.00"}
+    made = (record(n, (0, 1, n, 0, 0), "c", {"id": n, **row}, None, table, pipeline="cutkafka") for n in range(rows))
+    send(broker, topic, *((key, value) for key, value, *_ in made))
+    lake = Lake(spark, pipeline)
+
+    def kill_behind_the_first_batch() -> None:
+        while not any(Path(lake.at("_marks")).glob("*.json")):
+            time.sleep(0.01)
+        broker.kill()
+
+    killing = threading.Thread(target=kill_behind_the_first_batch, daemon=True)
+    killing.start()
+    began = time.monotonic()
+    assert f"Kafka at {broker.address} does not answer" in message(spark, pipeline, compact)
+    print(f"kafka killed: {time.monotonic() - began:.1f} s")
+    assert time.monotonic() - began < 60
+    killing.join()
+    assert 0 < spark.read.format("delta").load(lake.changes).count() < rows
+    broker.start()
+    compact(spark, pipeline, [])
+    ids = pl.scan_delta(lake.table("cutkafka", "items")).select("id").collect()["id"]
+    assert sorted(ids) == list(range(rows))
+    assert spark.read.format("delta").load(lake.changes).count() == rows
