@@ -32,26 +32,38 @@ class Extent(NamedTuple):
 
 
 def extent(path: Path) -> Extent:
-    """Raises OSError."""
+    """Of a file that may have been cut. Where events have no checksum the last one does not count, since its end may be
+    zeros in place of what was lost, and `last` is the file's first: all of it is to be compared. Raises OSError."""
+    length, last, checked = _walked(path)
+    return Extent(length, last) if checked else Extent(last, min(last, FIRST))
+
+
+def written(path: Path) -> int:
+    """The end of the last whole event in a file that another thread appends to. Raises OSError."""
+    return _walked(path)[0]
+
+
+def _walked(path: Path) -> tuple[int, int, bool]:
     if path.stat().st_size < FIRST:
-        return Extent(0, 0)
+        return 0, 0, True
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        return _walked(data) if data[:FIRST] == MAGIC else Extent(0, 0)
+        return _events(data) if data[:FIRST] == MAGIC else (0, 0, True)
 
 
-def _walked(data: mmap.mmap) -> Extent:
-    at, last, tail = FIRST, FIRST, False
+def _events(data: mmap.mmap) -> tuple[int, int, bool]:
+    """The end of the last whole event, its beginning, and whether events have checksums."""
+    at, last, checked = FIRST, FIRST, False
     while at + HEADER <= len(data):
         _, kind, _, size, end, _ = unpack_head(data, at)
         behind = at + size
         if size < HEADER or behind > len(data) or (end and end != behind & LOW):
             break
         if kind == FORMAT_DESCRIPTION and size > HEADER + CHECKSUM:
-            tail = data[behind - CHECKSUM - 1] == CRC32
-        if tail and crc32(data[at:behind]) != RESIDUE:
+            checked = data[behind - CHECKSUM - 1] == CRC32
+        if checked and crc32(data[at:behind]) != RESIDUE:
             break
         at, last = behind, at
-    return Extent(at, last)
+    return at, last, checked
 
 
 def head_of(data: bytes) -> bytes:

@@ -6,6 +6,7 @@ store lists it with its size. What the store has already is written over only wh
 
 from __future__ import annotations
 
+import errno
 import threading
 import time
 from collections.abc import Iterator
@@ -18,16 +19,26 @@ import structlog
 from contract.names import escape
 from contract.pipeline_archive import Archive
 from streamer.archive.errors import ArchiveAwayError, ArchiveDiffersError, ArchiveStoreError
-from streamer.archive.extent import extent
+from streamer.archive.extent import written
 from streamer.archive.files import HEAD_BYTES, PART, sync_folder
 from streamer.archive.store import Folder, explained, in_order
 from streamer.errors import HeadraceError
 
 log = structlog.get_logger("streamer")
-BLOCK = 1 << 24  # bytes read and sent at once
+BLOCK = 1 << 24  # bytes read and sent at once; S3 takes at least 5 MB, and 10,000 of them
 TURN_SECONDS = 1.0
-RETRY_SECONDS = 10.0
-NO_WAY = (PermissionError, FileNotFoundError, NotADirectoryError, ValueError, ImportError)
+RETRY_SECONDS = 5.0
+NO_WAY = (
+    PermissionError,
+    FileNotFoundError,
+    NotADirectoryError,
+    NotImplementedError,
+    ValueError,
+    TypeError,
+    ImportError,
+)
+NO_WAY_NUMBERS = (errno.ENOSYS,)  # as which s3fs tells that a store does not know a header
+NO_WAY_NAMES = ("NoCredentialsError", "PartialCredentialsError")  # of a library that need not be there
 
 
 class Objects:
@@ -68,7 +79,7 @@ class Objects:
         if there and self._sent.get(name) != there:
             self._compare(path, name, there, length)
         if there < length:
-            with self._said(), path.open("rb") as local, self._fs.open(f"{self._root}/{name}", "wb") as remote:
+            with self._said(), path.open("rb") as local, self._fs.open(f"{self._root}/{name}", "wb", BLOCK) as remote:
                 left = length
                 while left and (data := local.read(min(BLOCK, left))):
                     remote.write(data)
@@ -103,12 +114,17 @@ class Objects:
             yield
         except HeadraceError:
             raise
-        except NO_WAY as error:
-            hint = "See that archive.target and archive.options name a store that is there, and rights to write it"
-            raise ArchiveStoreError("archive into", self.url, _words(error), hint) from None
         except Exception as error:  # of whichever library
+            if _final(error):
+                hint = "See that archive.target and archive.options name a store that is there, and rights to write it"
+                raise ArchiveStoreError("archive into", self.url, _words(error), hint) from None
             hint = "It is tried again; what is read waits in the spool"
             raise ArchiveAwayError("archive into", self.url, _words(error), hint) from None
+
+
+def _final(error: Exception) -> bool:
+    number = getattr(error, "errno", None)
+    return isinstance(error, NO_WAY) or number in NO_WAY_NUMBERS or type(error).__name__ in NO_WAY_NAMES
 
 
 def _words(error: Exception) -> str:
@@ -152,7 +168,7 @@ class Uploads:
         self._last = time.monotonic()
         for path in self._folder.path.glob("*" + PART):
             with suppress(FileNotFoundError):  # it was completed this moment
-                found = path.name, extent(path).length
+                found = path.name, written(path)
                 if found != self._seen:
                     self._objects.put(path, found[1])
                     self._seen = found

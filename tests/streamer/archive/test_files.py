@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamer.archive.errors import ArchiveDiffersError
-from streamer.archive.extent import FIRST, MAGIC, Extent, extent, identity
+from streamer.archive.extent import FIRST, MAGIC, Extent, extent, identity, written
 from streamer.archive.files import PART, Kept, Part
 from streamer.errors import CorruptEventError
 
@@ -63,6 +63,16 @@ def test_cut_anywhere_it_becomes_whole_again(tmp_path_factory: pytest.TempPathFa
 def test_the_extent_is_of_whole_events(tmp_path: Path, cut: int, found: tuple[int, int]) -> None:
     (tmp_path / "f").write_bytes(WHOLE[:cut])
     assert extent(tmp_path / "f") == Extent(*found)
+
+
+def test_without_checksums_the_last_event_does_not_count(tmp_path: Path) -> None:
+    """A power failure may have put zeros at its end."""
+    plain = [event(FIRST, 15, BODY[:-1] + bytes(1))]
+    plain.append(event(FIRST + len(plain[0]), 2, b"a")[:-4] + bytes(4))
+    data = MAGIC + b"".join(plain)
+    (tmp_path / (NAME + PART)).write_bytes(data)
+    assert extent(tmp_path / (NAME + PART)) == Extent(FIRST + len(plain[0]), FIRST)
+    assert written(tmp_path / (NAME + PART)) == len(data)
 
 
 def test_a_flipped_bit_ends_what_is_right(tmp_path: Path) -> None:
