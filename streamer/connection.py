@@ -97,12 +97,13 @@ def _facts(error: Exception) -> tuple[int, str]:
 
 
 class BinlogConnection:
-    """One dump. `start`: the transactions that are not asked for. `close()` may be called from any thread or from a
-    signal handler; `chunks()` ends then."""
+    """One dump. `start`: the transactions that are not asked for; `reader`: the pipeline. `close()` may be called from
+    any thread or from a signal handler; `chunks()` ends then."""
 
-    def __init__(self, source: Source, start: GtidSet) -> None:
+    def __init__(self, source: Source, start: GtidSet, reader: str = "") -> None:
         self._source = source
         self._start = start
+        self._reader = reader
         self._closed = False
         self._connection: pymysql.Connection[Any] | None = None
 
@@ -124,7 +125,7 @@ class BinlogConnection:
 
     def request(self, connection: pymysql.Connection[Any]) -> None:
         """Sends what makes the server give the binlog. Raises pymysql.MySQLError, OSError."""
-        flavor(self._source).request(connection, self._source, self._start)
+        flavor(self._source).request(connection, self._source, self._start, self._reader)
 
     def _received(self, sock: socket.socket) -> Iterator[bytes]:
         receive = sock.recv

@@ -182,7 +182,7 @@ class Runner:
         self.report.reads(found.source, found.facts)
         stream.ddl.lower_case = found.facts.lower_case
         definitions.source = found.source
-        return BinlogConnection(found.source, gtids)
+        return BinlogConnection(found.source, gtids, self._pipeline.name)
 
     def _followable(self, found: Pipeline) -> None:
         """Asked before other tables than now are followed. Raises HeadraceError where they cannot be."""

@@ -92,7 +92,7 @@ class MariaDB:
         [position] = cursor.fetchone()
         return None if position is None else MariaGtids.parse(position)
 
-    def request(self, connection: pymysql.Connection[Any], source: Source, start: GtidSet) -> None:
+    def request(self, connection: pymysql.Connection[Any], source: Source, start: GtidSet, reader: str) -> None:
         with connection.cursor() as cursor:
             cursor.execute("SET @master_heartbeat_period = %s", (dump.heartbeat_nanoseconds(source),))
             cursor.execute("SET @master_binlog_checksum = @@GLOBAL.binlog_checksum")

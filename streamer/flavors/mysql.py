@@ -94,7 +94,7 @@ class MySQL:
             raise
         return next((GtidSet.parse(row[5]) for row in cursor.fetchall() if row[2] == "Previous_gtids"), GtidSet())
 
-    def request(self, connection: pymysql.Connection[Any], source: Source, start: GtidSet) -> None:
+    def request(self, connection: pymysql.Connection[Any], source: Source, start: GtidSet, reader: str) -> None:
         server_id, heartbeat = source.server_id, dump.heartbeat_nanoseconds(source)
         with connection.cursor() as cursor:
             cursor.execute("SET @master_heartbeat_period = %s, @source_heartbeat_period = %s", (heartbeat, heartbeat))
@@ -102,7 +102,7 @@ class MySQL:
                 "SET @master_binlog_checksum = @@GLOBAL.binlog_checksum, "
                 "@source_binlog_checksum = @@GLOBAL.binlog_checksum"
             )
-            cursor.execute("SET @slave_uuid = %s, @replica_uuid = %s", (replica_uuid(server_id),) * 2)
+            cursor.execute("SET @slave_uuid = %s, @replica_uuid = %s", (replica_uuid(server_id, reader),) * 2)
         dump.register(connection, server_id)
         gtids = encode(start)
         head = pack("<HIIQI", HEARTBEAT_V2, server_id, 0, dump.FIRST_POSITION, len(gtids))
@@ -152,7 +152,8 @@ def _log_status(cursor: Any) -> Any:
     return cursor.fetchone()
 
 
-def replica_uuid(server_id: int) -> str:
-    """The same for every streamer with this server id: the server ends the older of two dumps with one UUID, so
-    that two streamers of one pipeline notice each other."""
-    return str(uuid5(NAMESPACE_URL, f"headrace:{server_id}"))
+def replica_uuid(server_id: int, reader: str = "") -> str:
+    """The same for every streamer of the pipeline `reader` with this server id: the server ends the older of two dumps
+    with one UUID, so that two streamers of one pipeline notice each other. One of another pipeline is told apart, and
+    not ended."""
+    return str(uuid5(NAMESPACE_URL, f"headrace:{server_id}:{reader}"))

@@ -73,8 +73,9 @@ class Flavor(Protocol):
     def before(self, cursor: Any, file: str) -> GtidSet | None:
         """The transactions before a binlog file, None where there is no such file. Raises pymysql.MySQLError."""
 
-    def request(self, connection: pymysql.Connection[Any], source: Source, start: GtidSet) -> None:
-        """Sends what makes the server give the binlog behind `start`. Raises pymysql.MySQLError, OSError."""
+    def request(self, connection: pymysql.Connection[Any], source: Source, start: GtidSet, reader: str) -> None:
+        """Sends what makes the server give the binlog behind `start`; it may show the reader's name, in a way of its
+        own. Raises pymysql.MySQLError, OSError."""
 
     def grants(self, ask: Ask, version: Version) -> Mapping[str, Rows | None]:
         """The privileges that a stream needs beside SELECT; None for one that the user lacks."""

@@ -9,17 +9,22 @@ from collections.abc import Callable
 
 from stack.kafka import Kafka
 from stack.mysql import MySQL
-from tests.integration.streaming import Make, arrived, execute, insert, kill_dumps, rows
+from tests.integration.streaming import Make, arrived, execute, fails, insert, kill_dumps, rows
 from tests.integration.topic_records import records, replayed
 
 
 def test_a_second_streamer_with_the_same_server_id(make: Make, mysql: MySQL) -> None:
-    """Pitfall "Two replicas with one server id": no loop, the first one ends and says so."""
+    """Pitfall "Two replicas with one server id": another pipeline's is refused before it reads; of two of one pipeline
+    the first ends and says so, without a loop."""
     first = make("twins").started()
-    second = make("twins2", server_id=first.values["server_id"])
+    other = make("twins2", server_id=first.values["server_id"])
+    fails(other, "preflight", "server_id", "another pipeline", "source.server_id")
+    assert first.status()["state"] == "streaming"
+    assert first.status()["source"]["reconnects"] == 0
+    second = make("twins", server_id=first.values["server_id"])
     second.start()
     assert first.end() == 1
-    assert "server_id" in first.log()
+    assert "server_id_in_use" in first.log() or "fenced" in first.log(), "whoever is the quicker to tell"
     assert "Traceback" not in first.log()
     second.wait_for(lambda status: status["state"] == "streaming")
 

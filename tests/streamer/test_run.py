@@ -23,7 +23,7 @@ def test_each_connection_says_how_its_server_keeps_names(monkeypatch: pytest.Mon
     source, what = pipeline().source, rig(Binlog([]))
     runner = Runner(pipeline(), threading.Event())
     answers: Iterator[Chosen] = (Chosen(source, replace(FACTS, lower_case=lower), "") for lower in (True, False))
-    monkeypatch.setattr(run, "BinlogConnection", lambda source, gtids: None)
+    monkeypatch.setattr(run, "BinlogConnection", lambda *_: None)
     monkeypatch.setattr(runner._servers, "choose", lambda *_: next(answers))
     definitions = Definitions(source, GtidSet)
     for lower in (True, False):
