@@ -36,7 +36,8 @@ class Checkpoint(BaseModel):
     with the XA transactions that are prepared and have not ended, of which a start reads again and nothing is to be
     delivered yet; empty without any. `ts_ms`: its commit time at the source, Unix milliseconds UTC. `events`: row
     changes released since the pipeline's first start. `written_at`: ms. `tables`: those that are followed from here on;
-    None from a version that did not say. `run`: the streamer's process that wrote it. `earlier`: the lists before it, the oldest first, no more than KEPT."""
+    None from a version that did not say. `run`: the streamer's process that wrote it. `earlier`: the lists before it,
+    the oldest first, no more than KEPT."""
 
     model_config = ConfigDict(frozen=True)
 

@@ -7,6 +7,7 @@ told, and the tables that were followed before stay.
 
 from __future__ import annotations
 
+import contextvars
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -49,7 +50,8 @@ class FileWatch:
             while not over.wait(LOOK_SECONDS):
                 self.look()
 
-        threading.Thread(target=run, name="pipeline-file", daemon=True).start()
+        context = contextvars.copy_context()  # what each log line carries
+        threading.Thread(target=context.run, args=(run,), name="pipeline-file", daemon=True).start()
         try:
             yield
         finally:

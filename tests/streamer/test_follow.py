@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import structlog
 from rich.console import Console
 from structlog.testing import capture_logs
 
@@ -258,11 +259,14 @@ def test_the_thread_looks_by_itself_for_as_long_as_the_run_lasts(
 ) -> None:
     monkeypatch.setattr(watched, "LOOK_SECONDS", 0.01)
     edited.path.write_text(FILE.replace("shop.a", "shop.b"))
-    with edited.watch.watching():
+    fields: list[dict[str, Any]] = []
+    monkeypatch.setattr(edited.watch, "_check", lambda _: fields.append(structlog.contextvars.get_contextvars()))
+    with structlog.contextvars.bound_contextvars(pipeline="sales"), edited.watch.watching():
         end = time.monotonic() + 10
         while edited.watch.offered is None and time.monotonic() < end:
             time.sleep(0.01)
     assert edited.watch.offered == Tables(include=("shop.b",))
+    assert fields == [{"pipeline": "sales"}], "its lines in the log say of which pipeline they are"
 
 
 def test_a_table_without_a_key_joins_and_is_named() -> None:

@@ -1,0 +1,85 @@
+"""What `headrace check` makes of a pipeline that has streamed before."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from contract.checkpoint import Checkpoint
+from contract.gtid import GtidSet
+from contract.pipeline import Tables
+from streamer.delivery_errors import BrokerUnreachableError
+from streamer.preflight import command
+from streamer.preflight.findings import Finding
+from tests.streamer.fakes import FILE, SOURCE, pipeline
+
+CHECKPOINT = Checkpoint(
+    pipeline="sales",
+    connector_id="headrace-sales",
+    server_id=1,
+    server_uuid=SOURCE,
+    epoch=0,
+    file=FILE,
+    pos=4,
+    gtid_set=f"{SOURCE}:1-5",
+    ts_ms=86_400_000,
+    events=9,
+    written_at=0,
+    tables=Tables(include=("shop.old",)),
+)
+SHAPES = [object()]
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
+    """A server and a broker that are well, but for one finding of each kind; what the server's checks were asked."""
+    calls: list[tuple[Any, ...]] = []
+
+    def checks(reading: Any, start: Any = None, since: Any = None, followed: Any = None) -> list[Finding]:
+        calls.append((start and str(start), since, followed))
+        setting = Finding("error", "binlog_format", "binlog_format is MIXED", "SET PERSIST binlog_format = 'ROW';")
+        lag = Finding(
+            "warning", "lag", "the stream is 3 days behind, and the server keeps binlogs for 5 days", "SET ...;"
+        )
+        return [setting, lag] if start is not None else [setting]
+
+    facts = SimpleNamespace(version="9.7.4", file=FILE, purged=GtidSet(), executed=GtidSet())
+    found = SimpleNamespace(source=pipeline().source, facts=facts, anew="")
+    monkeypatch.setattr(command.preflight, "run_checks", checks)
+    monkeypatch.setattr(command, "_own_streamer", lambda _: True)
+    monkeypatch.setattr(command, "read_checkpoint", lambda _: CHECKPOINT)
+    monkeypatch.setattr(command.broker, "answers", lambda *_: None)
+    monkeypatch.setattr(command.broker, "has_topic", lambda *_: True)
+    monkeypatch.setattr(command.schemas, "read", lambda _: SHAPES)
+    monkeypatch.setattr(command.topics, "compare", lambda *_: [])
+    monkeypatch.setattr(command.source, "facts", lambda _: facts)
+    monkeypatch.setattr(command.source, "tables", lambda _: [("shop", "old")])
+    monkeypatch.setattr(command.Servers, "choose", lambda *_: found)
+    return calls
+
+
+def test_retention_is_held_against_the_present_lag(asked: list[tuple[Any, ...]]) -> None:
+    results = command.check(pipeline())
+    [lag] = [one for one in results if "3 days behind" in one.text]
+    assert (lag.level, lag.subject, lag.next_step) == ("warning", "checkpoint", "SET ...;")
+    assert [one.text for one in results if one.level == "error"] == ["binlog_format is MIXED"], "told once"
+    first, last = asked
+    assert first == (None, None, CHECKPOINT.tables), "what is wrong with a followed table is no error"
+    assert last[:2] == (CHECKPOINT.gtid_set, 86_400.0)
+
+
+def test_without_a_broker_the_server_is_checked_all_the_same(
+    asked: list[tuple[Any, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(*_: Any) -> None:
+        raise BrokerUnreachableError("asking", "Kafka at h:9092", "no broker answers", "Start the broker.")
+
+    monkeypatch.setattr(command.broker, "answers", away)
+    results = command.check(pipeline())
+    assert [(one.level, one.subject) for one in results if one.level == "error"] == [
+        ("error", "server: binlog_format"),
+        ("error", "broker"),
+    ]
+    assert asked == [(None, None, None)]
