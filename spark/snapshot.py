@@ -60,7 +60,8 @@ def refuse_unfollowed(p0: Checkpoint, tables: list[tuple[str, str]]) -> None:
     if unfollowed := [f"{db}.{table}" for db, table in tables if not p0.follows(db, table)]:
         raise LakeError(
             f"the streamer does not follow {', '.join(unfollowed)} yet, so that changes made from now on would be "
-            "lost: restart it with this pipeline file, then run the snapshot again"
+            "lost: while it runs it takes the pipeline file's tables by itself within seconds (headrace status says "
+            "what it waits for); then run the snapshot again"
         )
 
 

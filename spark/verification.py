@@ -202,7 +202,7 @@ def _matched(answer: Answer, last: Total, walk: list[Step], why: str | None, beg
 def _why(table: TableStatus) -> str | None:
     if table.stopped:
         return f"the table is stopped: {table.stopped}"
-    return None if table.snapshot else "no snapshot of the table was applied yet: run the snapshot DAG"
+    return None if table.snapshot else "no snapshot was applied since the table is followed: run the snapshot DAG"
 
 
 def incomparable(pipeline: Pipeline, db: str, table: str) -> dict[str, Any] | None:
