@@ -29,7 +29,10 @@ STATUS = {
 LAST = {
     "at": "2026-01-01T00:00:00+00:00",
     "pipeline": "shop",
-    "tables": {"shop.orders": {"equal": False, "source_count": 6, "lake_count": 5}},
+    "tables": {
+        "shop.orders": {"equal": False, "source_count": 6, "lake_count": 5},
+        "shop.audit": {"equal": None, "source_count": None, "reason": "not compared: its deletes are left out"},
+    },
     "expectations": {"ok": True, "tables": {}},
 }
 
@@ -84,6 +87,9 @@ def test_tables_proof_and_alerts(client: TestClient, lake: Path) -> None:
     assert tables["shop.orders"]["equal"] is False
     assert tables["shop.orders"]["fault"] == "rows 6 in the source, 5 in the lake"
     assert tables["shop.items"]["stopped"] == "it has no primary key"
+    told = {name: (table["equal"], table["fault"], table["not_compared"]) for name, table in tables.items()}
+    assert told["shop.audit"] == (None, None, "not compared: its deletes are left out")
+    assert told["shop.orders"][2] is told["shop.items"][2] is None
     assert shop["complete_to_ms"] == 1_790_000_000_000
     assert shop["check"] == {"at": LAST["at"], "ok": False, "docs": "docs/shop/index.html"}
     assert shop["alerts"][0]["message"] == "shop.orders: rows"

@@ -72,6 +72,7 @@ def _tables(lake: LakeStatus | None, check: dict[str, Any] | None) -> list[dict[
                 "snapshot": bool(table and table.snapshot),
                 "stopped": table.stopped if table else None,
                 "equal": proof.get("equal"),
+                "not_compared": proof.get("reason") if proof.get("equal") is None else None,
                 "proved_rows": proof.get("source_count"),
                 "fault": faults.get(name),
             }
