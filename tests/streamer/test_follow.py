@@ -189,6 +189,29 @@ def test_other_tables_are_followed_from_the_end_of_a_transaction() -> None:
     assert durable < topics.index("sales.shop.t"), "a record came before the checkpoint"
 
 
+def test_a_source_that_never_rests_is_no_reason_to_wait() -> None:
+    """No chunk but the last ends with a transaction."""
+    binlog = Binlog([transaction(n, [1, 1]) for n in range(1, 10)])
+    binlog.wanted = Tables(include=("shop.other",)).match
+    what = rig(binlog)
+    feed = binlog.feed
+
+    def several(chunk: bytes) -> Any:
+        at = int.from_bytes(chunk, "big")
+        if at == 6:
+            offer(what, "shop.t")
+        if at % 3 == 0:  # a transaction's first rows event, with what is left of the one before
+            for one in range(max(0, at - 2), at + 1):
+                yield from feed(one.to_bytes(4, "big"))
+        elif at == 26:
+            yield from feed((25).to_bytes(4, "big"))
+            yield from feed(chunk)
+
+    binlog.feed = several  # type: ignore[method-assign]
+    until(what, lambda: str(what.ledger.released).endswith(":1-9"))
+    assert {event["source"]["pos"] for event in what.sink.events()} == {1000 * n + 100 for n in range(4, 10)}
+
+
 def test_a_table_that_is_taken_out_ends_with_a_whole_transaction() -> None:
     binlog = Binlog([transaction(n, [1, 1]) for n in range(1, 4)])
     what = rig(binlog)
