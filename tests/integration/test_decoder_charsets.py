@@ -41,6 +41,7 @@ def codes(server: Database) -> None:
 
 
 def test_every_collation_of_the_server_is_known(server: Database) -> None:
+    """Pitfall "Charsets per column": by the collation of the TABLE_MAP's metadata."""
     sql = "SELECT id, character_set_name FROM information_schema.collations WHERE id IS NOT NULL"
     if server.flavor == "mariadb":
         sql = "SELECT id, character_set_name FROM information_schema.collation_character_set_applicability"

@@ -168,6 +168,7 @@ def versions(server: Database, found: Sequence[Item]) -> dict[str, list[TableSch
 
 
 def test_every_form_of_alter_rename_and_drop(server: Database) -> None:
+    """Pitfall "DDL: row metadata is the truth": ADD, DROP, MODIFY, RENAME COLUMN, RENAME TABLE, TRUNCATE."""
     found = check(server, FORMS)
     made = versions(server, found)
     names = [[column.name for column in schema.columns] for schema in made["t"]]
@@ -182,6 +183,7 @@ def test_every_form_of_alter_rename_and_drop(server: Database) -> None:
 
 @pytest.mark.parametrize("sequence", [PARTITIONS, GH_OST, PT_OSC], ids=["partitions", "gh-ost", "pt-osc"])
 def test_sequences_of_ddl(server: Database, sequence: Sequence[str]) -> None:
+    """Pitfall "DDL": partitions, the table swaps of gh-ost and pt-online-schema-change."""
     found = check(server, sequence)
     versions(server, found)
     understood(found)
@@ -220,6 +222,7 @@ def told(server: Database, found: list[Item]) -> list[tuple[str, str]]:
 
 @pytest.mark.lacks("mysql80", "with GTIDs, CREATE TABLE ... SELECT came with 8.0.21")
 def test_a_table_made_of_a_query(server: Database) -> None:
+    """Pitfall "DDL": CREATE TABLE ... SELECT."""
     found = check(server, SELECTED)
     assert [[column.name for column in schema.columns] for schema in versions(server, found)["u"]] == [
         ["b", "id", "more"], ["id", "a", "b"],

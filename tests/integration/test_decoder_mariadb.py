@@ -29,6 +29,7 @@ def room(mariadb: MariaDB) -> None:
 
 
 def test_gtids_and_places(mariadb: MariaDB) -> None:
+    """Pitfall "Binlog files over 4 GiB": inside a transaction of MariaDB 11.4 log_pos is 0."""
     with recorded(mariadb) as found:
         run(mariadb, "INSERT INTO t VALUES (1, 'a'), (2, 'b')", "DELETE FROM t", database="own")
         run(mariadb, "SET gtid_domain_id = 5, gtid_seq_no = 40", "INSERT INTO t VALUES (3, 'c')", database="own")
@@ -45,6 +46,7 @@ def test_gtids_and_places(mariadb: MariaDB) -> None:
 
 
 def test_compressed_events_are_the_same_as_plain_ones(mariadb: MariaDB) -> None:
+    """Pitfall "Compressed transactions": `log_bin_compress`, events 165 to 171."""
     statements = [
         "INSERT INTO t VALUES (1, repeat('ab', 5000)), (2, NULL)",
         "UPDATE t SET v = repeat('c', 9000) WHERE id = 1",

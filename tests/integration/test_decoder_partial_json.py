@@ -60,6 +60,7 @@ def documents(server: Database) -> str:
 
 @pytest.mark.parametrize("compressed", ["OFF", pytest.param("ON", marks=pytest.mark.lacks("mysql80", "of 8.0.20"))])
 def test_the_diffs_give_the_documents_that_a_query_says(server: Database, documents: str, compressed: str) -> None:
+    """Pitfall "PARTIAL_UPDATE_ROWS_EVENT"."""
     columns = "id, cast(d as char), v, cast(e as char), cast(n as char)"
     said = []
     with recorded(server) as found, server.connect() as connection, connection.cursor() as cursor:

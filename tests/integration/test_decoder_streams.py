@@ -20,6 +20,7 @@ pytestmark = pytest.mark.usefixtures("streams")
 @pytest.mark.lacks("mysql80", "binlog_transaction_compression came with 8.0.20")
 @pytest.mark.lacks("mariadb", "it compresses single events: log_bin_compress, below")
 def test_a_compressed_transaction_is_the_same_as_a_plain_one(server: Database) -> None:
+    """Pitfall "Compressed transactions": `binlog_transaction_compression`, which a session can switch on by itself."""
     statements = [
         "BEGIN",
         "INSERT INTO t (id, v) VALUES (1, 'a'), (2, 'b')",
@@ -90,6 +91,7 @@ def test_a_table_that_is_filtered_out_is_counted_but_not_read(server: Database) 
 
 
 def test_positions_and_order_are_the_same_on_every_replay(server: Database) -> None:
+    """Pitfall "Order by seq": numbers that are the same on every replay."""
     begin = executed(server)
     run(server, "INSERT INTO t (id) VALUES (1), (2)", "FLUSH BINARY LOGS", "DELETE FROM t", database="streams")
     middle = executed(server)
@@ -111,6 +113,7 @@ def test_positions_and_order_are_the_same_on_every_replay(server: Database) -> N
 @pytest.mark.lacks("mysql80", "tags came with 8.3")
 @pytest.mark.lacks("mariadb", "its GTIDs have no tags")
 def test_tagged_gtids(server: Database) -> None:
+    """Pitfall "GTID set": `uuid:tag:n`, event 0x2A."""
     begin = executed(server)
     run(
         server, "SET gtid_next = 'automatic:headrace'", "INSERT INTO t (id) VALUES (1)",

@@ -42,6 +42,7 @@ def test_rows_events_beyond_16_megabytes(server: Database, setting: str) -> None
 
 
 def test_a_table_without_transactions_and_one_without_key(server: Database) -> None:
+    """Pitfall "tables with no key": the decoder gives their rows without a key."""
     with recorded(server) as found:
         run(
             server, "CREATE TABLE m (a int, b text) ENGINE=MyISAM", "INSERT INTO m VALUES (1, 'x'), (NULL, NULL)",

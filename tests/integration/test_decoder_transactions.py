@@ -152,6 +152,7 @@ CASES = {
 
 
 def test_rows_are_what_was_committed(server: Database) -> None:
+    """Pitfall "Transactions that end in ROLLBACK, savepoints, XA PREPARE/COMMIT/ROLLBACK"."""
     followed(server, CASES)
 
 

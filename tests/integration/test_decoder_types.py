@@ -20,6 +20,8 @@ from tests.integration.edge_values import CASES, cases, comparable, inserts, spe
 
 
 def test_every_edge_value_is_what_a_query_says(server: Database) -> None:
+    """Pitfalls of values: TIME below zero, zero and partial dates, YEAR 0, BIGINT UNSIGNED, BIT, DECIMAL(65,30), FLOAT,
+    empty SET, ENUM index 0, JSON, geometry, VECTOR, BINARY right padding (tests/integration/edge_values.py)."""
     kinds = cases(server)
     columns = ", ".join(f"`c{n}` {kind}" for n, kind in enumerate(kinds))
     settings = ("SET sql_mode = ''", "SET NAMES utf8mb4")
@@ -67,6 +69,7 @@ def test_times_in_mariadbs_old_format(server: Database) -> None:
 
 
 def test_invisible_and_generated_columns_are_columns(server: Database) -> None:
+    """Pitfall "invisible columns, generated columns"."""
     stored, virtual = "int as (a + 1) stored", "varchar(20) as (concat('v', a)) virtual"
     run(server, "DROP DATABASE IF EXISTS edges", "CREATE DATABASE edges")
     invisible = "" if server.name == "mysql80" else "invisible"  # came with 8.0.23
@@ -82,6 +85,7 @@ def test_invisible_and_generated_columns_are_columns(server: Database) -> None:
 @pytest.mark.lacks("mysql80", "it came with 8.0.30")
 @pytest.mark.lacks("mariadb", "it has none")
 def test_a_generated_invisible_primary_key_is_the_key(server: Database) -> None:
+    """Pitfall "generated invisible primary keys"."""
     run(server, "DROP DATABASE IF EXISTS edges", "CREATE DATABASE edges")
     with recorded(server) as found:
         run(server, "SET sql_generate_invisible_primary_key = ON", "CREATE TABLE edges.keyless (a int)",

@@ -22,6 +22,7 @@ def test_a_file_grows_beyond_4_gib() -> None:
 
 
 def test_events_without_a_position_are_no_wrap() -> None:
+    """Pitfall "Binlog files over 4 GiB": log_pos 0 is no wrap."""
     position = Position()
     position.move(header(1000, 100))
     position.move((0, 0, 0, 30, 1, 50, 0, 0))

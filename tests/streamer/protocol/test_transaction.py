@@ -126,6 +126,7 @@ def with_kind(kind: int, flags: int = 0) -> bytes:
 
 
 def test_an_unknown_event_stops() -> None:
+    """Pitfall "An unknown or unsupported event": it is never skipped."""
     with pytest.raises(UnknownEventError, match="type 99"):
         fed(with_kind(99))
 
