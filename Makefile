@@ -60,7 +60,7 @@ test-large: install ## one transaction of a million rows, killed in its middle
 	@HEADRACE_LARGE_ROWS=1000000 $(PYTHON_IN) -m pytest -s tests/integration/test_large_transactions.py
 
 unit: install ## the tests that start no server
-	@$(PYTHON_IN) -m pytest -m "not integration" $(PYTEST)
+	@$(PYTHON_IN) -m pytest -n $(WORKERS) -m "not integration" $(PYTEST)
 
 lint: install ## style, format and types
 	@status=0; \

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from stack.database import Database
-from stack.kafka import Kafka
+from stack.kafka import SHORT_LIVED, Kafka
 from stack.mariadb import MariaDB
 from stack.maven import spark_jars as fetch_spark_jars
 from stack.mysql import MySQL
@@ -56,25 +56,28 @@ def skip_what_is_lacking(item: pytest.Item) -> None:
 
 
 @pytest.fixture(scope="session")
-def mysql(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MySQL]:
+def mysql(tmp_path_factory: pytest.TempPathFactory, fresh_data: FreshData) -> Iterator[MySQL]:
     """The session's MySQL; `mysql.connect()` is root, `mysql.password` the streamer's user headrace's."""
     server = MySQL(tmp_path_factory.mktemp("mysql"), free_port())
+    copy_fresh_data(server, fresh_data)
     server.start()
     yield server
     server.stop()
 
 
 @pytest.fixture(scope="session")
-def mysql80(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MySQL80]:
+def mysql80(tmp_path_factory: pytest.TempPathFactory, fresh_data: FreshData) -> Iterator[MySQL80]:
     server = MySQL80(tmp_path_factory.mktemp("mysql80"), free_port())
+    copy_fresh_data(server, fresh_data)
     server.start()
     yield server
     server.kill()  # its data is nobody's any more, and its stop takes long
 
 
 @pytest.fixture(scope="session")
-def mariadb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MariaDB]:
+def mariadb(tmp_path_factory: pytest.TempPathFactory, fresh_data: FreshData) -> Iterator[MariaDB]:
     server = MariaDB(tmp_path_factory.mktemp("mariadb"), free_port())
+    copy_fresh_data(server, fresh_data)
     server.start()
     yield server
     server.kill()  # its data is nobody's any more, and its stop takes long
@@ -127,7 +130,7 @@ def another(server: Database, tmp_path_factory: pytest.TempPathFactory, fresh_da
 @pytest.fixture(scope="session")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
     """The session's broker; `kafka.address` is its bootstrap."""
-    server = Kafka(tmp_path_factory.mktemp("kafka"), free_port(), free_port())
+    server = Kafka(tmp_path_factory.mktemp("kafka"), free_port(), free_port(), java_options=SHORT_LIVED)
     server.start()
     yield server
     server.stop()
@@ -154,7 +157,8 @@ def kafka_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaServ
     with ExitStack() as running:
 
         def start(options: Mapping[str, str] | None = None) -> Kafka:
-            server = Kafka(tmp_path_factory.mktemp("own-kafka"), free_port(), free_port(), options)
+            home = tmp_path_factory.mktemp("own-kafka")
+            server = Kafka(home, free_port(), free_port(), options, java_options=SHORT_LIVED)
             server.start()
             running.callback(server.kill)
             return server
