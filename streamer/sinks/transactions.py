@@ -19,9 +19,15 @@ from streamer.kafka import broker
 from streamer.sinks.kafka import KafkaSink
 
 ABORT_SECONDS = 5.0
-# The broker's words to a producer that another has followed, or whose transaction it gave up after its timeout.
+# The words to a producer that another has followed, or whose transaction the broker gave up after its timeout.
 FENCED = frozenset(
-    {KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.FENCED_INSTANCE_ID}
+    {
+        KafkaError._FATAL,  # the client's, once it has told the reason
+        KafkaError._FENCED,
+        KafkaError.PRODUCER_FENCED,
+        KafkaError.INVALID_PRODUCER_EPOCH,
+        KafkaError.FENCED_INSTANCE_ID,
+    }
 )
 # What a record's acknowledgement says that only shares its transaction's fate.
 SHARED = FENCED | {
@@ -42,6 +48,7 @@ class TransactionalKafkaSink(KafkaSink):
     """A transaction is open from `begin` on; `commit` ends it and opens the next."""
 
     def __init__(self, pipeline: Pipeline) -> None:
+        self._fatal: Any = None
         super().__init__(
             pipeline,
             **{
@@ -91,9 +98,6 @@ class TransactionalKafkaSink(KafkaSink):
         with suppress(KafkaException):
             self._producer.abort_transaction(ABORT_SECONDS)
 
-    def poll(self, seconds: float) -> None:
-        self._producer.poll(seconds)
-
     def close(self) -> None:
         self.abort()
         super().close()
@@ -107,8 +111,15 @@ class TransactionalKafkaSink(KafkaSink):
     def _stopped(self, error: KafkaException) -> Exception:
         return self._lost(error)
 
+    def _on_error(self, error: Any) -> None:
+        super()._on_error(error)
+        if error.fatal():
+            self._fatal = error
+
     def _lost(self, error: KafkaException) -> Exception:
         fault = error.args[0]
+        if fault.code() == KafkaError._FATAL and self._fatal is not None:
+            fault = self._fatal
         what = f"Kafka at {self._pipeline.kafka.bootstrap}"
         if fault.code() in FENCED:
             return FencedError(

@@ -58,13 +58,13 @@ def committed(kafka: Kafka, db: str) -> list[Record]:
     return found
 
 
-def large(mysql: MySQL, db: str, first: int) -> None:
-    """One transaction of LARGE rows."""
+def large(mysql: MySQL, db: str, first: int, count: int = LARGE) -> None:
+    """One transaction of so many rows."""
     digits = " UNION ALL ".join(f"SELECT {n} AS n" for n in range(10))
     numbers = "SELECT a.n + 10 * b.n + 100 * c.n + 1000 * d.n + 10000 * e.n + 100000 * f.n AS id FROM " + ", ".join(
         f"({digits}) {name}" for name in "abcdef"
     )
-    execute(mysql, f"INSERT INTO {db}.t SELECT {first} + id, id, 'x' FROM ({numbers}) AS numbers WHERE id < {LARGE}")
+    execute(mysql, f"INSERT INTO {db}.t SELECT {first} + id, id, 'x' FROM ({numbers}) AS numbers WHERE id < {count}")
 
 
 def in_the_middle(streamer: Streamer) -> None:
@@ -125,14 +125,14 @@ def test_a_kafka_transaction_that_the_broker_gave_up_is_read_and_sent_again(
     make: Make, mysql: MySQL, kafka_server: Callable[..., Kafka]
 ) -> None:
     own = kafka_server({"transaction.abort.timed.out.transaction.cleanup.interval.ms": "500"})
-    streamer = make("oncelate", kafka=own, kafka_more=", transaction_timeout_seconds: 2").started()
-    large(mysql, "oncelate", 0)
+    streamer = make("oncelate", kafka=own, kafka_more=", transaction_timeout_seconds: 8").started()
+    large(mysql, "oncelate", 0, 50_000)
     in_the_middle(streamer)
     assert streamer.process is not None
     streamer.process.send_signal(signal.SIGSTOP)
-    time.sleep(5)
+    time.sleep(11)
     streamer.process.send_signal(signal.SIGCONT)
     streamer.wait_until_released()
     assert "beginning again at the last checkpoint" in streamer.log()
     assert streamer.stop() == 0
-    assert len(committed(own, "oncelate")) == LARGE
+    assert len(committed(own, "oncelate")) == 50_000
