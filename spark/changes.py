@@ -123,6 +123,7 @@ class Landing:
         except Exception as error:
             if not _says(error, NEW_EPOCH):
                 raise
+        print("a new epoch begins in this batch: what an older one sent already is left out", flush=True)
         fresh = once(changes, marks).persist()
         landed = self._landed() if self.lake.is_table(self.lake.changes) else None
         try:
