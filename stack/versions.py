@@ -25,6 +25,8 @@ MARIADB = "11.4.5"
 DEBEZIUM = "3.6.1.Final"
 MAXWELL = "1.22.6"
 
+S3PROXY = "2.6.0"
+
 MAVEN_DEPENDENCY_PLUGIN = "3.8.1"
 KAFKA = "4.3.1"
 SPARK = "4.2.0"
@@ -49,6 +51,9 @@ KAFKA_JARS = (
     Artifact("org.apache.kafka", f"kafka_{SCALA}", KAFKA),
     Artifact("org.slf4j", "slf4j-simple", SLF4J),
 )
+
+# An S3 server over a folder, for the tests of object stores.
+S3PROXY_JARS = (Artifact("org.gaul", "s3proxy", S3PROXY),)
 
 DEBEZIUM_JARS = (
     Artifact("io.debezium", "debezium-connector-mysql", DEBEZIUM),

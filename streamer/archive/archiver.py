@@ -23,7 +23,7 @@ from streamer.archive.objects import Objects, Uploads
 from streamer.archive.reading import Reading
 from streamer.archive.status import Status
 from streamer.connection import dump_error
-from streamer.errors import HeadraceError
+from streamer.errors import ConnectionLostError, HeadraceError
 from streamer.protocol.packets import ServerAnswerError
 
 log = structlog.get_logger("streamer")
@@ -98,11 +98,15 @@ class Archiver:
         try:
             dump = FileDump(self._source, reading.file.name, reading.file.start, self._until_now)
             with store.explained(self._folder.path):
-                reading.run(dump, self._check_uploads)
+                ended = reading.run(dump, self._check_uploads)
         except ServerAnswerError as error:
             raise self._refused(error, reading.file) from None
         finally:
             reading.file.let_go()
+        place = file_number(reading.file.name), reading.file.at
+        if ended and not (self._until_now and place >= (file_number(facts.file), facts.pos)):
+            where, hint = f"the binlog of {self._source.where}", "The archive connects again by itself"
+            raise ConnectionLostError("read", where, "the server ended the dump, as it does when it stops", hint)
         if self._uploads and not self._stop.is_set():
             self._uploads.finish()
 

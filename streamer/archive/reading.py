@@ -37,7 +37,8 @@ class Reading:
         self._level = False  # the server has nothing more at the moment
         self._second = 0.0  # time stamp of the last event
 
-    def run(self, dump: FileDump, check: Callable[[], None]) -> None:
+    def run(self, dump: FileDump, check: Callable[[], None]) -> bool:
+        """Until the stop, or until the server says that nothing more comes; returns whether it said so."""
         try:
             for chunk in dump.chunks():
                 self._level = self._level or not chunk
@@ -51,6 +52,7 @@ class Reading:
             dump.close()
             self.file.sync()
             self._tell(time.monotonic())
+        return self._packets.ended
 
     def _turn(self, check: Callable[[], None]) -> None:
         now = time.monotonic()

@@ -111,6 +111,7 @@ def test_files_of_every_kind(own: Database, archive: Archive) -> None:
     assert in_folder(archive.folder) == on_server(own)
 
 
+@pytest.mark.lacks("mysql80", "what is asked of it here, MySQL 9.7 is asked too")
 def test_the_open_file_is_cut_anywhere(own: Database, archive: Archive) -> None:
     insert(own, "a", "b", "c")
     archive.once()
@@ -142,6 +143,7 @@ def test_a_server_that_was_reset_is_refused(own: Database, archive: Archive) -> 
     assert in_folder(archive.folder) == on_server(own)
 
 
+@pytest.mark.lacks("mysql80", "what is asked of it here, MySQL 9.7 is asked too")
 def test_a_gap_names_the_files_that_are_gone(own: Database, archive: Archive) -> None:
     archive.once()
     run(own, *["FLUSH BINARY LOGS"] * 4)
@@ -166,7 +168,7 @@ def test_one_reader_an_id_and_one_writer_a_folder(own: Database, archive: Archiv
     refused = Archive(elsewhere, own, "archived").refused()
     assert refused.kind == "server_id_in_use"
     assert "archive.server_id" in str(refused)
-    archive.wait_for(lambda: archive.status()["state"] == "archiving")
+    archive.wait_for(lambda: archive.said()["state"] == "archiving")
     found = archive.status()
     assert found["runs"]
     assert found["behind_seconds"] == 0
