@@ -26,7 +26,7 @@ from streamer.protocol.held import PreparedXa
 from streamer.protocol.model import Item
 from streamer.protocol.packets import HINT, Event, Header, Packets
 from streamer.protocol.payload import payload
-from streamer.protocol.server import writer
+from streamer.protocol.server import started, writer
 from streamer.protocol.unclear import Definitions
 
 BROKEN = (ValueError, IndexError, KeyError, StructError, OverflowError, ZstdError, ZlibError)
@@ -136,6 +136,8 @@ class BinlogDecoder(Transactions):
         if self._state != BETWEEN:
             raise refusals.out_of_order("new binlog file", self._state)
         self._tables.clear()
+        if started(d, o):
+            self._temporary.clear()
         written_by = writer(d, o)
         if written_by != self._server:
             self._server = written_by

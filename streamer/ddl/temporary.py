@@ -37,7 +37,9 @@ class TemporaryTables:
         if first not in ("TRUNCATE", "ALTER") or not names:
             return False
         if names[0] in self._known:
-            self._known.update(names[1:])  # its new name
+            if names[1:]:  # its new name
+                self._known.remove(names[0])
+                self._known.update(names[1:])
             return True
         return exact
 

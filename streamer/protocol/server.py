@@ -36,4 +36,10 @@ def writer(d: bytes, o: int) -> Server:
     return server(text.partition(b"\x00")[0].decode(errors="replace"))
 
 
+def started(d: bytes, o: int) -> bool:
+    """Whether the server's start made the file, and no rotation: it has a time then."""
+    at = o + VERSION_AT + VERSION_SIZE
+    return any(d[at : at + 4])
+
+
 NEWEST = server("9.0.0")
