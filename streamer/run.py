@@ -141,6 +141,7 @@ class Runner:
             epoch=begin.epoch,
             source=self._servers.title,
         )
+        stream.seen = pipeline.source.gtids(begin.seen_set) if begin.seen_set else None
         publish = partial(delivery.publish, topic=names.schemas_topic(pipeline))
         stream.router = Router(pipeline, schemas.Schemas(known), self._ensure, publish)
         stream.swap = Swap(self._file, delivery, watcher, prepared, partial(self._follow, stream))

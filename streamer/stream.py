@@ -92,6 +92,7 @@ class Stream:
         self.read_at = 0.0  # Unix seconds: when bytes last came
         self.caught_up_at = 0.0  # Unix seconds: when the server last had nothing more for us
         self.transactions = 0
+        self.seen: GtidSet | None = None  # delivered before the start, but read again for an open XA transaction
 
     def run(self) -> None:
         """Until a stop or a fatal error. Raises Stopping, HeadraceError."""
@@ -145,7 +146,7 @@ class Stream:
             else:
                 self.caught_up_at = time.time()
             self.delivery.turn()
-            if not connection.more():
+            if not chunk or not connection.more():
                 self.delivery.pause()
             if self.swap.due and self.halfway.batch is None and decoder.between_transactions:
                 self.swap.between(decoder)
@@ -173,6 +174,8 @@ class Stream:
         half = self.halfway
         if half.skips and half.again(batch):
             return
+        if self.seen is not None and self.seen.contains(batch.gtid):
+            return
         route = self.router.route(batch, self._epoch)
         keys, values = route.envelope.records(batch)
         self.delivery.rows(route.topic, keys, values)
@@ -180,7 +183,7 @@ class Stream:
         half.batch = batch
 
     def _ddl(self, item: Ddl) -> None:
-        if self.halfway.told(item.gtid):
+        if self.halfway.told(item.gtid) or (self.seen is not None and self.seen.contains(item.gtid)):
             return
         for topic, key, value, everywhere in self.ddl.records(item, self._epoch, self.router):
             self.delivery.note(topic, key, value, everywhere)
@@ -189,6 +192,8 @@ class Stream:
         half = self.halfway
         if half.skips:
             half.ended(commit)
+        if self.seen is not None and not self.seen.contains(commit.gtid):
+            self.seen = None  # what is read again is over: all of it stands before this in the binlog
         self.delivery.end(commit)
         self.last = commit
         self.transactions += 1

@@ -25,6 +25,7 @@ from streamer.follow.swap import Swap
 from streamer.ledger import Ledger
 from streamer.patience import Patience, Stopping
 from streamer.protocol.held import PreparedXa
+from streamer.protocol.model import Commit, OpenXa
 from streamer.routes import Router
 from streamer.schemas import Schemas
 from streamer.stream import Stream
@@ -83,6 +84,7 @@ class Attempt:
             binlog.connect, binlog.decoder, self.delivery, self.watcher, status, notes, begin.epoch, "MySQL"
         )
         publish = partial(self.delivery.publish, topic="sales.schemas")
+        self.stream.seen = GtidSet.parse(begin.seen_set) if begin.seen_set else None
         self.stream.router = Router(settings, Schemas(), lambda wanted: [], publish)
         file = FileWatch(settings, lambda found: None)
         self.stream.swap = Swap(file, self.delivery, self.watcher, PreparedXa(), self.stream.router.follow)
@@ -168,6 +170,20 @@ def test_a_transaction_that_is_sent_in_part_is_not_visible() -> None:
     attempt = Attempt(binlog, Transactions(committed))
     assert attempt.until(1)
     assert [event["source"]["gtid"] for event in seen(committed).events()] == [f"{SOURCE}:1"]
+
+
+def test_what_is_read_again_for_an_open_xa_transaction_is_not_sent_again() -> None:
+    opened = (OpenXa(f"{SOURCE}:2", ""), OpenXa(f"{SOURCE}:3", ""))  # of MariaDB a start reads all behind the prepare
+    binlog = [transaction(n, [] if n == 2 else [2]) for n in (1, 2, 3, 4, 5)]
+    for one in binlog[1:4]:
+        assert isinstance(one[-1], Commit)
+        one[-1].open_xa = opened
+    committed: list[Any] = []
+    assert Attempt(Binlog(binlog[:4]), Transactions(committed)).until(4)
+    last = seen(committed).checkpoints()[-1]
+    assert (last.gtid_set, last.seen_set) == (f"{SOURCE}:1:4", f"{SOURCE}:1-4")
+    assert Attempt(Binlog(binlog), Transactions(committed)).until(5)
+    assert seqs(seen(committed).events()) == [(0, 1, 1000 * n, 0, r) for n in (1, 3, 4, 5) for r in (0, 1)]
 
 
 def test_a_stop_in_the_middle_of_a_commit_waits_for_it_and_sends_no_second_checkpoint() -> None:
