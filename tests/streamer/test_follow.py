@@ -15,6 +15,7 @@ import structlog
 from rich.console import Console
 from structlog.testing import capture_logs
 
+from contract.checkpoint import Checkpoint
 from contract.pipeline import Pipeline, Tables, load
 from streamer.control.report import Report
 from streamer.control.tables import _tables as show_tables
@@ -25,6 +26,7 @@ from streamer.follow.file import FileWatch
 from streamer.patience import Stopping
 from streamer.protocol.held import Held
 from tests.streamer.fakes import Binlog, Rig, rig, shape, transaction
+from tests.streamer.test_exactly_once import Attempt, Transactions
 
 FILE = """\
 format: 1
@@ -308,3 +310,27 @@ def test_a_table_without_a_key_joins_and_is_named() -> None:
     shown = show_tables({"include": ["shop.*"], "exclude": ["shop.x"], "without_key": ["shop.t"]})
     assert shown.startswith("shop.*; not shop.x")
     assert "joined without a key:[/] shop.t" in shown
+
+
+def test_exactly_once_the_checkpoint_is_committed_before_the_transaction_that_has_the_first_record() -> None:
+    binlog = Binlog([transaction(n, [2, 2]) for n in range(1, 5)])
+    binlog.wanted = Tables(include=("shop.other",)).match
+    sink = Transactions([])
+    attempt = Attempt(binlog, sink)
+    attempt.watcher.checkpoint = attempt.watcher.checkpoint.following(Tables(include=("shop.other",)))
+    feed = binlog.feed
+
+    def middle(chunk: bytes) -> Any:
+        if binlog.read == 4:
+            attempt.stream.swap._file.offered = Tables(include=("shop.t",))
+        return feed(chunk)
+
+    binlog.feed = middle  # type: ignore[method-assign]
+    assert attempt.until(4)
+    names = [name for name, *_ in sink.committed]
+    followed = next(at for at, (_, _, value) in enumerate(sink.committed) if b'"shop.t"' in value)
+    checkpoint = Checkpoint.read(sink.committed[followed][2])
+    assert (checkpoint.pos, checkpoint.since("shop", "t")) == (2900, (0, 1, 2900))
+    ends = [sum(sink.batches[: n + 1]) for n in range(len(sink.batches))]
+    assert followed < next(end for end in ends if end > followed) <= names.index("sales.shop.t")
+    assert names.count("sales.shop.t") == 8
