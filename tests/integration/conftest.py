@@ -25,6 +25,7 @@ from stack.maven import spark_jars as fetch_spark_jars
 from stack.mysql import MySQL
 from stack.mysql80 import MySQL80
 from stack.ports import free_port
+from tests.integration.airflow_site import airflow_site, webhook  # noqa: F401  fixtures
 from tests.integration.decoding import streams  # noqa: F401  a fixture
 from tests.integration.streaming import make  # noqa: F401  a fixture
 

@@ -1,88 +1,94 @@
-"""The DAGs in a real Airflow, driven by its REST API, over a real MySQL and a real Kafka."""
+"""The DAGs in a real Airflow, driven by its REST API, over a real MySQL and a real Kafka; and a pipeline run by them
+alone, end to end: snapshot, changes, proof, and a fault that must be found.
+
+Compaction has no schedule here, so the snapshot and the check start the compactions that they need.
+"""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import httpx
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from contract.pipeline import load
+from contract.status import LakeStatus, read
 from stack.airflow import Airflow
 from stack.demo.airflow_api import Airflow as Api
 from stack.demo.airflow_api import Run
 from stack.kafka import Kafka
+from stack.maven import spark_jars
 from stack.mysql import MySQL
-from stack.ports import free_port
+from stack.streamer import StreamerService
+from tests.integration.airflow_site import Site, end_of, ended, log_of, states
+from tests.integration.streaming import execute
 
-PIPELINE = """
-format: 1
-name: {name}
-source: {{host: 127.0.0.1, port: {mysql}, user: headrace, password: "${{HEADRACE_MYSQL_PASSWORD}}", server_id: 7001}}
-tables: {{include: ["{db}.*"]}}
-kafka: {{bootstrap: "{kafka}", partitions: 2}}
-lake: {{path: {lake}}}
-"""
+pytestmark = pytest.mark.timeout(2400)  # five Spark applications, on whatever else the machine does
 
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("pipelines")
-
-
-def write(folder: Path, mysql: MySQL, kafka: str, name: str, db: str) -> None:
-    text = PIPELINE.format(name=name, db=db, mysql=mysql.port, kafka=kafka, lake=folder.parent / "lake")
-    (folder / f"{name}.yaml").write_text(text)
+Status = Callable[[], LakeStatus]
+ORDERS = "(id INT PRIMARY KEY, state ENUM('new', 'paid') NOT NULL, amount DECIMAL(10, 2))"
+ITEMS = "(shop INT, id INT, name VARCHAR(20) NOT NULL, PRIMARY KEY (shop, id))"
 
 
 @pytest.fixture(scope="module")
-def airflow(folder: Path, mysql: MySQL, kafka: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Airflow]:
-    with mysql.connect() as connection, connection.cursor() as cursor:
-        for db in ("air1", "air2"):
-            cursor.execute(f"CREATE DATABASE {db}")
-            cursor.execute(f"CREATE TABLE {db}.orders (id INT PRIMARY KEY, state ENUM('new', 'paid'))")
-            cursor.execute(f"CREATE TABLE {db}.items (id INT PRIMARY KEY)")
-    write(folder, mysql, kafka.address, "air-one", "air1")
-    write(folder, mysql, kafka.address, "air-two", "air2")
-    write(folder, mysql, "127.0.0.1:9", "air-three", "air1")
-    (folder / "wrong.yaml").write_text("format: 1\nname: wrong\nsorce: {}\n")
-    settings = {"HEADRACE_PIPELINES": str(folder), "HEADRACE_MYSQL_PASSWORD": mysql.password}
-    server = Airflow(tmp_path_factory.mktemp("airflow"), free_port(), settings)
-    server.start()
-    yield server
-    server.stop()
+def airflow(airflow_site: Site) -> Airflow:
+    return airflow_site.airflow
 
 
 @pytest.fixture(scope="module")
-def api(airflow: Airflow) -> Api:
-    client = Api(airflow.url)
-    client.wait_for([f"air-one.{purpose}" for purpose in ("topics", "snapshot", "compaction", "quality")])
-    return client
+def api(mysql: MySQL, airflow_site: Site) -> Api:
+    for db in ("air1", "air2", "dagshop"):
+        execute(
+            mysql, f"CREATE DATABASE {db}", f"CREATE TABLE {db}.orders {ORDERS}", f"CREATE TABLE {db}.items {ITEMS}"
+        )
+    return airflow_site.api
 
 
-def ended(api: Api, dag: str, seconds: float = 120.0) -> Run:
-    """Triggers the DAG and follows the run to its end, good or bad."""
-    run = api.trigger(dag)
-    deadline = time.monotonic() + seconds
-    while run.state not in ("success", "failed"):
-        assert time.monotonic() < deadline, f"{dag} is {run.state} after {seconds} s"
-        time.sleep(1)
-        run = api.run(run)
-    return run
+@pytest.fixture(scope="module", autouse=True)
+def away(api: Api) -> Run:
+    """Half a minute passes until a broker is known to be away: the other tests run meanwhile."""
+    return api.trigger("air-three.topics")
 
 
-def log_of(airflow: Airflow, run: Run, task: str) -> str:
-    path = f"{airflow.url}/api/v2/dags/{run.dag}/dagRuns/{run.id}/taskInstances/{task}/logs/1"
-    return httpx.get(path, headers={"Accept": "application/x-ndjson"}, timeout=30).text
+@pytest.fixture(scope="module")
+def streamer(mysql: MySQL, airflow_site: Site, api: Api) -> Iterator[StreamerService]:
+    """It follows dagshop, which has rows already."""
+    spark_jars()
+    orders = ", ".join(f"({n}, 'new', {n}.50)" for n in range(1000))
+    items = ", ".join(f"({n % 7}, {n}, 'item {n}')" for n in range(500))
+    execute(mysql, f"INSERT INTO dagshop.orders VALUES {orders}", f"INSERT INTO dagshop.items VALUES {items}")
+    home, file, settings = (
+        airflow_site.airflow.home,
+        airflow_site.pipelines / "dags.yaml",
+        airflow_site.airflow.settings,
+    )
+    streamer = StreamerService(home / "streamer", file, airflow_site.streamer_port, settings)
+    try:
+        streamer.start()
+        yield streamer
+    finally:
+        streamer.stop()
+
+
+@pytest.fixture
+def status(mysql: MySQL, airflow_site: Site, monkeypatch: pytest.MonkeyPatch) -> Status:
+    """Reads the lake's, of dagshop."""
+    monkeypatch.setenv("HEADRACE_MYSQL_PASSWORD", mysql.password)
+
+    def of_lake() -> LakeStatus:
+        found = read(load(airflow_site.pipelines / "dags.yaml"))
+        assert found is not None
+        return found
+
+    return of_lake
 
 
 def test_a_wrong_file_is_an_import_error_and_the_others_have_their_dags(airflow: Airflow, api: Api) -> None:
     dags = httpx.get(f"{airflow.url}/api/v2/dags", params={"limit": 100}).json()["dags"]
     found = {dag["dag_id"].partition(".")[0]: dag for dag in dags}
-    assert set(found) == {"air-one", "air-two", "air-three"}
+    assert set(found) == {"air-one", "air-two", "air-three", "dags"}
     assert not any(dag["has_import_errors"] for dag in dags)
     errors = httpx.get(f"{airflow.url}/api/v2/importErrors").json()["import_errors"]
     assert [error["filename"] for error in errors] == ["headrace_pipeline_files.py"]
@@ -113,10 +119,74 @@ def test_a_topic_with_other_settings_fails_the_task_and_says_so(airflow: Airflow
     assert "air-two.air2.orders" in api.result(run, "provision")["differing"]
 
 
-def test_a_broker_that_is_away_fails_with_the_next_step(airflow: Airflow, api: Api, folder: Path) -> None:
-    run = ended(api, "air-three.topics")
+def test_a_broker_that_is_away_fails_with_the_next_step(
+    airflow_site: Site, airflow: Airflow, api: Api, away: Run
+) -> None:
+    run = end_of(api, away)
     assert run.state == "failed"
     log = log_of(airflow, run, "provision")
     assert "127.0.0.1:9" in log
     assert "kafka.bootstrap" in log
-    assert (folder.parent / "lake" / "air-three" / "_quality" / "alerts.jsonl").exists()
+    assert (airflow_site.lake / "air-three" / "_quality" / "alerts.jsonl").exists()
+
+
+@pytest.mark.usefixtures("streamer")
+def test_a_snapshot_of_all_tables_arrives_in_the_lake(api: Api, status: Status) -> None:
+    run = ended(api, "dags.snapshot")
+    assert states(api, run) == dict.fromkeys(("stage", "streamed", "compact", "applied"), "success")
+    tables = status().tables
+    assert {name: table.rows for name, table in tables.items()} == {"dagshop.orders": 1000, "dagshop.items": 500}
+
+
+@pytest.mark.usefixtures("streamer")
+def test_a_check_starts_the_compaction_it_waits_for_and_proves_the_tables_equal(api: Api, mysql: MySQL) -> None:
+    execute(
+        mysql,
+        "UPDATE dagshop.orders SET state = 'paid' WHERE id < 100",
+        "DELETE FROM dagshop.items WHERE id < 10",
+        "INSERT INTO dagshop.orders VALUES (5000, 'new', NULL)",
+    )
+    run = ended(api, "dags.quality")
+    assert states(api, run) == dict.fromkeys(("verify", "waits", "streamed", "compact"), "success")
+    result = api.result(run, "verify")
+    assert result["expectations"]["ok"] is True
+    assert {name: (facts["equal"], facts["lake_count"]) for name, facts in result["tables"].items()} == {
+        "dagshop.orders": (True, 1001),
+        "dagshop.items": (True, 490),
+    }
+
+
+@pytest.mark.usefixtures("streamer")
+def test_a_second_compaction_changes_nothing(api: Api, status: Status) -> None:
+    before = status()
+    assert ended(api, "dags.compaction").state == "success"
+    after = status()
+    assert after.run == before.run + 1
+    versions = (
+        {name: (table.rows, table.changes, table.version) for name, table in s.tables.items()} for s in (before, after)
+    )
+    assert next(versions) == next(versions)
+
+
+@pytest.mark.usefixtures("streamer")
+def test_a_difference_fails_the_task_which_names_it_and_alerts(api: Api, mysql: MySQL, airflow_site: Site) -> None:
+    # A change that MySQL was told to keep out of its binlog can reach no lake.
+    execute(mysql, "SET sql_log_bin = 0", "DELETE FROM dagshop.orders WHERE id = 500")
+    run = ended(api, "dags.quality")
+    assert states(api, run)["verify"] == "failed"
+    result = api.result(run, "verify")
+    assert result["tables"]["dagshop.orders"]["equal"] is False
+    assert result["tables"]["dagshop.items"]["equal"] is True
+    [alert] = airflow_site.told
+    assert (alert["dag"], alert["task"], alert["pipeline"]) == ("dags.quality", "verify", "dags")
+    assert list(alert["tables"]) == ["dagshop.orders"]
+    assert "rows 1000 in the source, 1001 in the lake" in alert["tables"]["dagshop.orders"]
+    assert "dagshop.orders" in alert["message"]
+
+
+@pytest.mark.usefixtures("streamer")
+def test_a_snapshot_of_one_table_mends_it(api: Api, status: Status) -> None:
+    run = ended(api, "dags.snapshot", {"tables": ["dagshop.orders"]})
+    assert run.state == "success"
+    assert list(api.result(run, "stage")["tables"]) == ["dagshop.orders"]
+    assert status().tables["dagshop.orders"].rows == 1000
