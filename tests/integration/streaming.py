@@ -64,8 +64,8 @@ class Streamer:
         values = {
             "flavor": mysql.flavor,
             "host": "127.0.0.1", "mysql_port": mysql.port, "server_id": 1000 + free_port(), "kafka": kafka.address,
-            "kafka_more": "", "delivery": "exactly_once", "start": "latest", "http": free_port(), "stuck": 60, "shutdown": 15,
-            "max_events": 200_000,
+            "kafka_more": "", "delivery": "exactly_once", "start": "latest", "http": free_port(), "stuck": 60,
+            "shutdown": 15, "max_events": 200_000,
         }  # fmt: skip
         self.values = {**values, **more}
         self.file.write_text(PIPELINE.format(name=name, folder=folder, **self.values))
