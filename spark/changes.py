@@ -37,9 +37,9 @@ MARK_COLUMNS = f"topic string, partition int, mark {SPARK_TYPE}, last bigint"
 # A broker that goes away ends the run with one error; by Spark's own bounds (two minutes a read, a minute a question)
 # the task would seem to hang. The next run goes on where this one stopped.
 BOUNDS = {
-    "kafkaConsumer.pollTimeoutMs": "20000",
-    "kafka.request.timeout.ms": "10000",
-    "kafka.default.api.timeout.ms": "15000",
+    "kafkaConsumer.pollTimeoutMs": "30000",
+    "kafka.request.timeout.ms": "20000",
+    "kafka.default.api.timeout.ms": "20000",
     "fetchOffset.numRetries": "2",
 }
 
