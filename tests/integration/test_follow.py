@@ -125,10 +125,10 @@ def test_a_table_that_the_server_refuses_or_a_mistake_in_the_file_leaves_the_str
 def test_a_table_that_was_made_without_a_key_joins_and_the_next_start_goes_on(
     make: Make, mysql: MySQL, kafka: Kafka
 ) -> None:
-    streamer = make("keyless").started()
-    execute(mysql, "CREATE TABLE keyless.log (v INT)", "INSERT INTO keyless.log VALUES (1)")
+    streamer = make("latekeyless").started()
+    execute(mysql, "CREATE TABLE latekeyless.log (v INT)", "INSERT INTO latekeyless.log VALUES (1)")
     status = streamer.wait_until_released()
-    assert status["tables"]["without_key"] == ["keyless.log"]
+    assert status["tables"]["without_key"] == ["latekeyless.log"]
     assert "joined without a key" in streamer.log()
     shown = streamer.command("status").stdout
     assert "joined without a key" in shown
@@ -136,7 +136,7 @@ def test_a_table_that_was_made_without_a_key_joins_and_the_next_start_goes_on(
     checked = streamer.command("check")
     assert (checked.returncode, "no primary key" in checked.stdout) == (0, True), checked.stdout
     streamer.started()
-    execute(mysql, "INSERT INTO keyless.log VALUES (2)")
+    execute(mysql, "INSERT INTO latekeyless.log VALUES (2)")
     streamer.wait_until_released()
-    assert [record.value["after"] for record in records(kafka, "keyless.keyless.log")] == [{"v": 1}, {"v": 2}]
+    assert [record.value["after"] for record in records(kafka, "latekeyless.latekeyless.log")] == [{"v": 1}, {"v": 2}]
     assert streamer.stop() == 0
