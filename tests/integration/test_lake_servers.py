@@ -14,8 +14,10 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as fn
 
 from contract.pipeline import Pipeline, load
+from spark.checksum import total
 from spark.compaction import compact
 from spark.errors import LakeError
 from spark.job import JobFailedError
@@ -62,8 +64,8 @@ OWN = {
     },
 }
 FLOATS: dict[str, tuple[str, Sequence[str]]] = {
-    "singles": ("float", CASES["float"]),
-    "doubles": ("double", CASES["double"]),
+    "single": ("float", CASES["float"]),
+    "twofold": ("double", CASES["double"]),
 }
 VECTORS: tuple[str, Sequence[str]] = (
     "vector(3)",
@@ -77,18 +79,20 @@ def spark() -> SparkSession:
 
 
 class Site:
-    """A server's database: `types` with every type, tables with floats (`floats`), and `lines` with a key of a text and
-    a number, which is read in chunks."""
+    """A server's database: `types` with every type that the server itself hashes, `floats` with those that Spark hashes
+    for both sides, and `lines` with a key of a text and a number, which is read in chunks."""
+
+    tables = ("types", "floats", "lines")
 
     def __init__(self, server: Database, name: str) -> None:
         self.server, self.name = server, name
         self.kinds = [*TYPES.items(), *OWN[server.name].items()]
-        self.floats = FLOATS | ({"vectors": VECTORS} if server.name == "mysql" else {})
-        self.tables = ("types", "lines", *self.floats)
+        self.floats = FLOATS | ({"vec": VECTORS} if server.name == "mysql" else {})
         columns = ", ".join(f"`c{n}` {kind}" for n, (kind, _) in enumerate(self.kinds))
         run(server, f"DROP DATABASE IF EXISTS {name}", f"CREATE DATABASE {name}")
         tables = [f"types (id int PRIMARY KEY, {columns})"]
-        tables += [f"{table} (id int PRIMARY KEY, v {kind})" for table, (kind, _) in self.floats.items()]
+        floats = ", ".join(f"{name} {kind}" for name, (kind, _) in self.floats.items())
+        tables += [f"floats (id int PRIMARY KEY, {floats})"]
         tables += ["`lines` (region varchar(9), n bigint unsigned, v int, PRIMARY KEY (region, n))"]
         run(server, ZEROS, *(f"CREATE TABLE {table}" for table in tables), database=name)
         self.rows = max(len(values) for _, values in [*self.kinds, *self.floats.values()])
@@ -99,8 +103,8 @@ class Site:
         for n in range(self.rows):
             row = ", ".join(values[n % len(values)] for _, values in self.kinds)
             statements.append(f"INSERT INTO types VALUES ({first + n}, {row})")
-            for table, (_, values) in self.floats.items():
-                statements.append(f"INSERT INTO {table} VALUES ({first + n}, {values[n % len(values)]})")
+            floats = ", ".join(values[n % len(values)] for _, values in self.floats.values())
+            statements.append(f"INSERT INTO floats VALUES ({first + n}, {floats})")
         nulls = ", ".join(["NULL"] * len(self.kinds))
         statements.append(f"INSERT INTO types VALUES ({first + self.rows}, {nulls})")
         run(self.server, ZEROS, *statements, database=self.name)
@@ -145,7 +149,7 @@ def writing(site: Site, stop: threading.Event) -> None:
             cursor.execute(f"INSERT INTO `lines` VALUES ('new', {n}, 0), ('new', {n + 1_000_000}, 1)")
             cursor.execute(f"UPDATE `lines` SET v = v + 1 WHERE n = {n % 400}")
             cursor.execute(f"DELETE FROM `lines` WHERE n = {(n + 200) % 400}")
-            cursor.execute(f"UPDATE singles SET v = {n} / 7 WHERE id = {n % 5}")
+            cursor.execute(f"UPDATE floats SET single = {n} / 7 WHERE id = {n % 5}")
             (connection.rollback if n % 10 == 0 else connection.commit)()
 
 
@@ -177,13 +181,9 @@ def test_every_type_on_every_server_is_equal_and_a_last_digit_is_not(
 
     streamer.wait_until_released()
     compact(spark, pipeline, [])
-    one_off = {
-        "types": "{c} = {c} + 0.01 WHERE id = 1".format(c=f"c{list(TYPES).index('decimal(5,2)')}"),
-        "singles": "v = 0.10000001F WHERE v = 0.1F",
-        "doubles": "v = 0.10000000000000002D WHERE v = 0.1D",
-        "vectors": "v = array(1F, 2.5F, -0.10000001F) WHERE v[1] = 2.5",
-    }
-    damage(spark, pipeline, {table: one_off[table] for table in site.tables if table in one_off})
+    assert_last_digits_count(spark, site, pipeline)
+    types = "{c} = {c} + 0.01 WHERE id = 1".format(c=f"c{list(TYPES).index('decimal(5,2)')}")
+    damage(spark, pipeline, {"types": types, "floats": "single = 0.10000001F WHERE single = 0.1F"})
     with pytest.raises(JobFailedError, match="are not as the source") as caught:
         verify(spark, pipeline, [])
     found = caught.value.facts["tables"]
@@ -192,6 +192,22 @@ def test_every_type_on_every_server_is_equal_and_a_last_digit_is_not(
         snapshot(spark, pipeline, [f"{site.name}.types"])
         compact(spark, pipeline, [])
         assert verify(spark, pipeline, [f"{site.name}.types"])["tables"][f"{site.name}.types"]["equal"]
+
+
+def assert_last_digits_count(spark: SparkSession, site: Site, pipeline: Pipeline) -> None:
+    """Of each kind of float, in the checksum that is compared."""
+    one_off = {
+        "single": "single = 0.1F, 0.10000001F",
+        "twofold": "twofold = 0.1D, 0.10000000000000002D",
+        "vec": "vec[1] = 2.5, array(1F, 2.5F, -0.10000001F)",
+    }
+    with Source(pipeline) as asked:
+        schema = asked.schema(site.name, "floats")
+    assert schema is not None
+    frame = spark.read.format("delta").load(Lake(spark, pipeline).table(site.name, "floats"))
+    for column in site.floats:
+        wrong = frame.withColumn(column, fn.expr(f"if({one_off[column]}, {column})"))
+        assert total(wrong, schema) != total(frame, schema), column
 
 
 def damage(spark: SparkSession, pipeline: Pipeline, changes: dict[str, str]) -> None:
