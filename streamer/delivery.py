@@ -58,12 +58,12 @@ class Delivery:
         count = len(values)
         size = len(values[0]) if count == 1 else sum(map(len, values))
         entry = ledger.enter(count, size, self.now)
+        self.records += count  # before one of them is sent: a part of them is no whole transaction
         try:
             self._sink.send(topic, keys, values, entry.acknowledge)
         except HeadraceError:
             entry.cut = True
             raise
-        self.records += count
         self.bytes += size
 
     def note(self, topic: str, key: bytes | None, value: bytes, everywhere: bool) -> None:
@@ -72,6 +72,7 @@ class Delivery:
             self.wait_for_room()
         count = self._partitions(topic) if everywhere else 1
         entry = self.ledger.note(count, count * len(value), self.now)
+        self.records += count
         try:
             if everywhere:
                 self._sink.send_everywhere(topic, value, count, entry.acknowledge)
@@ -80,7 +81,6 @@ class Delivery:
         except HeadraceError:
             entry.cut = True
             raise
-        self.records += count
 
     def _partitions(self, topic: str) -> int:
         """Asked of the broker now and then. Raises TopicError where it answers, and knows of none."""
@@ -121,6 +121,11 @@ class Delivery:
         self._sink.poll(seconds)
         self.watcher.turn(time.monotonic())
         self._patience.check()
+
+    @property
+    def holds_back(self) -> bool:
+        """Whether a final error now takes whole transactions back with the one that it is in."""
+        return False
 
     def _wait(self) -> None:
         self.turn(POLL_SECONDS)

@@ -41,6 +41,12 @@ class TransactionLostError(HeadraceError):
     kind = "transaction_lost"
 
 
+class TransactionTooLongError(HeadraceError):
+    """One of the source's transactions takes longer than the broker lets a Kafka transaction be open."""
+
+    kind = "transaction_too_long"
+
+
 class FencedError(HeadraceError):
     """Another streamer of the pipeline took over, and the broker takes nothing more from this one."""
 

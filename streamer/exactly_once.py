@@ -13,10 +13,11 @@ from streamer.checkpoints.kafka import TransactionalCheckpoints
 from streamer.delivery import Delivery
 from streamer.delivery_errors import StuckError, TransactionLostError
 from streamer.errors import HeadraceError
+from streamer.kafka.transactions import shared
 from streamer.ledger import Ledger
 from streamer.patience import Patience
 from streamer.protocol.model import Commit
-from streamer.sinks.transactions import TransactionalKafkaSink, shared
+from streamer.sinks.transactions import TransactionalKafkaSink
 from streamer.watcher import KAFKA, Watcher
 
 PERIOD_SECONDS = 0.1
@@ -40,6 +41,9 @@ class TransactionalWatcher(Watcher):
 
 
 class ExactlyOnce(Delivery):
+    """`period`: seconds after which a Kafka transaction ends with the MySQL transaction; at 0 each has one, until as
+    many records were sent as a Kafka transaction holds at most."""
+
     def __init__(
         self,
         ledger: Ledger,
@@ -48,11 +52,13 @@ class ExactlyOnce(Delivery):
         watcher: TransactionalWatcher,
         patience: Patience,
         stuck_after: float,
+        period: float = PERIOD_SECONDS,
     ) -> None:
         super().__init__(ledger, sink, checkpoints, watcher, patience)
         self._transactions = sink
         self._offers = checkpoints
         self._stuck_after = stuck_after
+        self._period = period
         self._end: Commit | None = None  # the last transaction end that is not committed
         self._whole = 0  # records up to it
         self._began = 0.0  # monotonic seconds: when the first of them was read
@@ -65,7 +71,9 @@ class ExactlyOnce(Delivery):
             self._began = self.now
         self._end = commit
         self._whole = self.records
-        if self.records - self._durable >= BATCH_RECORDS or self.now - self._began >= PERIOD_SECONDS:
+        if self.records > BATCH_RECORDS:
+            self._period = max(self._period, PERIOD_SECONDS)
+        if self.records - self._durable >= BATCH_RECORDS or self.now - self._began >= self._period:
             self.commit()
 
     def pause(self) -> None:
@@ -95,7 +103,11 @@ class ExactlyOnce(Delivery):
         """Puts the checkpoint into the Kafka transaction, once. Returns whether there is anything to commit."""
         if self._ending is None and self._end is not None:
             behind = self.watcher.behind(self._end, self.ledger.entered(), self.ledger.entered_events())
-            self._offers.offer(behind or self.watcher.checkpoint)
+            if behind is None and self.records == self._durable:  # nothing but what is read again
+                self.watcher.release()
+                self._end = None
+            else:
+                self._offers.offer(behind or self.watcher.checkpoint)
         if self._ending is None and not self._offers.settled():
             self._ending = self._offers.send()
         return self._ending is not None
@@ -108,6 +120,8 @@ class ExactlyOnce(Delivery):
         except HeadraceError:
             if (failure := self.ledger.failure) is not None:  # the record's own fault says more
                 raise self.watcher.gave_up(*failure) from None
+            if self._offers.failure is not None:
+                raise self.watcher.gave_up("of the commit log", self._offers.failure) from None
             raise
         assert self._ending is not None
         self._offers.committed()
@@ -116,6 +130,10 @@ class ExactlyOnce(Delivery):
         self._end = None
         self._durable = self.records
         return True
+
+    @property
+    def holds_back(self) -> bool:
+        return self._end is not None and (self.records != self._whole or self.ledger.failure is not None)
 
     def empty(self) -> None:
         """As the base; raises TransactionLostError in the middle of a transaction, of which another server then sends
@@ -126,6 +144,7 @@ class ExactlyOnce(Delivery):
         self.commit()
 
     def settle(self) -> None:
+        assert self.records == self._whole, "asked between two transactions"
         self.commit()
 
     def drain(self, seconds: float) -> bool:

@@ -10,7 +10,7 @@ from contract.pipeline import Pipeline
 from streamer.checkpoints.kafka import KafkaCheckpoints, TransactionalCheckpoints
 from streamer.control.status import Status
 from streamer.delivery import Delivery
-from streamer.exactly_once import ExactlyOnce, TransactionalWatcher
+from streamer.exactly_once import PERIOD_SECONDS, ExactlyOnce, TransactionalWatcher
 from streamer.ledger import Ledger
 from streamer.patience import Patience
 from streamer.sinks.kafka import KafkaSink
@@ -33,8 +33,9 @@ class AtLeastOnce:
     def begin(self) -> None:
         """Before the commit log is read. Raises Stopping, HeadraceError."""
 
-    def delivery(self, ledger: Ledger, start: Checkpoint, first: bool) -> Delivery:
-        """From that checkpoint on, which is offered where it is the first of its kind."""
+    def delivery(self, ledger: Ledger, start: Checkpoint, first: bool, careful: bool) -> Delivery:
+        """From that checkpoint on, which is offered where it is the first of its kind. `careful` is for the other
+        guarantee."""
         stuck_after = self._pipeline.streamer.stuck_after_seconds
         watcher = Watcher(ledger, self.checkpoints, self.sink, self._status, start, stuck_after)
         if first:
@@ -56,12 +57,14 @@ class ExactlyOnceKafka:
         """Nothing of a streamer before this one comes to the topics any more."""
         self._patience.until_answered(partial(self.sink.begin, BEGIN_SECONDS), KAFKA)
 
-    def delivery(self, ledger: Ledger, start: Checkpoint, first: bool) -> Delivery:
+    def delivery(self, ledger: Ledger, start: Checkpoint, first: bool, careful: bool) -> Delivery:
+        """`careful`: each MySQL transaction has a Kafka transaction of its own."""
         stuck_after = self._pipeline.streamer.stuck_after_seconds
         start = start.model_copy(update={"run": RUN})
         watcher = TransactionalWatcher(ledger, self.checkpoints, self.sink, self._status, start, stuck_after)
         self.checkpoints.offer(start)
-        return ExactlyOnce(ledger, self.sink, self.checkpoints, watcher, self._patience, stuck_after)
+        period = 0.0 if careful else PERIOD_SECONDS
+        return ExactlyOnce(ledger, self.sink, self.checkpoints, watcher, self._patience, stuck_after, period)
 
 
 RUN = uuid.uuid4().hex

@@ -20,7 +20,7 @@ from streamer.control.report import Report
 from streamer.control.status import Status
 from streamer.ddl.notes import DdlNotes
 from streamer.definitions import Definitions
-from streamer.delivery_errors import FencedError, TransactionLostError
+from streamer.delivery_errors import FencedError, TransactionLostError, TransactionTooLongError
 from streamer.errors import HeadraceError
 from streamer.follow.file import FileWatch
 from streamer.follow.swap import Swap
@@ -31,6 +31,7 @@ from streamer.preflight import refusing as preflight
 from streamer.preflight.findings import Finding
 from streamer.protocol.held import PreparedXa
 from streamer.routes import Router
+from streamer.seen import Seen
 from streamer.servers import Chosen, Servers
 from streamer.start import first as first_start
 from streamer.start import own_topics, sent
@@ -43,6 +44,8 @@ log = structlog.get_logger("streamer")
 BROKER_SECONDS = 3.0
 AGAIN_FIRST_SECONDS = 0.25
 AGAIN_MAX_SECONDS = 15.0
+# In which another streamer that took the pipeline says so.
+FENCED_SECONDS = 15.0
 GOOD_SECONDS = 30.0  # an attempt that held this long was a good one
 
 
@@ -56,6 +59,9 @@ class Runner:
         self.report = Report(pipeline, self.status)
         self._patience = Patience(self.status, stop)
         self._servers = Servers(pipeline, _told)
+        self._half = ""  # the GTID of the transaction in the middle of which the last attempt ended
+        self._careful = False  # whether this attempt commits after each transaction
+        self._held_back = False  # whole transactions, by a final error in the one behind them
         self._file = self.report.file = FileWatch(pipeline, self._followable)
 
     def run(self) -> None:
@@ -76,19 +82,29 @@ class Runner:
         found = self._servers.any()
         self._patience.until_answered(partial(broker.answers, pipeline.kafka, BROKER_SECONDS), KAFKA)
         self._patience.until_answered(self._service_topics, KAFKA)
-        failures = 0
+        failures, half = 0, ""
         while True:
             began = time.monotonic()
             try:
                 return self._attempt(found)
-            except (TransactionLostError, FencedError) as error:
-                if isinstance(error, FencedError) and not self._patience.until_answered(self._ours, KAFKA):
-                    raise
+            except TransactionLostError as error:
                 failures = 0 if time.monotonic() - began >= GOOD_SECONDS else failures + 1
                 self._again(error, min(AGAIN_MAX_SECONDS, AGAIN_FIRST_SECONDS * 2**failures))
+            except FencedError as error:
+                self._again(error, FENCED_SECONDS)
+                if not self._patience.until_answered(self._ours, KAFKA):
+                    raise
+                if self._half and self._half == half:
+                    raise self._too_long(half) from None
+                half = self._half
+            except HeadraceError as error:
+                if not self._held_back:
+                    raise
+                self._again(error, AGAIN_FIRST_SECONDS)
 
     def _attempt(self, found: Chosen) -> None:
         """From the last checkpoint on. Raises TransactionLostError, FencedError among others."""
+        self._careful, self._held_back = self._held_back, False
         guarantee = guarantees.chosen(self._pipeline, self.status, self._patience)
         try:
             guarantee.begin()
@@ -100,10 +116,22 @@ class Runner:
         """Whether no other streamer has taken the pipeline: the broker shuts out one whose transaction took too long,
         too."""
         checkpoint = last_checkpoint(self._pipeline, self._stop.is_set)
+        self._patience.check()
         return checkpoint is not None and checkpoint.run == guarantees.RUN
+
+    def _too_long(self, gtid: str) -> TransactionTooLongError:
+        seconds = self._pipeline.kafka.transaction_timeout_seconds
+        return TransactionTooLongError(
+            "delivering",
+            f"transaction {gtid}",
+            f"twice the broker gave it up: it was not sent within {seconds} s",
+            "Raise kafka.transaction_timeout_seconds (and the broker's transaction.max.timeout.ms), or set "
+            "streamer.delivery to at_least_once, then start again.",
+        )
 
     def _again(self, error: HeadraceError, pause: float) -> None:
         self.status.note(error)
+        self.status.enter("starting")
         log.warning("beginning again at the last checkpoint", error=str(error), in_seconds=round(pause, 1))
         self._stop.wait(pause)
         self._patience.check()
@@ -119,8 +147,9 @@ class Runner:
         begin, found = self._resume(checkpoint) if checkpoint else (self._first(found), found)
         bounds = pipeline.streamer.ledger
         ledger = Ledger(bounds.max_events, bounds.max_bytes, pipeline.source.gtids(begin.gtid_set), begin.events)
-        prepared = PreparedXa(bounds.max_bytes, ledger.released)
-        delivery = guarantee.delivery(ledger, begin, first=begin is not checkpoint)
+        seen = pipeline.source.gtids(begin.seen_set) if begin.seen_set else None
+        prepared = PreparedXa(bounds.max_bytes, ledger.released, seen)
+        delivery = guarantee.delivery(ledger, begin, begin is not checkpoint, careful=self._careful)
         watcher = delivery.watcher
         definitions = Definitions(found.source, ledger.entered, delivery.turn)
         filters = self.report.filters = rules.filters(pipeline)
@@ -141,7 +170,9 @@ class Runner:
             epoch=begin.epoch,
             source=self._servers.title,
         )
-        stream.seen = pipeline.source.gtids(begin.seen_set) if begin.seen_set else None
+        if seen is not None:  # on the same server in the same epoch what comes again has its old places
+            anew = checkpoint is None or begin.epoch != checkpoint.epoch
+            stream.seen = Seen(seen, None if anew else begin.place[1:])
         publish = partial(delivery.publish, topic=names.schemas_topic(pipeline))
         stream.router = Router(pipeline, schemas.Schemas(known), self._ensure, publish)
         stream.swap = Swap(self._file, delivery, watcher, prepared, partial(self._follow, stream))
@@ -162,6 +193,10 @@ class Runner:
                 self.status.enter("stopping")
                 log.info("stopping", events_to_flush=stream.delivery.ledger.depth)
             began = time.monotonic()
+            self._half = stream.halfway.gtid
+            if not isinstance(end, Stopping | TransactionLostError | FencedError):
+                # Once: an attempt in which each transaction has its own commit brings what stands before the error.
+                self._held_back = not self._careful and stream.delivery.holds_back
             if stream.delivery.drain(self._pipeline.streamer.shutdown_seconds):
                 log.info("flushed", seconds=round(time.monotonic() - began, 2))
             else:
@@ -205,13 +240,14 @@ class Runner:
 
     def _resume(self, checkpoint: Checkpoint) -> tuple[Checkpoint, Chosen]:
         seen = self._pipeline.source.gtids(checkpoint.gtid_set)
+        again = self._pipeline.source.gtids(checkpoint.seen_set)  # delivered too, but read again
         choose = partial(self._servers.choose, checkpoint, seen)
-        found = self._patience.until_answered(choose, self._servers.title)
+        found = self._patience.until_answered(partial(choose, again), self._servers.title)
         if found.facts.server_uuid != checkpoint.server_uuid:
             read_back = partial(sent.behind, self._pipeline, checkpoint, self._stop.is_set)
             partly = self._patience.until_answered(read_back, KAFKA)
             self._patience.check()
-            found = self._patience.until_answered(partial(choose, partly), self._servers.title)
+            found = self._patience.until_answered(partial(choose, partly.union(again)), self._servers.title)
         if found.facts.server_uuid == checkpoint.server_uuid:  # another one was checked before it was chosen
             reading, followed = self._servers.pipeline(found.source), checkpoint.tables or self._pipeline.tables
             preflight.refuse(reading, seen, checkpoint.ts_ms / 1000, _told, followed)

@@ -18,6 +18,7 @@ from typing import Protocol
 import structlog
 
 from contract.gtid import GtidSet
+from contract.sequence import file_number
 from streamer.control.status import Status
 from streamer.ddl.notes import DdlNotes
 from streamer.delivery import Delivery
@@ -27,6 +28,7 @@ from streamer.halfway import Halfway
 from streamer.protocol.model import Commit, Ddl, Item, RowsBatch
 from streamer.protocol.packets import ServerAnswerError
 from streamer.routes import Router
+from streamer.seen import Seen
 from streamer.watcher import Watcher
 
 log = structlog.get_logger("streamer")
@@ -92,7 +94,7 @@ class Stream:
         self.read_at = 0.0  # Unix seconds: when bytes last came
         self.caught_up_at = 0.0  # Unix seconds: when the server last had nothing more for us
         self.transactions = 0
-        self.seen: GtidSet | None = None  # delivered before the start, but read again for an open XA transaction
+        self.seen: Seen | None = None  # delivered before the start, and read again
 
     def run(self) -> None:
         """Until a stop or a fatal error. Raises Stopping, HeadraceError."""
@@ -174,7 +176,7 @@ class Stream:
         half = self.halfway
         if half.skips and half.again(batch):
             return
-        if self.seen is not None and self.seen.contains(batch.gtid):
+        if self.seen is not None and self.seen.has(batch.file_number, batch.tx_pos, batch.gtid):
             return
         route = self.router.route(batch, self._epoch)
         keys, values = route.envelope.records(batch)
@@ -183,7 +185,9 @@ class Stream:
         half.batch = batch
 
     def _ddl(self, item: Ddl) -> None:
-        if self.halfway.told(item.gtid) or (self.seen is not None and self.seen.contains(item.gtid)):
+        if self.halfway.told(item.gtid):
+            return
+        if self.seen is not None and self.seen.has(file_number(item.file), item.pos, item.gtid):
             return
         for topic, key, value, everywhere in self.ddl.records(item, self._epoch, self.router):
             self.delivery.note(topic, key, value, everywhere)
@@ -192,8 +196,8 @@ class Stream:
         half = self.halfway
         if half.skips:
             half.ended(commit)
-        if self.seen is not None and not self.seen.contains(commit.gtid):
-            self.seen = None  # what is read again is over: all of it stands before this in the binlog
+        if self.seen is not None and self.seen.over(commit, self.delivery.ledger.entered):
+            self.seen = None
         self.delivery.end(commit)
         self.last = commit
         self.transactions += 1
@@ -215,5 +219,7 @@ class Stream:
         """Between two connections, when all that was sent is durable: what comes now has other coordinates."""
         self._epoch = epoch
         self._elder = self.last
+        if self.seen is not None:
+            self.seen = self.seen.elsewhere()
         self.router.begin_anew()
         self.halfway.elsewhere(self.delivery.ledger.open_events)

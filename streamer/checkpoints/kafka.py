@@ -11,6 +11,7 @@ from contract.checkpoint import Checkpoint, CheckpointFormatError
 from contract.pipeline import Pipeline
 from streamer.delivery_errors import BrokerUnreachableError, CheckpointError
 from streamer.kafka import broker, compacted
+from streamer.kafka.transactions import shared
 from streamer.sinks.port import Sink
 
 RETRY_SECONDS = 0.5
@@ -77,7 +78,9 @@ class TransactionalCheckpoints(KafkaCheckpoints):
         self.durable, self._under_way = self._under_way, None
 
     def _acknowledge(self, error: Any, message: Any) -> None:
-        """Durable is what was committed."""
+        """Durable is what was committed; a record that is refused by itself never is."""
+        if error is not None and self.failure is None and not shared(error):
+            self.failure = error
 
 
 def last(pipeline: Pipeline, stopping: Callable[[], bool] | None = None) -> Checkpoint | None:

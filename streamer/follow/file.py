@@ -28,6 +28,9 @@ RESTART = "Restart the streamer with this file, or take that back."
 Stamp = tuple[int, ...]
 
 
+MEND = "Mend the file; it is read again by itself."
+
+
 class FileWatch:
     """`pipeline`: the one that runs, with the tables that are followed now. `check(pipeline)` raises HeadraceError
     where its tables cannot be followed. `offered`: tables that wait for the stream to take them. `trouble`: why the
@@ -67,11 +70,14 @@ class FileWatch:
             self._settled = self._last
         except PipelineFileError as error:
             self._settled = self._last
-            self._keep("pipeline_file", str(error), "Mend the file; it is read again by itself.")
+            self._keep("pipeline_file", str(error), MEND)
         except HeadraceError as error:
             if not error.retryable:
                 self._settled = self._last
             self._keep(error.kind, str(error), error.hint)
+        except Exception as error:  # whatever it is, the next change of the file is looked at again
+            self._settled = self._last
+            self._keep("pipeline_file", f"{self.pipeline.path}: {error!r}", MEND)
 
     def _stamp(self) -> Stamp:
         """Another one where the file was written, or replaced."""

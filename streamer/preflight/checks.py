@@ -144,7 +144,8 @@ def _server_id(server: Server) -> Iterator[Finding]:
         yield Finding("error", "server_id", f"server_id {wanted} is the source's own", step)
     for row in server.flavor.replicas(server.ask, server.version) or []:
         if row[0] == wanted:
-            ours = row[-1] == replica_uuid(wanted, server.pipeline.name)
+            # MariaDB does not tell whose it is: it ends the older of two readers, which says so then.
+            ours = server.pipeline.source.flavor == "mariadb" or row[-1] == replica_uuid(wanted, server.pipeline.name)
             who = "this pipeline's streamer" if ours else f"a replica, or another pipeline's streamer, ({row[-1]})"
             end = "; the server will disconnect it" if ours else ""
             level: Level = "warning" if ours else "error"

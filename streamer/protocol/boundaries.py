@@ -193,7 +193,7 @@ class Transactions(HeldRows):
         """Its rows are of the transaction that commits it."""
         self._position.move(header)
         if committed:
-            for batch in self._prepared.rows(xid):
+            for batch in self._prepared.rows(xid, self._gtid):
                 self._restamp(batch, header)
                 yield batch
         self._prepared.end(xid)  # when all its rows were taken

@@ -88,10 +88,11 @@ class _Prepared(NamedTuple):
 
 class PreparedXa:
     """The XA transactions that are prepared and have not ended. It outlives a connection: what was read of them is not
-    sent again. `limit`: bytes of their rows. `behind`: where reading begins."""
+    sent again. `limit`: bytes of their rows. `behind`: where reading begins. `seen`: what was delivered before."""
 
-    def __init__(self, limit: int = LIMIT, behind: GtidSet | None = None) -> None:
+    def __init__(self, limit: int = LIMIT, behind: GtidSet | None = None, seen: GtidSet | None = None) -> None:
         self.limit = limit
+        self._seen = seen
         # Of each of MariaDB's domains the transaction that was seen last, and the one before it.
         self._last: dict[str, tuple[str, str]] = {}
         if isinstance(behind, MariaGtids):
@@ -118,11 +119,14 @@ class PreparedXa:
         self._known[xid] = _Prepared(held.batches, held.size, OpenXa(gtid, before))
         self._changed()
 
-    def rows(self, xid: bytes) -> list[RowsBatch]:
-        """Raises UnsupportedTransactionError where it was prepared before the place where reading began."""
-        if xid not in self._known:
-            raise refusals.unknown_xa()
-        return self._known[xid].batches
+    def rows(self, xid: bytes, gtid: str) -> list[RowsBatch]:
+        """Those of the one that `gtid` commits; none where they were delivered before. Raises
+        UnsupportedTransactionError where it was prepared before the place where reading began."""
+        if xid in self._known:
+            return self._known[xid].batches
+        if self._seen is not None and self._seen.contains(gtid):
+            return []
+        raise refusals.unknown_xa()
 
     def end(self, xid: bytes) -> None:
         if self._known.pop(xid, None):

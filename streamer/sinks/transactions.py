@@ -16,32 +16,10 @@ from contract import names
 from contract.pipeline import Pipeline
 from streamer.delivery_errors import BrokerUnreachableError, FencedError, TransactionLostError
 from streamer.kafka import broker
+from streamer.kafka.transactions import FENCED, LOST
 from streamer.sinks.kafka import KafkaSink
 
 ABORT_SECONDS = 5.0
-# The words to a producer that another has followed, or whose transaction the broker gave up after its timeout.
-FENCED = frozenset(
-    {
-        KafkaError._FATAL,  # the client's, once it has told the reason
-        KafkaError._FENCED,
-        KafkaError.PRODUCER_FENCED,
-        KafkaError.INVALID_PRODUCER_EPOCH,
-        KafkaError.FENCED_INSTANCE_ID,
-    }
-)
-# What a record's acknowledgement says that only shares its transaction's fate.
-SHARED = FENCED | {
-    KafkaError._PURGE_QUEUE,
-    KafkaError._PURGE_INFLIGHT,
-    KafkaError._STATE,
-    KafkaError._TIMED_OUT,
-    KafkaError._MSG_TIMED_OUT,
-    KafkaError.UNKNOWN_PRODUCER_ID,
-    KafkaError.INVALID_PRODUCER_ID_MAPPING,
-    KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER,
-    KafkaError.INVALID_TXN_STATE,
-    KafkaError.CONCURRENT_TRANSACTIONS,
-}
 
 
 class TransactionalKafkaSink(KafkaSink):
@@ -104,7 +82,7 @@ class TransactionalKafkaSink(KafkaSink):
 
     def _refused(self, error: KafkaException, topic: str, size: int) -> Exception:
         fault = error.args[0]
-        if fault.code() in SHARED or fault.txn_requires_abort() or fault.fatal():
+        if fault.code() in LOST or fault.txn_requires_abort() or fault.fatal():
             return self._lost(error)
         return super()._refused(error, topic, size)
 
@@ -128,16 +106,11 @@ class TransactionalKafkaSink(KafkaSink):
                 f"another producer took the transactional id {names.transactional_id(self._pipeline)} ({fault.str()})",
                 "Another streamer of the pipeline runs: let one of the two be.",
             )
-        if fault.fatal() and fault.code() not in SHARED:
-            return broker.typed(error, "delivering to", self._pipeline.kafka)
+        if fault.code() not in LOST | broker.AWAY:
+            return broker.typed(KafkaException(fault), "delivering to", self._pipeline.kafka)
         return TransactionLostError(
             "delivering to",
             what,
             f"the Kafka transaction was given up ({fault.str()})",
             "Nothing of it is visible; it is read and sent again from the last checkpoint.",
         )
-
-
-def shared(error: Any) -> bool:
-    """Whether an acknowledgement's error is of the transaction as a whole, not of the record."""
-    return isinstance(error, KafkaError) and error.code() in SHARED

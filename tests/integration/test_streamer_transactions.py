@@ -8,8 +8,8 @@ from stack.database import Database
 from stack.kafka import Kafka
 from stack.mysql import MySQL
 from tests.integration.decoding import executed, run
-from tests.integration.streaming import Make, insert
-from tests.integration.topic_records import once, records
+from tests.integration.streaming import Make, arrived, insert
+from tests.integration.topic_records import records
 
 
 def test_an_xa_transaction_that_is_open_over_a_kill(make: Make, server: Database, kafka: Kafka) -> None:
@@ -29,15 +29,20 @@ def test_an_xa_transaction_that_is_open_over_a_kill(make: Make, server: Database
         assert len(str(executed(server).subtract(checkpoint)).split(":")[1].split("-")) == 2, "and nothing else is"
     last = Checkpoint.model_validate(records(kafka, f"{name}.commit-log")[-1].value)
     assert last.covers(str(executed(server))), "nothing that was committed is missing: a check need not wait"
+    # Its end is read again, without its beginning: that stands before the oldest that is open.
+    overlap = ("XA START 'short'", "INSERT INTO t VALUES (3, 0, 'short')", "XA END 'short'", "XA PREPARE 'short'")
+    run(server, *overlap, database=name)
+    run(server, "XA COMMIT 'kept'")
+    streamer.wait_for(lambda status: status["checkpoint"]["events"] == 6)
     streamer.kill()
     streamer.started()
-    run(server, "XA COMMIT 'kept'", "XA ROLLBACK 'undone'")
+    run(server, "XA COMMIT 'short'", "XA ROLLBACK 'undone'")
     insert(server, name, 20, 5)
     streamer.wait_until_released()
     assert streamer.stop() == 0
 
-    found = sorted(once(records(kafka, f"{name}.{name}.t")), key=lambda record: record.seq)
-    assert [record.key["id"] for record in found] == [10, 11, 12, 13, 14, 1, 20, 21, 22, 23, 24]
+    found = sorted(records(kafka, f"{name}.{name}.t"), key=lambda record: record.seq)
+    assert [record.key["id"] for record in found] == [10, 11, 12, 13, 14, 1, 3, 20, 21, 22, 23, 24]
     [row] = [record for record in found if record.key["id"] == 1]
     assert not checkpoint.contains(row.value["source"]["gtid"])
     assert row.value["source"]["pos"] > found[4].value["source"]["pos"] or server.flavor == "mariadb"
@@ -65,3 +70,25 @@ def test_a_table_that_comes_to_match_joins_without_a_restart(make: Make, mysql: 
     [note] = status["ddl"]["last"]
     assert (note["kind"], note["tables"]) == ("rename", ["joins.shown"])
     assert "Run the DAG joins.snapshot for joins.shown" in streamer.log()
+
+
+def test_what_was_accepted_before_a_fatal_error_is_delivered_and_checkpointed(
+    make: Make, mysql: MySQL, kafka: Kafka
+) -> None:
+    """Pitfall "A fatal error in the decoder" (a type it does not know, in some other table): nothing after it is."""
+    streamer = make("fatal").started()
+    insert(mysql, "fatal", 0, 1500)
+    before = executed(mysql)
+    run(mysql, "CREATE TABLE odd (id float primary key)", "BEGIN", "INSERT INTO t VALUES (9999, 0, 'x')",
+        "INSERT INTO odd VALUES (0.1)", "COMMIT", database="fatal")  # fmt: skip
+    insert(mysql, "fatal", 1500, 100)
+    assert streamer.end() == 1
+    assert "fatal.odd" in streamer.log()
+    assert "Traceback" not in streamer.log()
+    assert arrived(kafka, "fatal") == list(range(1500))
+    last = Checkpoint.model_validate(records(kafka, "fatal.commit-log")[-1].value)
+    assert gtids.parse(last.gtid_set).issuperset(before)
+    streamer.file.write_text(streamer.file.read_text().replace('"*.hidden*"', '"*.hidden*", "*.odd"'))
+    streamer.started().wait_until_released()
+    assert streamer.stop() == 0
+    assert arrived(kafka, "fatal") == [*range(1600), 9999]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -18,7 +18,7 @@ from streamer import stream as stream_module
 from streamer.checkpoints.kafka import TransactionalCheckpoints
 from streamer.control.status import Status
 from streamer.ddl.notes import DdlNotes
-from streamer.delivery_errors import DeliveryError, StuckError, TransactionLostError
+from streamer.delivery_errors import DeliveryError, RecordTooLargeError, StuckError, TransactionLostError
 from streamer.exactly_once import ExactlyOnce, TransactionalWatcher
 from streamer.follow.file import FileWatch
 from streamer.follow.swap import Swap
@@ -28,6 +28,7 @@ from streamer.protocol.held import PreparedXa
 from streamer.protocol.model import Commit, OpenXa
 from streamer.routes import Router
 from streamer.schemas import Schemas
+from streamer.seen import Seen
 from streamer.stream import Stream
 from tests.streamer.fakes import FILE, SOURCE, Binlog, ListSink, Message, pipeline, transaction
 from tests.streamer.test_stream import lost, seqs
@@ -66,7 +67,7 @@ def gone() -> TransactionLostError:
 class Attempt:
     """One attempt over what the ones before it committed."""
 
-    def __init__(self, binlog: Binlog, sink: Transactions, stuck_after: float = 60) -> None:
+    def __init__(self, binlog: Binlog, sink: Transactions, stuck_after: float = 60, careful: bool = False) -> None:
         settings = pipeline()
         self.sink, self.stop, status = sink, threading.Event(), Status("sales")
         reader = ListSink()
@@ -77,14 +78,14 @@ class Attempt:
         self.watcher = TransactionalWatcher(self.ledger, self.checkpoints, sink, status, begin, 60)
         patience = Patience(status, self.stop)
         self.delivery = ExactlyOnce(
-            self.ledger, sink, self.checkpoints, self.watcher, patience, stuck_after  # type: ignore[arg-type]
+            self.ledger, sink, self.checkpoints, self.watcher, patience, stuck_after, 0.0 if careful else 0.1  # type: ignore[arg-type]
         )  # fmt: skip
         notes = DdlNotes(settings)
         self.stream = Stream(
             binlog.connect, binlog.decoder, self.delivery, self.watcher, status, notes, begin.epoch, "MySQL"
         )
         publish = partial(self.delivery.publish, topic="sales.schemas")
-        self.stream.seen = GtidSet.parse(begin.seen_set) if begin.seen_set else None
+        self.stream.seen = Seen(GtidSet.parse(begin.seen_set), begin.place[1:]) if begin.seen_set else None
         self.stream.router = Router(settings, Schemas(), lambda wanted: [], publish)
         file = FileWatch(settings, lambda found: None)
         self.stream.swap = Swap(file, self.delivery, self.watcher, PreparedXa(), self.stream.router.follow)
@@ -210,6 +211,58 @@ def test_a_refused_record_is_final_and_what_shares_its_transaction_is_not() -> N
     attempt.ledger.enter(1, 1, 0.0).acknowledge(KafkaError(KafkaError.MSG_SIZE_TOO_LARGE), Message("a topic"))
     attempt.delivery.end(transaction(1, [])[-1])  # type: ignore[arg-type]
     with pytest.raises(DeliveryError, match="topic a topic"):
+        attempt.delivery.commit()
+
+
+class Busy(Binlog):
+    """One that never rests, so that Kafka transactions end by time and size alone."""
+
+    def more(self) -> bool:
+        return True
+
+
+def ends(attempt: Attempt) -> None:
+    with pytest.raises(RecordTooLargeError):
+        attempt.stream.run()
+    attempt.delivery.drain(1)
+
+
+def test_a_record_that_is_refused_in_the_middle_of_an_event_leaves_none_before_it() -> None:
+    class Refusing(Transactions):
+        def send(self, topic: str, keys: Sequence[bytes | None], values: Sequence[bytes], callback: Any) -> None:
+            super().send(topic, keys[:2], values[:2], callback)
+            if len(values) == 3:
+                raise RecordTooLargeError("sending", "a topic", "too large", "Raise it.")
+
+    committed: list[Any] = []
+    binlog = [transaction(1, [1]), transaction(2, [3])]
+    ends(Attempt(Busy(binlog), Refusing(committed)))
+    assert Attempt(Busy(binlog), Transactions(committed)).until(2)
+    assert seqs(seen(committed).events()) == [(0, 1, 1000, 0, 0), *((0, 1, 2000, 0, r) for r in range(3))]
+
+
+def test_whole_transactions_before_a_final_error_are_brought_by_an_attempt_that_commits_each() -> None:
+    """Pitfall: what was accepted before a fatal error is still delivered and checkpointed."""
+    committed: list[Any] = []
+    binlog = [*(transaction(n, [1]) for n in range(1, 30)), transaction(30, [1, 1])[:-1]]
+    error = RecordTooLargeError("decoding", "an event", "odd", "Look.")
+    first_time = Attempt(Busy(binlog, error=error), Transactions(committed))
+    with pytest.raises(RecordTooLargeError):
+        first_time.stream.run()
+    assert first_time.delivery.holds_back
+    assert not first_time.delivery.drain(1)
+    second = Attempt(Busy(binlog, error=error), Transactions(committed), careful=True)
+    ends(second)
+    assert not second.delivery.holds_back
+    assert [event["source"]["seq"][2] for event in seen(committed).events()] == [1000 * n for n in range(1, 30)]
+    assert seen(committed).checkpoints()[-1].gtid_set == f"{SOURCE}:1-29"
+
+
+def test_a_checkpoint_that_the_broker_refuses_is_final() -> None:
+    attempt = Attempt(Binlog([]), Transactions([], gone))
+    attempt.delivery.end(transaction(1, [])[-1])  # type: ignore[arg-type]
+    attempt.checkpoints._acknowledge(KafkaError(KafkaError.MSG_SIZE_TOO_LARGE), None)
+    with pytest.raises(DeliveryError, match="commit log"):
         attempt.delivery.commit()
 
 

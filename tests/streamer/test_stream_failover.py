@@ -9,6 +9,7 @@ import pytest
 from contract.gtid import GtidSet
 from streamer import stream as stream_module
 from streamer.protocol.model import Commit, Item, RowsBatch
+from streamer.seen import Seen
 from tests.streamer.fakes import FILE, SHAPE, SOURCE, Binlog, Rig, rig, transaction
 from tests.streamer.test_stream import lost, run_until_released, seqs
 
@@ -116,3 +117,11 @@ def test_a_decoder_is_told_what_place_all_is_behind() -> None:
     elsewhere.stream._new_decoder = lambda behind: told.append(behind) or start(behind)  # type: ignore[func-returns-value]
     run_until_released(elsewhere, 3)
     assert told == [(FILE, 4), (FILE, 4)], "of another server's files nothing is known"
+
+
+def test_what_was_delivered_before_the_start_is_known_by_its_gtid_on_another_server() -> None:
+    """Its places are the first server's: below them the second one has transactions that nobody has seen."""
+    what = two_servers([transaction(n, [1]) for n in (1, 2, 3)], [transaction(n, [1]) for n in (1, 2, 3, 4)], [1])
+    what.stream.seen = Seen(GtidSet.parse(f"{SOURCE}:1-3"), (1, 9_000))
+    run_until_released(what, 4)
+    assert identities(what.sink.events()) == [(f"{SOURCE}:4", 0, 0)]

@@ -223,6 +223,14 @@ def test_kinds_of_events_that_are_left_out_are_counted_and_the_others_keep_their
     assert filters.passed_by > 0
 
 
+def test_the_end_of_an_xa_that_was_delivered_needs_no_rows_when_it_is_read_again() -> None:
+    """Its beginning stands before the oldest XA transaction that is open, from where a start reads."""
+    prepared = PreparedXa(seen=MariaGtids.parse("0-1-13"))
+    assert prepared.rows(b"X'70',X'',1", "0-1-13") == []
+    with pytest.raises(UnsupportedTransactionError):
+        prepared.rows(b"X'70',X'',1", "0-1-14")
+
+
 def test_a_transaction_of_mariadb_that_comes_again_has_the_same_one_before_it() -> None:
     prepared = PreparedXa(behind=MariaGtids.parse("0-1-58,3-1-7"))
     assert prepared.before("0", "0-1-59") == "0-1-58"
