@@ -5,6 +5,7 @@ The events go through Spark. These topics are a few records, for which a consume
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
@@ -18,6 +19,8 @@ from contract.schema import TableSchema
 from spark.errors import LakeError
 
 SECONDS = 15.0
+COMMIT_SECONDS = 5.0
+COMMIT_POLL_SECONDS = 0.1
 NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"  # sixteen zeros, as Kafka prints an id
 Ends = dict[tuple[str, int], int]  # (topic, partition) -> the offset behind the last record
 
@@ -57,10 +60,22 @@ class Broker:
         return {topic: id for topic, id in found.items() if id != NO_ID}
 
     def ends(self, topics: Mapping[str, Collection[int]]) -> Ends:
-        """The end of every partition of the topics; 0 where nothing was ever written."""
+        """The end of every partition of the topics, of what is committed; 0 where nothing was ever written.
+
+        What the checkpoint read before holds stands before them: Kafka commits a transaction partition by partition, so
+        that what was written is waited for. What is still not committed then is of a later transaction, which a
+        producer cannot begin before the one before is committed everywhere.
+        """
+        at = [TopicPartition(name, number) for name, numbers in topics.items() for number in numbers]
+        with _Reading(self.pipeline, "read_uncommitted") as consumer:
+            written = _ends(consumer, at)
+        until = time.monotonic() + COMMIT_SECONDS
         with _Reading(self.pipeline) as consumer:
-            at = [TopicPartition(name, number) for name, numbers in topics.items() for number in numbers]
-            return {(p.topic, p.partition): consumer.get_watermark_offsets(p, SECONDS)[1] for p in at}
+            ends = _ends(consumer, at)
+            while any(ends[one] < written[one] for one in ends) and time.monotonic() < until:
+                time.sleep(COMMIT_POLL_SECONDS)
+                ends = _ends(consumer, at)
+        return ends
 
     def _records(self, topic: str) -> Iterator[tuple[bytes, bytes | None]]:
         with _Reading(self.pipeline) as consumer:
@@ -71,6 +86,10 @@ class Broker:
                 raise KafkaException(about.error)
             for number in about.partitions:
                 yield from _partition(consumer, topic, number)
+
+
+def _ends(consumer: Consumer, at: list[TopicPartition]) -> Ends:
+    return {(p.topic, p.partition): consumer.get_watermark_offsets(p, SECONDS)[1] for p in at}
 
 
 def _partition(consumer: Consumer, topic: str, number: int) -> Iterator[tuple[bytes, bytes | None]]:
@@ -100,7 +119,7 @@ def _connection(pipeline: Pipeline) -> dict[str, Any]:
 class _Reading:
     """A consumer that commits nothing, closed at the end; Kafka's errors become LakeErrors."""
 
-    def __init__(self, pipeline: Pipeline) -> None:
+    def __init__(self, pipeline: Pipeline, isolation: str = "read_committed") -> None:
         self.address = pipeline.kafka.bootstrap
         self.consumer = Consumer(
             {
@@ -109,7 +128,7 @@ class _Reading:
                 "enable.auto.commit": False,
                 "enable.partition.eof": True,
                 "auto.offset.reset": "earliest",
-                "isolation.level": "read_committed",
+                "isolation.level": isolation,
             },
             logger=_Silent(),
         )

@@ -1,0 +1,74 @@
+"""Where a compaction ends while a streamer's Kafka transaction is open: what is committed soon is waited for."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from contract.pipeline import Pipeline
+from spark import kafka as spark_kafka
+from spark.kafka import Broker
+from stack.kafka import Kafka
+
+Open = Callable[[str], Producer]
+
+
+@pytest.fixture
+def pipeline(kafka: Kafka, tmp_path: Path) -> Pipeline:
+    return Pipeline.model_validate(
+        {
+            "format": 1,
+            "name": "commits",
+            "source": {"host": "h", "user": "u", "password": "p", "server_id": 7},
+            "tables": {"include": ["commits.*"]},
+            "kafka": {"bootstrap": kafka.address},
+            "lake": {"path": str(tmp_path)},
+        }
+    )
+
+
+def opened(kafka: Kafka, topic: str) -> Producer:
+    """A producer with three committed records in the topic, and three that are not committed yet."""
+    client = AdminClient({"bootstrap.servers": kafka.address})
+    client.create_topics([NewTopic(topic, 1)])[topic].result()
+    producer = Producer({"bootstrap.servers": kafka.address, "transactional.id": topic})
+    producer.init_transactions(30)
+    for number in range(6):
+        if number in (0, 3):
+            producer.begin_transaction()
+        producer.produce(topic, b"{}")
+        if number == 2:
+            producer.commit_transaction(30)
+    producer.flush(30)
+    return producer
+
+
+def test_what_is_committed_in_time_is_waited_for(kafka: Kafka, pipeline: Pipeline) -> None:
+    topic = "commits.commits.soon"
+    producer = opened(kafka, topic)
+
+    def commit() -> None:
+        time.sleep(1)
+        producer.commit_transaction(30)
+
+    thread = threading.Thread(target=commit)
+    thread.start()
+    ends = Broker(pipeline).ends({topic: [0]})
+    thread.join()
+    assert ends[topic, 0] >= 7, "six records and the first commit"
+
+
+def test_what_stays_open_is_left_to_the_next_run(
+    kafka: Kafka, pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spark_kafka, "COMMIT_SECONDS", 1.0)
+    topic = "commits.commits.open"
+    producer = opened(kafka, topic)
+    assert Broker(pipeline).ends({topic: [0]}) == {(topic, 0): 4}, "three records and their commit"
+    producer.abort_transaction(30)
