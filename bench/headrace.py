@@ -1,4 +1,4 @@
-"""`headrace run` as one of the programs, pinned to one core; the servers have the others.
+"""`headrace run` as one of the programs.
 
 Its clock is the strictest of all: from the line `streaming` in its log to the time in the checkpoint that covers the
 last row. What a start costs by itself is measured too, and taken off the CPU seconds.
@@ -40,19 +40,17 @@ lake: {{path: unused}}
 
 
 class Headrace:
-    """`core`: the one it may use; None for all."""
-
-    def __init__(self, database: Database, kafka: Kafka, folder: Path, core: int | None) -> None:
-        self._database, self._kafka, self._folder, self._core = database, kafka, folder, core
+    def __init__(self, database: Database, kafka: Kafka, folder: Path) -> None:
+        self._database, self._kafka, self._folder = database, kafka, folder
         self._number = 0
-        self.start_cpu_seconds = self._run(begin(database).gtids, 0, "at_least_once").cpu_seconds
+        self.start_cpu_seconds = self._run(begin(database).gtids, 0, "at_least_once", None).cpu_seconds
 
-    def run(self, start: str, events: int, delivery: str = "at_least_once") -> Run:
-        """From the GTID set `start` until `events` are released, then SIGTERM."""
-        found = self._run(start, events, delivery)
+    def run(self, start: str, events: int, delivery: str = "at_least_once", core: int | None = None) -> Run:
+        """From the GTID set `start` until `events` are released, then SIGTERM. `core`: the one it may use."""
+        found = self._run(start, events, delivery, core)
         return Run(events, found.seconds, found.cpu_seconds - self.start_cpu_seconds, found.resident_mb)
 
-    def _run(self, start: str, events: int, delivery: str) -> Run:
+    def _run(self, start: str, events: int, delivery: str, core: int | None) -> Run:
         self._number += 1
         name = f"{self._database.name}-{self._number}"
         file, log = self._folder / f"{name}.yaml", self._folder / f"{name}.log"
@@ -60,7 +58,6 @@ class Headrace:
         file.write_text(PIPELINE.format(name=name, server_id=free_port(), http=free_port(), **values))
         os.environ["BENCH_PASSWORD"] = self._database.password
         provision(load(file), [("bench", "orders")])
-        core = self._core
         pin: Callable[[], None] | None = (lambda: os.sched_setaffinity(0, {core})) if core is not None else None
         with log.open("wb") as out:
             command = [sys.executable, "-m", "streamer.cli", "run", "--log", "json", str(file)]

@@ -2,8 +2,8 @@
 and one broker: rows a second of bulk inserts, transactions a second of single-row updates, CPU seconds a million rows,
 and peak memory. `make bench-streamer`.
 
-The binlog is written first, then read by one program after the other, several times each; medians count. Debezium and
-Maxwell may use all cores, `headrace run` is pinned to one. mysql-event-stream and python-mysql-replication are
+The binlog is written first, then read by one program after the other, several times each; medians count. All may use
+all cores; `headrace run` is measured pinned to one, too. mysql-event-stream and python-mysql-replication are
 libraries that only decode, without Kafka. Maxwell reads no newer MySQL than 8.0, so it has a binlog of MySQL 8.0,
 which headrace reads too. Results go to bench/out: streamer.json, streamer.md (a table), streamer.svg (a picture).
 """
@@ -41,6 +41,7 @@ from stack.ports import free_port
 
 OUT = Path(__file__).parents[1] / "bench" / "out" / "streamer.json"
 OURS = "headrace"  # at least once, as the others
+ONE_CORE = "headrace, one core"
 EXACTLY_ONCE = "headrace, exactly once"
 LIBRARIES = "{}, rows only"
 PEERS = ("debezium", "maxwell", *readers.READERS)
@@ -56,8 +57,7 @@ class Bench:
     def measure(self, running: ExitStack, peers: list[str]) -> None:
         """Each part is read right after it was written, so that a run ends at the part's end."""
         load.table(self.database)
-        core = self._chosen.core if self._chosen.core >= 0 else None
-        headrace = Headrace(self.database, self._kafka, self._folder, core)
+        headrace = Headrace(self.database, self._kafka, self._folder)
         debezium = [self._debezium(running, tuned) for tuned in (False, True)] if "debezium" in peers else []
         maxwell = self._maxwell(running) if "maxwell" in peers else None
         for part, count in zip(PARTS, (self._chosen.rows, self._chosen.updates), strict=True):
@@ -65,6 +65,7 @@ class Bench:
             start = (load.bulk if part == "bulk" else load.updates)(self.database, count)
             for _ in range(self._chosen.repeat):
                 self._note(OURS, part, headrace.run(start.gtids, count))
+                self._note(ONE_CORE, part, headrace.run(start.gtids, count, core=self._chosen.core))
                 self._note(EXACTLY_ONCE, part, headrace.run(start.gtids, count, "exactly_once"))
                 self._debezium_runs(debezium, part, start, count)
                 if maxwell:
@@ -109,7 +110,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.streamer", description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("--rows", type=int, default=300_000, help="bulk rows, a multiple of 500")
     parser.add_argument("--updates", type=int, default=50_000, help="single-row transactions")
-    parser.add_argument("--core", type=int, default=max(os.sched_getaffinity(0)), help="the streamer's core; -1: all")
+    parser.add_argument("--core", type=int, default=max(os.sched_getaffinity(0)), help="of the streamer that is pinned")
     parser.add_argument("--repeat", type=int, default=5, help="runs of each part; medians count")
     parser.add_argument("--peers", default=",".join(PEERS), help="of these, by commas; none: headrace alone")
     parser.add_argument("--plot", type=Path, default=OUT.with_suffix(".svg"), help="where the picture goes")

@@ -193,7 +193,7 @@ def dump_error(source: Source, code: int, message: str) -> HeadraceError:
         return ServerIdInUseError("read", where, "another client reads under the same server id", hint)
     if code == FATAL_READING and ("purged" in text or "could not find" in text):
         hint = (
-            "Take a new snapshot and start from a position that the server still has; keep binlogs longer "
+            "Start a pipeline of a new name, with a new snapshot; keep binlogs longer "
             "(binlog_expire_logs_seconds) than the streamer may be away"
         )
         return PurgedError("read", where, message, hint)

@@ -27,6 +27,7 @@ class Halfway:
         self._sent: int | None = None  # records that were sent, where another server gives the rest
         self._reread = 0  # records of them that this connection gave again
         self.skips = False
+        self.noted = ""  # the GTID of a transaction of which DDL was sent, and whose end has not come
 
     @property
     def gtid(self) -> str:
@@ -57,7 +58,7 @@ class Halfway:
 
     def told(self, gtid: str) -> bool:
         """Whether DDL of the transaction was sent before: it stands before the rows that follow it."""
-        return self._skip is not None and self._skip.gtid == gtid
+        return bool(gtid and gtid == self.noted) or (self._skip is not None and self._skip.gtid == gtid)
 
     def ended(self, end: Commit) -> None:
         """A transaction's end came while one is read again. Raises ConnectionLostError as `again`, WrongServerError

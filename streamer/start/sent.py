@@ -25,6 +25,7 @@ from streamer.kafka.topics import TIMEOUT_SECONDS
 
 log = structlog.get_logger("streamer")
 SLACK_MS = 5_000  # by which the clocks of the source and of this machine may differ
+WRITTEN_MS = 60_000  # how long before the checkpoint was written a record behind it may have been sent
 RUNS = 4  # that ended one after the other without getting further than the first of them
 MARGIN = 10_000  # offsets beyond the waiting queues: the batches that entered them last, the marks of transactions
 TELL_SECONDS = 10.0
@@ -36,7 +37,8 @@ def behind(pipeline: Pipeline, checkpoint: Checkpoint, stopping: Callable[[], bo
     consumer = reader(pipeline.kafka)
     sent = _Sent(pipeline, checkpoint, stopping)
     try:
-        for partition in _since(consumer, pipeline, checkpoint.ts_ms - SLACK_MS):
+        since = min(checkpoint.ts_ms, checkpoint.written_at - WRITTEN_MS) - SLACK_MS  # the source's clock may be ahead
+        for partition in _since(consumer, pipeline, since):
             _, high = consumer.get_watermark_offsets(partition, timeout=TIMEOUT_SECONDS)
             if stopping():
                 break

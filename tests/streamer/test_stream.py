@@ -333,3 +333,12 @@ def test_a_commit_log_that_refuses_ends_the_drain_at_once() -> None:
     began = time.monotonic()
     assert not what.stream.delivery.drain(60)
     assert time.monotonic() - began < 5
+
+
+def test_a_connection_lost_between_ddl_and_the_rows_of_its_transaction_tells_of_it_once() -> None:
+    """`CREATE TABLE ... SELECT` is one transaction: its DDL, its rows, its end."""
+    made = [ddl(1, "CREATE TABLE t (id INT)")[0], *transaction(1, [2, 1])]
+    what = rig(Binlog([made], breaks=[1], lost=lost))
+    run_until_released(what, 1)
+    assert len(what.sink.values("sales.ddl")) == 1
+    assert seqs(what.sink.events()) == [(0, 1, 1000, 0, 0), (0, 1, 1000, 0, 1), (0, 1, 1000, 1, 0)]
