@@ -73,6 +73,11 @@ def transactional_id(pipeline: Pipeline) -> str:
     return f"headrace-{pipeline.name}"
 
 
+def election_group(pipeline: Pipeline) -> str:
+    """The consumer group in which the pipeline's streamers elect the active one."""
+    return f"headrace-{pipeline.name}-election"
+
+
 def lake_root(pipeline: Pipeline) -> str:
     return f"{pipeline.lake.path.rstrip('/')}/{pipeline.name}"
 

@@ -58,6 +58,7 @@ class Ledger(Section):
 
 class Streamer(Section):
     delivery: Literal["exactly_once", "at_least_once"] = "exactly_once"
+    high_availability: bool = Field(False, description="several streamers of the pipeline elect the active one")
     start: str = Field("latest", description=f"without a checkpoint: {start_at.EXPECTED}")
     http: Http = Http()
     ledger: Ledger = Ledger()
@@ -74,6 +75,14 @@ class Streamer(Section):
         if isinstance(text, str):
             start_at.parse(text)
         return text
+
+    @model_validator(mode="after")
+    def _fenced(self) -> Streamer:
+        if self.high_availability and self.delivery != "exactly_once":
+            message = "needs delivery: exactly_once, which alone keeps a streamer that was replaced from writing"
+            fix = "set streamer.delivery to exactly_once, or remove streamer.high_availability"
+            raise _at(("high_availability",), "true", message, fix)
+        return self
 
     def begin(self) -> start_at.Start:
         return start_at.parse(self.start)

@@ -53,6 +53,12 @@ class FencedError(HeadraceError):
     kind = "fenced"
 
 
+class DeposedError(HeadraceError):
+    """This streamer was the active one, and another was elected."""
+
+    kind = "deposed"
+
+
 class StuckError(HeadraceError):
     """The waiting queue's head does not move while the broker answers."""
 

@@ -23,9 +23,12 @@ class Stopping(Exception):  # noqa: N818  a way out, no error
 
 
 class Patience:
+    """`guard`: asked where a stop is; raises what ends the waiting besides."""
+
     def __init__(self, status: Status, stop: threading.Event) -> None:
         self._status = status
         self._stop = stop
+        self.guard: Callable[[], None] | None = None
 
     def until_answered(self, step: Callable[[], Result], what: str) -> Result:
         """Repeats `step` while it raises a retryable error. Raises Stopping, and every other error as it is."""
@@ -49,6 +52,8 @@ class Patience:
             return result
 
     def check(self) -> None:
-        """Raises Stopping when the service is to stop."""
+        """Raises Stopping when the service is to stop, and what the guard raises."""
         if self._stop.is_set():
             raise Stopping
+        if self.guard is not None:
+            self.guard()

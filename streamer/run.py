@@ -14,13 +14,12 @@ from contract.gtid import GtidSet
 from contract.pipeline import Pipeline, Tables
 from contract.schema import TableSchema
 from streamer import guarantees, rules, schemas, source
-from streamer.checkpoints.kafka import last as last_checkpoint
+from streamer.attempts import Attempts
 from streamer.connection import BinlogConnection
 from streamer.control.report import Report
 from streamer.control.status import Status
 from streamer.ddl.notes import DdlNotes
 from streamer.definitions import Definitions
-from streamer.delivery_errors import FencedError, TransactionLostError, TransactionTooLongError
 from streamer.errors import HeadraceError
 from streamer.follow.file import FileWatch
 from streamer.follow.swap import Swap
@@ -42,11 +41,6 @@ from streamer.watcher import KAFKA, Watcher
 
 log = structlog.get_logger("streamer")
 BROKER_SECONDS = 3.0
-AGAIN_FIRST_SECONDS = 0.25
-AGAIN_MAX_SECONDS = 15.0
-# In which another streamer that took the pipeline says so.
-FENCED_SECONDS = 15.0
-GOOD_SECONDS = 30.0  # an attempt that held this long was a good one
 
 
 class Runner:
@@ -59,9 +53,6 @@ class Runner:
         self.report = Report(pipeline, self.status)
         self._patience = Patience(self.status, stop)
         self._servers = Servers(pipeline, _told)
-        self._half = ""  # the GTID of the transaction in the middle of which the last attempt ended
-        self._careful = False  # whether this attempt commits after each transaction
-        self._held_back = False  # whole transactions, by a final error in the one behind them
         self._file = self.report.file = FileWatch(pipeline, self._followable)
 
     def run(self) -> None:
@@ -82,59 +73,17 @@ class Runner:
         found = self._servers.any()
         self._patience.until_answered(partial(broker.answers, pipeline.kafka, BROKER_SECONDS), KAFKA)
         self._patience.until_answered(self._service_topics, KAFKA)
-        failures, half = 0, ""
-        while True:
-            began = time.monotonic()
-            try:
-                return self._attempt(found)
-            except TransactionLostError as error:
-                failures = 0 if time.monotonic() - began >= GOOD_SECONDS else failures + 1
-                self._again(error, min(AGAIN_MAX_SECONDS, AGAIN_FIRST_SECONDS * 2**failures))
-            except FencedError as error:
-                self._again(error, FENCED_SECONDS)
-                if not self._patience.until_answered(self._ours, KAFKA):
-                    raise
-                if self._half and self._half == half:
-                    raise self._too_long(half) from None
-                half = self._half
-            except HeadraceError as error:
-                if not self._held_back:
-                    raise
-                self._again(error, AGAIN_FIRST_SECONDS)
+        self._attempts = Attempts(pipeline, self.status, self._patience, self._stop, partial(self._attempt, found))
+        self._attempts.run()
 
     def _attempt(self, found: Chosen) -> None:
-        """From the last checkpoint on. Raises TransactionLostError, FencedError among others."""
-        self._careful, self._held_back = self._held_back, False
+        """From the last checkpoint on."""
         guarantee = guarantees.chosen(self._pipeline, self.status, self._patience)
         try:
             guarantee.begin()
             self._stream(guarantee, found)
         finally:
             guarantee.sink.close()
-
-    def _ours(self) -> bool:
-        """Whether no other streamer has taken the pipeline: the broker shuts out one whose transaction took too long,
-        too."""
-        checkpoint = last_checkpoint(self._pipeline, self._stop.is_set)
-        self._patience.check()
-        return checkpoint is not None and checkpoint.run == guarantees.RUN
-
-    def _too_long(self, gtid: str) -> TransactionTooLongError:
-        seconds = self._pipeline.kafka.transaction_timeout_seconds
-        return TransactionTooLongError(
-            "delivering",
-            f"transaction {gtid}",
-            f"twice the broker gave it up: it was not sent within {seconds} s",
-            "Raise kafka.transaction_timeout_seconds (and the broker's transaction.max.timeout.ms), or set "
-            "streamer.delivery to at_least_once, then start again.",
-        )
-
-    def _again(self, error: HeadraceError, pause: float) -> None:
-        self.status.note(error)
-        self.status.enter("starting")
-        log.warning("beginning again at the last checkpoint", error=str(error), in_seconds=round(pause, 1))
-        self._stop.wait(pause)
-        self._patience.check()
 
     def _stream(self, guarantee: guarantees.Guarantee, found: Chosen) -> None:
         pipeline = self._pipeline
@@ -149,7 +98,7 @@ class Runner:
         ledger = Ledger(bounds.max_events, bounds.max_bytes, pipeline.source.gtids(begin.gtid_set), begin.events)
         seen = pipeline.source.gtids(begin.seen_set) if begin.seen_set else None
         prepared = PreparedXa(bounds.max_bytes, ledger.released, seen)
-        delivery = guarantee.delivery(ledger, begin, begin is not checkpoint, careful=self._careful)
+        delivery = guarantee.delivery(ledger, begin, begin is not checkpoint, careful=self._attempts.careful)
         watcher = delivery.watcher
         definitions = Definitions(found.source, ledger.entered, delivery.turn)
         filters = self.report.filters = rules.filters(pipeline)
@@ -193,10 +142,7 @@ class Runner:
                 self.status.enter("stopping")
                 log.info("stopping", events_to_flush=stream.delivery.ledger.depth)
             began = time.monotonic()
-            self._half = stream.halfway.gtid
-            if not isinstance(end, Stopping | TransactionLostError | FencedError):
-                # Once: an attempt in which each transaction has its own commit brings what stands before the error.
-                self._held_back = not self._careful and stream.delivery.holds_back
+            self._attempts.ended(end, stream.delivery, stream.halfway.gtid)
             if stream.delivery.drain(self._pipeline.streamer.shutdown_seconds):
                 log.info("flushed", seconds=round(time.monotonic() - began, 2))
             else:

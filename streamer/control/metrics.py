@@ -13,7 +13,7 @@ from prometheus_client.registry import Collector
 
 from streamer.control.report import Report
 
-STATES = ("starting", "waiting", "streaming", "stopping", "stopped", "failed")
+STATES = ("standby", "starting", "waiting", "streaming", "stopping", "stopped", "failed")
 OPERATIONS = {"c": "create", "u": "update", "d": "delete"}
 # name, help, path in the status
 GAUGES = (

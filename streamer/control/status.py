@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from streamer.errors import HeadraceError
 
-State = Literal["starting", "waiting", "streaming", "stopping", "stopped", "failed"]
+State = Literal["standby", "starting", "waiting", "streaming", "stopping", "stopped", "failed"]
 RATE_SECONDS = 10.0
 
 
