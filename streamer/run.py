@@ -103,7 +103,7 @@ class Runner:
         definitions = Definitions(found.source, ledger.entered, delivery.turn)
         filters = self.report.filters = rules.filters(pipeline)
         stream = Stream(
-            connect=lambda gtids: self._connect(stream, watcher, definitions, gtids),
+            connect=lambda gtids: self._connect(stream, watcher, definitions, prepared, gtids),
             decoder=lambda behind: BinlogDecoder(
                 self._pipeline.tables.match,
                 prepared,
@@ -151,7 +151,9 @@ class Runner:
                 )
             raise
 
-    def _connect(self, stream: Stream, watcher: Watcher, definitions: Definitions, gtids: GtidSet) -> BinlogConnection:
+    def _connect(
+        self, stream: Stream, watcher: Watcher, definitions: Definitions, prepared: PreparedXa, gtids: GtidSet
+    ) -> BinlogConnection:
         """Each time anew: the server behind the address may have become another one, or be away."""
         partly = self._pipeline.source.gtids("")
         partly.add_all(filter(None, [stream.halfway.gtid]))
@@ -161,6 +163,7 @@ class Runner:
             watcher.begin_anew(self._anew(watcher.checkpoint, found))
             stream.delivery.settle()  # the new epoch is durable before its first record
             stream.begin_anew(watcher.checkpoint.epoch)
+            prepared.temporary.clear()  # another server's sessions
         self.report.reads(found.source, found.facts)
         stream.ddl.lower_case = found.facts.lower_case
         definitions.source = found.source

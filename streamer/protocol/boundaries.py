@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from struct import Struct
 
-from streamer.ddl.temporary import TemporaryTables
 from streamer.protocol import events as ev
 from streamer.protocol import held, mariadb, refusals
 from streamer.protocol.dispatch import NEXT, OPEN
@@ -35,7 +34,7 @@ class Transactions(HeldRows):
         super().__init__(wanted, prepared, definitions)
         self.last_event_ts = 0
         self._begins: set[bytes] = set()
-        self._temporary = TemporaryTables()
+        self._temporary = self._prepared.temporary
         self._before = ""  # the transaction before this one in MariaDB's domain
 
     # Beginnings

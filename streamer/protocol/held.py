@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from contract.gtid import GtidSet
 from contract.gtid_mariadb import MariaGtids
+from streamer.ddl.temporary import TemporaryTables
 from streamer.protocol import refusals
 from streamer.protocol.model import OpenXa, RowsBatch
 from streamer.protocol.spool import Spool
@@ -88,11 +89,13 @@ class _Prepared(NamedTuple):
 
 class PreparedXa:
     """The XA transactions that are prepared and have not ended. It outlives a connection: what was read of them is not
-    sent again. `limit`: bytes of their rows. `behind`: where reading begins. `seen`: what was delivered before."""
+    sent again. `limit`: bytes of their rows. `behind`: where reading begins. `seen`: what was delivered before.
+    `temporary`: the sessions' temporary tables, which outlive a connection, too."""
 
     def __init__(self, limit: int = LIMIT, behind: GtidSet | None = None, seen: GtidSet | None = None) -> None:
         self.limit = limit
         self._seen = seen
+        self.temporary = TemporaryTables()
         # Of each of MariaDB's domains the transaction that was seen last, and the one before it.
         self._last: dict[str, tuple[str, str]] = {}
         if isinstance(behind, MariaGtids):

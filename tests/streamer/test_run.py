@@ -27,5 +27,5 @@ def test_each_connection_says_how_its_server_keeps_names(monkeypatch: pytest.Mon
     monkeypatch.setattr(runner._servers, "choose", lambda *_: next(answers))
     definitions = Definitions(source, GtidSet)
     for lower in (True, False):
-        runner._connect(what.stream, what.watcher, definitions, GtidSet())
+        runner._connect(what.stream, what.watcher, definitions, what.prepared, GtidSet())
         assert what.stream.ddl.lower_case is lower

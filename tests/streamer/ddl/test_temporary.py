@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from streamer.ddl.temporary import TemporaryTables
+from streamer.protocol.held import PreparedXa
+from streamer.transaction import BinlogDecoder
 
 MADE = "CREATE TEMPORARY TABLE IF NOT EXISTS Shop.t (id int)"
 
@@ -52,3 +54,11 @@ def test_a_name_goes_with_its_table() -> None:
 )
 def test_what_may_be_of_other_tables_is_told(text: str) -> None:
     assert not known(MADE).changed(7, "shop", text, exact=True)
+
+
+def test_they_outlive_a_connection() -> None:
+    """Each connection has a decoder of its own; the session goes on."""
+    prepared = PreparedXa()
+    before, behind = (BinlogDecoder(lambda db, table: True, prepared) for _ in range(2))
+    before._temporary.changed(7, "shop", "CREATE TEMPORARY TABLE t (id int)", exact=False)
+    assert behind._temporary.changed(7, "shop", "TRUNCATE t", exact=False)
