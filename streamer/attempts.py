@@ -68,8 +68,10 @@ class Attempts:
                     return self._active()
                 except (FencedError, DeposedError) as error:
                     self._patience.guard = None
-                    log.warning("another streamer is the active one now", error=str(error))
-                    self._stop.wait(FENCED_SECONDS)
+                    self._status.note(error)
+                    log.warning("not the active streamer any more", error=str(error))
+                    if isinstance(error, FencedError):
+                        self._stop.wait(FENCED_SECONDS)
 
     def _stand_by(self, election: Election) -> None:
         """Returns when this streamer is to be the active one. Raises Stopping."""
@@ -77,6 +79,10 @@ class Attempts:
         log.info("standing by")
         while not election.elected(STANDBY_POLL_SECONDS):
             self._patience.check()
+            if (error := election.error()) is not None:
+                if not error.retryable:
+                    raise error
+                self._status.note(error)
         self._status.enter("starting")
         log.info("elected")
 
@@ -84,7 +90,7 @@ class Attempts:
         failures, half = 0, ""
         while True:
             began = time.monotonic()
-            self.careful, self._held_back = self._held_back, False
+            self.careful, self._held_back, self._half = self._held_back, False, ""
             try:
                 return self._attempt()
             except TransactionLostError as error:

@@ -11,15 +11,14 @@ import threading
 from types import TracebackType
 from typing import Any
 
-import structlog
-from confluent_kafka import Consumer, KafkaException
+from confluent_kafka import Consumer, KafkaError, KafkaException
 
 from contract import names
 from contract.pipeline import Pipeline
 from streamer.delivery_errors import DeposedError
+from streamer.errors import HeadraceError
 from streamer.kafka import broker
 
-log = structlog.get_logger("streamer")
 SESSION_SECONDS = 6  # the least that brokers allow
 POLL_SECONDS = 0.2
 
@@ -31,6 +30,7 @@ class Election:
         self._pipeline = pipeline
         self._leads = threading.Event()
         self._over = threading.Event()
+        self._fault: Any = None
         self._thread = threading.Thread(target=self._poll, name="election", daemon=True)
         self._consumer = Consumer(
             broker.settings(
@@ -75,23 +75,38 @@ class Election:
             raise DeposedError(
                 "delivering",
                 f"pipeline {self._pipeline.name}",
-                "another streamer of the pipeline was elected",
+                "it is not the elected streamer any more",
                 "This one stands by; nothing need be done.",
             )
 
     def _poll(self) -> None:
         while not self._over.is_set():
             try:
-                self._consumer.poll(POLL_SECONDS)
+                message = self._consumer.poll(POLL_SECONDS)
+                fault = message.error() if message is not None else None
             except KafkaException as error:
-                log.warning("election", error=error.args[0].str())
+                fault = error.args[0]
+            if fault is not None and fault.code() != KafkaError._PARTITION_EOF:
+                self._fault = fault
+
+    def error(self) -> HeadraceError | None:
+        """What Kafka said against the election since the last time, if anything."""
+        fault, self._fault = self._fault, None
+        if fault is None or fault.retriable():
+            return None
+        return broker.typed(KafkaException(fault), "electing the active streamer at", self._pipeline.kafka)
 
     def _assigned(self, consumer: Consumer, partitions: list[Any]) -> None:
         consumer.incremental_assign(partitions)
         consumer.pause(partitions)  # its records are read elsewhere
-        if partitions:
+        if _first(partitions):
             self._leads.set()
 
     def _revoked(self, consumer: Consumer, partitions: list[Any]) -> None:
-        if partitions:
+        if _first(partitions):
             self._leads.clear()
+
+
+def _first(partitions: list[Any]) -> bool:
+    """Whether the one that counts is among them: a commit log that was made by hand may have more."""
+    return any(one.partition == 0 for one in partitions)

@@ -27,7 +27,8 @@ class Halfway:
         self._sent: int | None = None  # records that were sent, where another server gives the rest
         self._reread = 0  # records of them that this connection gave again
         self.skips = False
-        self.noted = ""  # the GTID of a transaction of which DDL was sent, and whose end has not come
+        self._notes = ("", 0)  # the GTID of a transaction whose end has not come, and how many of its DDL were sent
+        self._notes_again = 0  # of them those that are still to be read again
 
     @property
     def gtid(self) -> str:
@@ -36,6 +37,7 @@ class Halfway:
     def connected(self) -> None:
         """A new connection sends again what was not whole."""
         self._reread = 0
+        self._notes_again = self._notes[1]
         self._skip = self.batch
         self.skips = self._skip is not None
 
@@ -57,8 +59,23 @@ class Halfway:
         return again
 
     def told(self, gtid: str) -> bool:
-        """Whether DDL of the transaction was sent before: it stands before the rows that follow it."""
-        return bool(gtid and gtid == self.noted) or (self._skip is not None and self._skip.gtid == gtid)
+        """Whether DDL of the transaction that is read now was sent before; of one with rows all of it stands before
+        them."""
+        if self._notes_again and gtid == self._notes[0]:
+            self._notes_again -= 1
+            return True
+        return self._skip is not None and self._skip.gtid == gtid
+
+    def note(self, gtid: str) -> None:
+        """DDL of the transaction was sent."""
+        self._notes = gtid, self._notes[1] + 1
+
+    def over(self) -> None:
+        """A transaction's end was taken in."""
+        self.batch = None
+        if self._notes[1]:
+            self._notes = "", 0
+            self._notes_again = 0
 
     def ended(self, end: Commit) -> None:
         """A transaction's end came while one is read again. Raises ConnectionLostError as `again`, WrongServerError

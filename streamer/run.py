@@ -13,6 +13,7 @@ from contract.checkpoint import Checkpoint
 from contract.gtid import GtidSet
 from contract.pipeline import Pipeline, Tables
 from contract.schema import TableSchema
+from contract.start_at import FIRST
 from streamer import guarantees, rules, schemas, source
 from streamer.attempts import Attempts
 from streamer.connection import BinlogConnection
@@ -91,6 +92,11 @@ class Runner:
         checkpoint = self._patience.until_answered(partial(checkpoints.load, self._stop.is_set), KAFKA)
         self._patience.check()
         known = self._known_schemas()
+        if self._file.offered is not None:  # it was changed while this streamer stood by
+            self._pipeline = self._pipeline.model_copy(update={"tables": self._file.offered})
+            self._servers.follow(self._pipeline.tables)
+            self._file.taken(self._pipeline.tables)
+        pipeline = self._pipeline
         if checkpoint:
             start.refuse_lost_schemas(checkpoint, names.schemas_topic(pipeline), len(known))
         begin, found = self._resume(checkpoint) if checkpoint else (self._first(found), found)
@@ -120,7 +126,8 @@ class Runner:
             source=self._servers.title,
         )
         if seen is not None:  # on the same server in the same epoch what comes again has its old places
-            anew = checkpoint is None or begin.epoch != checkpoint.epoch
+            # A checkpoint at a binlog's first position is that of a new epoch: no transaction ends there.
+            anew = checkpoint is None or begin.epoch != checkpoint.epoch or begin.pos == FIRST
             stream.seen = Seen(seen, None if anew else begin.place[1:])
         publish = partial(delivery.publish, topic=names.schemas_topic(pipeline))
         stream.router = Router(pipeline, schemas.Schemas(known), self._ensure, publish)

@@ -191,7 +191,7 @@ class Stream:
             return
         for topic, key, value, everywhere in self.ddl.records(item, self._epoch, self.router):
             self.delivery.note(topic, key, value, everywhere)
-        self.halfway.noted = item.gtid
+        self.halfway.note(item.gtid)
 
     def _end(self, commit: Commit) -> None:
         half = self.halfway
@@ -204,8 +204,7 @@ class Stream:
         self.transactions += 1
         if half.batch is None and self.delivery.ledger.full:  # nothing but filtered transactions
             self.delivery.wait_for_room()
-        half.batch = None
-        half.noted = ""
+        half.over()
 
     def _end_and_swap(self, decoder: Decoder, commit: Commit) -> None:
         """Where the source never rests, a chunk seldom ends with a transaction."""

@@ -82,12 +82,23 @@ class TransactionalKafkaSink(KafkaSink):
 
     def _refused(self, error: KafkaException, topic: str, size: int) -> Exception:
         fault = error.args[0]
+        if fault.code() == KafkaError._STATE:
+            error = self._reason(error)
+            fault = error.args[0]
         if fault.code() in LOST or fault.txn_requires_abort() or fault.fatal():
             return self._lost(error)
         return super()._refused(error, topic, size)
 
     def _stopped(self, error: KafkaException) -> Exception:
         return self._lost(error)
+
+    def _reason(self, error: KafkaException) -> KafkaException:
+        """Why the transaction cannot go on: a commit of one that is to be aborted says it, and does nothing else."""
+        try:
+            self._producer.commit_transaction(ABORT_SECONDS)
+        except KafkaException as reason:
+            return reason
+        return error
 
     def _on_error(self, error: Any) -> None:
         super()._on_error(error)
@@ -106,7 +117,7 @@ class TransactionalKafkaSink(KafkaSink):
                 f"another producer took the transactional id {names.transactional_id(self._pipeline)} ({fault.str()})",
                 "Another streamer of the pipeline runs: let one of the two be.",
             )
-        if fault.code() not in LOST | broker.AWAY:
+        if fault.code() not in LOST | broker.AWAY and not fault.retriable():
             return broker.typed(KafkaException(fault), "delivering to", self._pipeline.kafka)
         return TransactionLostError(
             "delivering to",

@@ -54,7 +54,7 @@ def test_the_standby_takes_over(make: Make, mysql: MySQL, kafka: Kafka, end: str
     if end == "freeze":  # awake again it finds itself shut out, and stands by
         active.process.send_signal(signal.SIGCONT)
         active.wait_for(lambda status: status["state"] == "standby")
-        assert "another streamer is the active one now" in active.log()
+        assert "not the active streamer any more" in active.log()
         time.sleep(1)
         assert other.status()["state"] == "streaming"
     writer.end()

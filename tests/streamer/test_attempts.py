@@ -131,6 +131,8 @@ class Elections:
 
     def check(self) -> None: ...
 
+    def error(self) -> None: ...
+
 
 def test_who_was_deposed_or_shut_out_stands_by(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attempts, "Election", Elections)

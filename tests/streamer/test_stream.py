@@ -342,3 +342,12 @@ def test_a_connection_lost_between_ddl_and_the_rows_of_its_transaction_tells_of_
     run_until_released(what, 1)
     assert len(what.sink.values("sales.ddl")) == 1
     assert seqs(what.sink.events()) == [(0, 1, 1000, 0, 0), (0, 1, 1000, 0, 1), (0, 1, 1000, 1, 0)]
+
+
+@pytest.mark.parametrize("breaks", [[], [1]], ids=["whole", "lost in between"])
+def test_each_statement_of_a_transaction_is_told_of_once(breaks: list[int]) -> None:
+    one, end = ddl(1, "FROBNICATE")
+    other = ddl(1, "FROBNICATE AGAIN")[0]
+    what = rig(Binlog([[one, other, end]], breaks=breaks, lost=lost))
+    run_until_released(what, 1)
+    assert [told["statement"] for told in what.sink.values("sales.ddl")] == ["FROBNICATE", "FROBNICATE AGAIN"]
