@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import structlog
 
+from contract.checkpoint import Checkpoint
 from contract.pipeline import Pipeline
 from streamer import guarantees
 from streamer.checkpoints.kafka import last as last_checkpoint
@@ -25,6 +26,7 @@ FIRST_SECONDS = 0.25
 MAX_SECONDS = 15.0
 GOOD_SECONDS = 30.0  # an attempt that held this long was a good one
 FENCED_SECONDS = 15.0  # in which another streamer that took the pipeline says so
+FENCES = 3  # by time, without getting further, after which it is no accident
 NO_FAULT = (Stopping, TransactionLostError, FencedError, DeposedError)  # of what was sent
 
 
@@ -47,6 +49,8 @@ class Attempts:
         self._attempt = attempt
         self.careful = False
         self._held_back = False  # whole transactions, by a final error in the one behind them
+        self._fences = 0
+        self._stood: tuple[int, int, int] | None = None  # the checkpoint's place at the last of them
         self._half = ""  # the GTID of the transaction in the middle of which the last one ended
 
     def ended(self, error: Exception, delivery: Delivery, half: str) -> None:
@@ -70,8 +74,6 @@ class Attempts:
                     self._patience.guard = None
                     self._status.note(error)
                     log.warning("not the active streamer any more", error=str(error))
-                    if isinstance(error, FencedError):
-                        self._stop.wait(FENCED_SECONDS)
 
     def _stand_by(self, election: Election) -> None:
         """Returns when this streamer is to be the active one. Raises Stopping."""
@@ -80,14 +82,12 @@ class Attempts:
         while not election.elected(STANDBY_POLL_SECONDS):
             self._patience.check()
             if (error := election.error()) is not None:
-                if not error.retryable:
-                    raise error
-                self._status.note(error)
+                raise error
         self._status.enter("starting")
         log.info("elected")
 
     def _active(self) -> None:
-        failures, half = 0, ""
+        failures = 0
         while True:
             began = time.monotonic()
             self.careful, self._held_back, self._half = self._held_back, False, ""
@@ -97,25 +97,24 @@ class Attempts:
                 failures = 0 if time.monotonic() - began >= GOOD_SECONDS else failures + 1
                 self._again(error, min(MAX_SECONDS, FIRST_SECONDS * 2**failures))
             except FencedError as error:
-                if self._pipeline.streamer.high_availability:
-                    raise
-                self._again(error, FENCED_SECONDS)
-                if not self._patience.until_answered(self._ours, KAFKA):
-                    raise
-                if self._half and self._half == half:
-                    raise self._too_long(half) from None
-                half = self._half
+                self._fenced(error)
             except HeadraceError as error:
                 if not self._held_back:
                     raise
                 self._again(error, FIRST_SECONDS)
 
-    def _ours(self) -> bool:
-        """Whether no other streamer has taken the pipeline: the broker shuts out one whose transaction took too long,
-        too."""
-        checkpoint = last_checkpoint(self._pipeline, self._stop.is_set)
+    def _fenced(self, error: FencedError) -> None:
+        """Returns where no other streamer has taken the pipeline: the broker shuts out one whose transaction took too
+        long, too. Raises it where one has, TransactionTooLongError where that happens without end."""
+        self._again(error, FENCED_SECONDS)
+        found = self._patience.until_answered(lambda: last_checkpoint(self._pipeline, self._stop.is_set), KAFKA)
         self._patience.check()
-        return checkpoint is not None and checkpoint.run == guarantees.RUN
+        if found is None or found.run != guarantees.RUN:
+            raise error
+        self._fences = self._fences + 1 if found.place == self._stood else 1
+        self._stood = found.place
+        if self._fences >= FENCES:
+            raise self._too_long(found)
 
     def _again(self, error: HeadraceError, pause: float) -> None:
         self._status.note(error)
@@ -124,12 +123,12 @@ class Attempts:
         self._stop.wait(pause)
         self._patience.check()
 
-    def _too_long(self, gtid: str) -> TransactionTooLongError:
+    def _too_long(self, stood: Checkpoint) -> TransactionTooLongError:
         seconds = self._pipeline.kafka.transaction_timeout_seconds
         return TransactionTooLongError(
             "delivering",
-            f"transaction {gtid}",
-            f"twice the broker gave it up: it was not sent within {seconds} s",
+            f"transaction {self._half}" if self._half else f"what stands behind {stood.file}:{stood.pos}",
+            f"{FENCES} times the broker gave it up: it was not sent within {seconds} s",
             "Raise kafka.transaction_timeout_seconds (and the broker's transaction.max.timeout.ms), or set "
             "streamer.delivery to at_least_once, then start again.",
         )

@@ -21,6 +21,14 @@ from streamer.kafka import broker
 
 SESSION_SECONDS = 6  # the least that brokers allow
 POLL_SECONDS = 0.2
+REFUSED = frozenset(
+    {
+        KafkaError.GROUP_AUTHORIZATION_FAILED,
+        KafkaError.TOPIC_AUTHORIZATION_FAILED,
+        KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+        KafkaError._AUTHENTICATION,
+    }
+)
 
 
 class Election:
@@ -90,9 +98,9 @@ class Election:
                 self._fault = fault
 
     def error(self) -> HeadraceError | None:
-        """What Kafka said against the election since the last time, if anything."""
+        """That Kafka lets this user take no part, if it said so since the last time."""
         fault, self._fault = self._fault, None
-        if fault is None or fault.retriable():
+        if fault is None or fault.code() not in REFUSED:  # the client mends everything else by joining again
             return None
         return broker.typed(KafkaException(fault), "electing the active streamer at", self._pipeline.kafka)
 

@@ -92,8 +92,8 @@ class Runner:
         checkpoint = self._patience.until_answered(partial(checkpoints.load, self._stop.is_set), KAFKA)
         self._patience.check()
         known = self._known_schemas()
-        if self._file.offered is not None:  # it was changed while this streamer stood by
-            self._pipeline = self._pipeline.model_copy(update={"tables": self._file.offered})
+        if (tables := self._file.offered) is not None:  # it was changed while this streamer stood by
+            self._pipeline = self._pipeline.model_copy(update={"tables": tables})
             self._servers.follow(self._pipeline.tables)
             self._file.taken(self._pipeline.tables)
         pipeline = self._pipeline

@@ -105,9 +105,13 @@ def test_a_fenced_streamer_goes_on_only_where_no_other_has_the_pipeline(ours: Ca
         what.attempts.run()
 
 
-def test_a_transaction_that_is_fenced_twice_by_time_is_too_long(ours: Callable[[bool], None]) -> None:
+@pytest.mark.parametrize("high_availability", [False, True])
+def test_a_transaction_that_is_fenced_by_time_again_and_again_is_too_long(
+    ours: Callable[[bool], None], monkeypatch: pytest.MonkeyPatch, high_availability: bool
+) -> None:
+    monkeypatch.setattr(attempts, "Election", Elections)
     ours(True)
-    what = Rig([error(FencedError)] * 2, half="a gtid")
+    what = Rig([error(FencedError)] * 3, half="a gtid", high_availability=high_availability)
     with pytest.raises(TransactionTooLongError, match="a gtid"):
         what.attempts.run()
 
@@ -134,8 +138,9 @@ class Elections:
     def error(self) -> None: ...
 
 
-def test_who_was_deposed_or_shut_out_stands_by(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_was_deposed_or_shut_out_stands_by(ours: Callable[[bool], None], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attempts, "Election", Elections)
+    ours(False)
     ends = [error(DeposedError), error(FencedError), error(TransactionLostError), Stopping("delivering")]
     what = Rig(ends, high_availability=True)
     with pytest.raises(Stopping):
