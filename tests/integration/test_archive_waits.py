@@ -62,7 +62,7 @@ def test_a_server_that_crashed_or_was_stopped(live: MySQL, tmp_path: Path) -> No
         archive.start()
         archive.wait_until_level()
         live.kill()
-        archive.wait_for(lambda: archive.said()["state"] == "waiting")
+        archive.wait_for(lambda: archive.said().get("state") == "waiting")
         live.start()
         run(live, "INSERT INTO filled.t (v) VALUES ('behind a crash')")
         archive.wait_until_level()

@@ -20,7 +20,7 @@ from tests.integration.by_hand import make_topics, pipeline_of, send
 from tests.spark.changes_by_hand import ITEMS, record
 from tests.spark.sessions import local_session
 
-NAME = "again"
+NAME = "newepoch"
 TABLE = ITEMS.model_copy(update={"db": NAME})
 ROWS = [{"id": 1, "name": f"v{n}", "price": "1.00"} for n in range(4)]
 

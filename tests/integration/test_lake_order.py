@@ -82,7 +82,7 @@ def test_what_is_behind_a_refused_record_is_not_taken_for_duplicates(
     client = AdminClient({"bootstrap.servers": kafka.address})
     [created] = client.create_topics([NewTopic(topic, 2, 1, config={"max.message.bytes": str(LIMIT)})]).values()
     created.result()
-    streamer = make("gapless").started()
+    streamer = make("gapless", delivery="at_least_once").started()
     streamer.wait_until_released()
     streamer.kill()
     # All in the binlog before it goes on: then many batches are under way behind the one that is refused.

@@ -38,7 +38,7 @@ def peak_mb(streamer: Streamer) -> float:
 
 def test_a_huge_transaction_is_cut_and_killed_in_its_middle(make: Make, mysql: MySQL, kafka: Kafka) -> None:
     """Pitfall "Resuming inside a transaction"."""
-    streamer = make("huge", max_events=QUEUE).started()
+    streamer = make("huge", max_events=QUEUE, delivery="at_least_once").started()
     execute(mysql, FILL)
     sent(streamer, ROWS // 5)
     with mysql.connect() as root, root.cursor() as cursor:

@@ -215,10 +215,10 @@ def test_schemas_lost_and_brought_back(make: Make, mysql: MySQL, kafka: Kafka) -
 
 
 def test_check_finds_everything_at_once(make: Make, mysql: MySQL, kafka: Kafka) -> None:
-    streamer = make("checked")
+    streamer = make("lookedat")
     well = streamer.command("check")
     assert well.returncode == 0, well.stdout + well.stderr
-    assert "checked.t" in well.stdout
+    assert "lookedat.t" in well.stdout
     assert "missing" in well.stdout, "it makes no topic"
     streamer.password = "not-this-one"
     streamer.file.write_text(streamer.file.read_text().replace(kafka.address, f"127.0.0.1:{free_port()}"))
