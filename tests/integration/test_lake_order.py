@@ -6,6 +6,7 @@ import random
 import string
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -21,7 +22,7 @@ from tests.integration.streaming import Streamer, execute, rows
 from tests.integration.topic_records import records
 from tests.spark.sessions import local_session
 
-Make = Callable[[str], Streamer]
+Make = Callable[..., Streamer]
 LIMIT = 400_000  # bytes of a batch, packed; the streamer's batches are below it, but for one
 ROWS = 20_000
 
@@ -37,9 +38,9 @@ def make(tmp_path: Path, mysql: MySQL, kafka: Kafka, monkeypatch: pytest.MonkeyP
     made: list[Streamer] = []
     monkeypatch.setenv("TEST_PASSWORD", mysql.password)
 
-    def streamer(name: str) -> Streamer:
+    def streamer(name: str, **more: Any) -> Streamer:
         execute(mysql, f"CREATE DATABASE {name}", f"CREATE TABLE {name}.t (id int PRIMARY KEY, text longtext)")
-        made.append(Streamer(tmp_path, mysql, kafka, name))
+        made.append(Streamer(tmp_path, mysql, kafka, name, **more))
         return made[-1]
 
     yield streamer
