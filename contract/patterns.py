@@ -10,6 +10,9 @@ import fnmatch
 import re
 from collections.abc import Iterable
 from functools import lru_cache
+from typing import Annotated
+
+from pydantic import AfterValidator
 
 WHOLE = 2  # a slash at either end
 
@@ -27,6 +30,18 @@ def check(pattern: str, form: str, example: str) -> None:
             raise ValueError(f"{pattern!r} is no regular expression: {error}") from None
     elif pattern.count(".") != form.count("."):
         raise ValueError(f"{pattern!r} is not of the form {form}, such as {example}, or a /regular expression/")
+
+
+def _checked(form: str, example: str) -> AfterValidator:
+    def checked(pattern: str) -> str:
+        check(pattern, form, example)
+        return pattern
+
+    return AfterValidator(checked)
+
+
+TablePattern = Annotated[str, _checked("db.table", "shop.* or shop.orders")]
+ColumnPattern = Annotated[str, _checked("db.table.column", "shop.customers.email")]
 
 
 def matches(pattern: str, *names: str, ignore_case: bool = False) -> bool:

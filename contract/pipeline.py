@@ -16,10 +16,10 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from contract import cron, start_at, topic_template
 from contract.gtid import GtidSet
-from contract.patterns import any_matches
+from contract.patterns import TablePattern, any_matches
 from contract.pipeline_archive import Archive
 from contract.pipeline_columns import Columns
-from contract.pipeline_events import EventRule, TablePattern
+from contract.pipeline_events import EventRule
 from contract.pipeline_file import SECRET, PipelineFileError, Problem, problems_of, read_yaml
 from contract.pipeline_kafka import Kafka, Section
 from contract.pipeline_source import Port, Source

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated
 
-from pydantic import AfterValidator, Field, SecretStr, field_validator, model_validator
+from pydantic import Field, SecretStr, field_validator, model_validator
 
 from contract import masks, patterns, types
 from contract.masks import Kind, Mask
+from contract.patterns import ColumnPattern
 from contract.pipeline_file import place_of
 from contract.pipeline_kafka import Section
 from contract.schema import Column, TableSchema
@@ -34,18 +34,10 @@ class ColumnRuleError(ValueError):
         return f"{place_of(path, *self.place)}: {self.cause}. {self.fix}"
 
 
-def _column_pattern(pattern: str) -> str:
-    patterns.check(pattern, "db.table.column", "shop.customers.email")
-    return pattern
-
-
-Pattern = Annotated[str, AfterValidator(_column_pattern)]
-
-
 class MaskRule(Section):
     """The mask of the columns that a pattern chooses."""
 
-    columns: tuple[Pattern, ...] = Field(min_length=1)
+    columns: tuple[ColumnPattern, ...] = Field(min_length=1)
     mask: Kind
     n: int | None = Field(None, ge=1, description="characters that truncate and keep_last leave")
     keys: bool = Field(False, description="also where a column is a part of the primary key")
@@ -87,8 +79,8 @@ class Columns(Section):
     """Names without regard to case, as servers take columns' names. A column is in when it is included and not
     excluded; of the masks that choose it the first one counts."""
 
-    include: tuple[Pattern, ...] = (ALL,)
-    exclude: tuple[Pattern, ...] = ()
+    include: tuple[ColumnPattern, ...] = (ALL,)
+    exclude: tuple[ColumnPattern, ...] = ()
     secret: SecretStr | None = Field(None, description="of the hashes, as ${NAME}")
     masks: tuple[MaskRule, ...] = ()
 

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from contract import patterns
+from contract.patterns import TablePattern
 from contract.pipeline_kafka import Section
 
 Kind = Literal["insert", "update", "delete", "ddl", "truncate"]
 CHANGES_ROWS: frozenset[Kind] = frozenset(("insert", "update", "delete", "truncate"))
-
-
-def _table_pattern(pattern: str) -> str:
-    patterns.check(pattern, "db.table", "shop.* or shop.orders")
-    return pattern
-
-
-TablePattern = Annotated[str, AfterValidator(_table_pattern)]
 
 
 class EventRule(Section):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from pydantic import Field, model_validator
 
 from contract import patterns
-from contract.pipeline_events import TablePattern
+from contract.patterns import TablePattern
 from contract.pipeline_kafka import Kafka, Section
 
 

@@ -13,11 +13,11 @@ from streamer.checkpoints.kafka import TransactionalCheckpoints
 from streamer.delivery import Delivery
 from streamer.delivery_errors import StuckError, TransactionLostError
 from streamer.errors import HeadraceError
-from streamer.kafka.transactions import shared
+from streamer.kafka.transaction_errors import shared
 from streamer.ledger import Ledger
 from streamer.patience import Patience
 from streamer.protocol.model import Commit
-from streamer.sinks.transactions import TransactionalKafkaSink
+from streamer.sinks.kafka_transactions import TransactionalKafkaSink
 from streamer.watcher import KAFKA, Watcher
 
 PERIOD_SECONDS = 0.1

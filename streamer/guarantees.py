@@ -14,7 +14,7 @@ from streamer.exactly_once import PERIOD_SECONDS, ExactlyOnce, TransactionalWatc
 from streamer.ledger import Ledger
 from streamer.patience import Patience
 from streamer.sinks.kafka import KafkaSink
-from streamer.sinks.transactions import TransactionalKafkaSink
+from streamer.sinks.kafka_transactions import TransactionalKafkaSink
 from streamer.watcher import KAFKA, Watcher
 
 BEGIN_SECONDS = 5.0
@@ -33,9 +33,8 @@ class AtLeastOnce:
     def begin(self) -> None:
         """Before the commit log is read. Raises Stopping, HeadraceError."""
 
-    def delivery(self, ledger: Ledger, start: Checkpoint, first: bool, careful: bool) -> Delivery:
-        """From that checkpoint on, which is offered where it is the first of its kind. `careful` is for the other
-        guarantee."""
+    def delivery(self, ledger: Ledger, start: Checkpoint, first: bool) -> Delivery:
+        """From that checkpoint on, which is offered where it is the first of its kind."""
         stuck_after = self._pipeline.streamer.stuck_after_seconds
         watcher = Watcher(ledger, self.checkpoints, self.sink, self._status, start, stuck_after)
         if first:
@@ -44,9 +43,13 @@ class AtLeastOnce:
 
 
 class ExactlyOnceKafka:
-    """Readers of committed records see each change once. The first checkpoint of a run says whose the pipeline is."""
+    """Readers of committed records see each change once. The first checkpoint of a run says whose the pipeline is.
 
-    def __init__(self, pipeline: Pipeline, status: Status, patience: Patience) -> None:
+    `careful`: each MySQL transaction has a Kafka transaction of its own.
+    """
+
+    def __init__(self, pipeline: Pipeline, status: Status, patience: Patience, careful: bool) -> None:
+        self._period = 0.0 if careful else PERIOD_SECONDS
         self._pipeline = pipeline
         self._status = status
         self._patience = patience
@@ -57,20 +60,21 @@ class ExactlyOnceKafka:
         """Nothing of a streamer before this one comes to the topics any more."""
         self._patience.until_answered(partial(self.sink.begin, BEGIN_SECONDS), KAFKA)
 
-    def delivery(self, ledger: Ledger, start: Checkpoint, first: bool, careful: bool) -> Delivery:
-        """`careful`: each MySQL transaction has a Kafka transaction of its own."""
+    def delivery(self, ledger: Ledger, start: Checkpoint, first: bool) -> Delivery:
+        """From that checkpoint on, which is offered in any case: it tells of this run."""
         stuck_after = self._pipeline.streamer.stuck_after_seconds
         start = start.model_copy(update={"run": RUN})
         watcher = TransactionalWatcher(ledger, self.checkpoints, self.sink, self._status, start, stuck_after)
         self.checkpoints.offer(start)
-        period = 0.0 if careful else PERIOD_SECONDS
-        return ExactlyOnce(ledger, self.sink, self.checkpoints, watcher, self._patience, stuck_after, period)
+        return ExactlyOnce(ledger, self.sink, self.checkpoints, watcher, self._patience, stuck_after, self._period)
 
 
 RUN = uuid.uuid4().hex
 Guarantee = AtLeastOnce | ExactlyOnceKafka
 
 
-def chosen(pipeline: Pipeline, status: Status, patience: Patience) -> Guarantee:
-    kind = AtLeastOnce if pipeline.streamer.delivery == "at_least_once" else ExactlyOnceKafka
-    return kind(pipeline, status, patience)
+def chosen(pipeline: Pipeline, status: Status, patience: Patience, careful: bool) -> Guarantee:
+    """`careful` is of exactly-once delivery alone: where each acknowledgement counts there is nothing to take back."""
+    if pipeline.streamer.delivery == "at_least_once":
+        return AtLeastOnce(pipeline, status, patience)
+    return ExactlyOnceKafka(pipeline, status, patience, careful)

@@ -79,7 +79,7 @@ class Runner:
 
     def _attempt(self, found: Chosen) -> None:
         """From the last checkpoint on."""
-        guarantee = guarantees.chosen(self._pipeline, self.status, self._patience)
+        guarantee = guarantees.chosen(self._pipeline, self.status, self._patience, self._attempts.careful)
         try:
             guarantee.begin()
             self._stream(guarantee, found)
@@ -104,7 +104,7 @@ class Runner:
         ledger = Ledger(bounds.max_events, bounds.max_bytes, pipeline.source.gtids(begin.gtid_set), begin.events)
         seen = pipeline.source.gtids(begin.seen_set) if begin.seen_set else None
         prepared = PreparedXa(bounds.max_bytes, ledger.released, seen)
-        delivery = guarantee.delivery(ledger, begin, begin is not checkpoint, careful=self._attempts.careful)
+        delivery = guarantee.delivery(ledger, begin, begin is not checkpoint)
         watcher = delivery.watcher
         definitions = Definitions(found.source, ledger.entered, delivery.turn)
         filters = self.report.filters = rules.filters(pipeline)

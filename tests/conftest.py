@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 import tempfile
 from typing import Any
 
@@ -19,7 +20,8 @@ from xdist.scheduler import LoadFileScheduling
 settings.register_profile("headrace", deadline=None)
 settings.load_profile("headrace")
 # Airflow reads its home once, when it is first imported, and would else write into the user's own.
-os.environ["AIRFLOW_HOME"] = tempfile.mkdtemp(prefix="headrace-airflow-")
+AIRFLOW_HOME = tempfile.mkdtemp(prefix="headrace-airflow-")
+os.environ["AIRFLOW_HOME"] = AIRFLOW_HOME
 os.environ.setdefault("AIRFLOW__CORE__LOAD_EXAMPLES", "False")
 # Files of more than half a minute, the longest first: begun last, one of them would keep a worker busy alone.
 LONG = (
@@ -36,6 +38,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items.sort(key=lambda item: places.get(item.path.stem, len(LONG)))
 
 
+def pytest_report_header() -> str:
+    free = shutil.disk_usage(tempfile.gettempdir()).free / 2**30
+    return f"disk: {free:.0f} GiB free in {tempfile.gettempdir()}"
+
+
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling:
     """A worker is given whole files, since their tests share what they start."""
     config.option.loadscopereorder = False  # it would order files by their numbers of tests
@@ -43,5 +50,6 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileSche
 
 
 def pytest_unconfigure() -> None:
+    shutil.rmtree(AIRFLOW_HOME, ignore_errors=True)
     # Spark's gateway logs while the interpreter ends, when pytest has closed the output that it logs to.
     logging.raiseExceptions = False

@@ -11,7 +11,7 @@ from contract.checkpoint import Checkpoint, CheckpointFormatError
 from contract.pipeline import Pipeline
 from streamer.delivery_errors import BrokerUnreachableError, CheckpointError
 from streamer.kafka import broker, compacted
-from streamer.kafka.transactions import shared
+from streamer.kafka.transaction_errors import shared
 from streamer.sinks.port import Sink
 
 RETRY_SECONDS = 0.5

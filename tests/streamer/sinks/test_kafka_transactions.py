@@ -7,8 +7,8 @@ from confluent_kafka import KafkaError, KafkaException
 
 from streamer.delivery_errors import BrokerRefusedError, FencedError, RecordTooLargeError, TransactionLostError
 from streamer.errors import HeadraceError
-from streamer.kafka.transactions import shared
-from streamer.sinks.transactions import TransactionalKafkaSink
+from streamer.kafka.transaction_errors import shared
+from streamer.sinks.kafka_transactions import TransactionalKafkaSink
 from tests.streamer.fakes import pipeline
 
 

@@ -16,7 +16,7 @@ from contract import names
 from contract.pipeline import Pipeline
 from streamer.delivery_errors import BrokerUnreachableError, FencedError, TransactionLostError
 from streamer.kafka import broker
-from streamer.kafka.transactions import FENCED, LOST
+from streamer.kafka.transaction_errors import FENCED, LOST
 from streamer.sinks.kafka import KafkaSink
 
 ABORT_SECONDS = 5.0
