@@ -11,7 +11,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 from contract.pipeline import Pipeline
 from streamer.delivery_errors import BrokerRefusedError, RecordTooLargeError
 from streamer.kafka import broker
-from streamer.sinks.port import Callback
+from streamer.sinks.port import Callback, Headers
 
 QUEUE_FULL_WAIT_SECONDS = 0.1
 METADATA_SECONDS = 3.0
@@ -60,6 +60,12 @@ class KafkaSink:
             except KafkaException as error:
                 raise self._refused(error, topic, len(value) + len(key or b"")) from None
 
+    def send_one(
+        self, topic: str, key: bytes | None, value: bytes | None, callback: Callback, headers: Headers = (),
+        partition: int | None = None,
+    ) -> None:  # fmt: skip
+        self._produce_late(topic, value, key, callback, partition, list(headers) or None)
+
     def partitions(self, topic: str) -> int:
         try:
             found = self._producer.list_topics(topic, timeout=METADATA_SECONDS).topics[topic]
@@ -100,15 +106,20 @@ class KafkaSink:
             self._producer.poll(0)
 
     def _produce_late(
-        self, topic: str, value: bytes, key: bytes | None, callback: Callback, partition: int = 0
-    ) -> None:
+        self, topic: str, value: bytes | None, key: bytes | None, callback: Callback, partition: int | None = None,
+        headers: Any = None,
+    ) -> None:  # fmt: skip
+        """`partition` None: the key's, or 0 without one."""
+        if partition is None:
+            partition = UNASSIGNED if key is not None else 0
+        more = {"headers": headers} if headers else {}
         while True:
             try:
-                return self._produce(topic, value, key, UNASSIGNED if key is not None else partition, callback)
+                return self._produce(topic, value, key, partition, callback, **more)
             except BufferError:
                 self.poll(QUEUE_FULL_WAIT_SECONDS)
             except KafkaException as error:
-                raise self._refused(error, topic, len(value) + len(key or b"")) from None
+                raise self._refused(error, topic, len(value or b"") + len(key or b"")) from None
 
     def _refused(self, error: KafkaException, topic: str, size: int) -> Exception:
         limit = self._pipeline.kafka.max_message_bytes

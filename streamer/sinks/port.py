@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 Callback = Callable[[Any, Any], None]
+Headers = Sequence[tuple[str, bytes]]
 
 
 class Sink(Protocol):
@@ -23,6 +24,13 @@ class Sink(Protocol):
     def send(self, topic: str, keys: Sequence[bytes | None], values: Sequence[bytes], callback: Callback) -> None:
         """Queues records; waits while the client's own queue is full. Raises RecordTooLargeError,
         BrokerRefusedError."""
+
+    def send_one(
+        self, topic: str, key: bytes | None, value: bytes | None, callback: Callback, headers: Headers = (),
+        partition: int | None = None,
+    ) -> None:  # fmt: skip
+        """As `send`, a record with headers, or into a partition that the key does not choose; value None is a
+        tombstone. A sink that has no such things passes them by."""
 
     def partitions(self, topic: str) -> int:
         """How many the topic has; 0 where the other side does not answer."""

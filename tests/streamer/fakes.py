@@ -147,6 +147,7 @@ class ListSink:
 
     def __init__(self, seed: int = 1) -> None:
         self.records: list[tuple[str, bytes | None, bytes]] = []
+        self.headers: list[tuple[str, list[tuple[str, bytes]], int | None]] = []
         self.away = False
         self.last_error = ""
         self.counted: list[str] = []
@@ -158,6 +159,12 @@ class ListSink:
         for key, value in zip(keys, values, strict=True):
             self.records.append((topic, key, value))
             self._waiting.append((callback, topic))
+
+    def send_one(
+        self, topic: str, key: bytes | None, value: Any, callback: Any, headers: Any = (), partition: Any = None
+    ) -> None:
+        self.headers.append((topic, list(headers), partition))
+        self.send(topic, [key], [value], callback)
 
     def partitions(self, topic: str) -> int:
         self.counted.append(topic)
