@@ -1,0 +1,50 @@
+"""What every command shares: the two consoles, the pipeline file as an argument, and how an error is told."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Literal
+
+import structlog
+import typer
+from rich.console import Console
+
+from contract.pipeline import PipelineFileError
+from streamer.errors import HeadraceError
+
+PLAIN_WIDTH = 1000  # characters
+# In a pipe no line is broken: whoever searches the output finds whole names and paths.
+out = Console(highlight=False, width=None if sys.stdout.isatty() else PLAIN_WIDTH)
+err = Console(stderr=True, highlight=False, soft_wrap=True)
+File = Annotated[Path, typer.Argument(metavar="PIPELINE", help="the pipeline file, such as pipelines/flights.yaml")]
+Log = Annotated[
+    Literal["auto", "json", "console"], typer.Option(help="form of the log; auto: console on a terminal, else JSON")
+]
+
+
+@contextmanager
+def explained() -> Iterator[None]:
+    """Turns the product's own errors into one message and an exit status."""
+    try:
+        yield
+    except PipelineFileError as error:
+        err.print(str(error), markup=False)
+        raise typer.Exit(2) from None
+    except HeadraceError as error:
+        err.print(f"error ({error.kind}): {error}", markup=False)
+        raise typer.Exit(1) from None
+
+
+@contextmanager
+def told(for_people: bool) -> Iterator[None]:
+    """A log for machines gets the error as a line of its own form, and nothing else."""
+    try:
+        yield
+    except HeadraceError as error:
+        if for_people:
+            raise
+        structlog.get_logger("streamer").error("failed", kind=error.kind, error=str(error), next_step=error.hint)
+        raise typer.Exit(1) from None
