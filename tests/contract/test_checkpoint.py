@@ -4,11 +4,9 @@ import pytest
 
 from contract.checkpoint import FORMAT, KEPT, Checkpoint, CheckpointFormatError
 from contract.pipeline import Tables
+from tests.checkpoints import checkpoint
 
-ONE = Checkpoint(
-    pipeline="shop", connector_id="a", server_id=1, server_uuid="u", epoch=0, file="binlog.000001", pos=4,
-    gtid_set="", ts_ms=1, events=0, written_at=2,
-)  # fmt: skip
+ONE = checkpoint()
 
 
 def test_it_reads_what_it_writes() -> None:
@@ -28,10 +26,7 @@ def test_what_is_no_checkpoint_is_an_error() -> None:
 
 def test_the_greatest_is_by_epoch_then_file_number_then_position() -> None:
     def at(epoch: int, file: str, pos: int, written_at: int = 1) -> Checkpoint:
-        return Checkpoint(
-            pipeline="p", connector_id="p", server_id=1, server_uuid="", epoch=epoch, file=file, pos=pos,
-            gtid_set="", ts_ms=1, events=1, written_at=written_at,
-        )  # fmt: skip
+        return checkpoint(epoch=epoch, file=file, pos=pos, written_at=written_at)
 
     assert Checkpoint.greatest([at(0, "b.1000000", 4), at(0, "b.999999", 900)]) == at(0, "b.1000000", 4)
     assert Checkpoint.greatest([at(1, "b.000001", 4), at(0, "b.000009", 9)]) == at(1, "b.000001", 4)

@@ -10,12 +10,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from contract import status
-from contract.checkpoint import Checkpoint
 from contract.pipeline import Tables
 from spark.applied import Applied, AppliedSnapshots
 from spark.compaction import compact
 from spark.lake import Lake
 from stack.kafka import Kafka
+from tests import checkpoints
 from tests.integration.by_hand import make_topics, pipeline_of, send
 from tests.spark.changes_by_hand import ITEMS, record
 from tests.spark.sessions import local_session
@@ -72,10 +72,7 @@ def test_a_table_that_was_excluded_for_a_time_counts_as_not_snapshotted(
     for table in ("kept", "left"):
         applied.note(("regained", table), Applied(id="1", floor=[0, 1, 50, -1, -1], **facts))
     both = Tables(include=("regained.*",))
-    checkpoint = Checkpoint(
-        pipeline="regained", connector_id="c", server_id=1, server_uuid="u", epoch=0, file="b.000001", pos=20,
-        gtid_set="", ts_ms=1_700_000_000_000, events=0, written_at=0, tables=both,
-    )  # fmt: skip
+    checkpoint = checkpoints.checkpoint(pipeline="regained", pos=20, ts_ms=1_700_000_000_000, tables=both)
 
     def at(pos: int, tables: Tables) -> dict[str, tuple[bool, bool]]:
         """A run, when the streamer has come to a place from which it follows these tables: which have a snapshot, and

@@ -7,7 +7,6 @@ import re
 import pymysql
 import pytest
 
-from contract.checkpoint import Checkpoint
 from contract.pipeline import Pipeline
 from spark.errors import LakeError
 from spark.streamed import streamed
@@ -16,22 +15,16 @@ from stack.mysql import MySQL
 from stack.mysql80 import MySQL80
 from stack.ports import free_port
 from streamer.source import facts
+from tests.checkpoints import checkpoint
 from tests.integration.decoding import HOST, run, source
 from tests.integration.decoding import pipeline as pipeline_of
 
 PASSWORD = "of-this-test-alone-41"
 
 
-def checkpoint(uuid: str) -> Checkpoint:
-    return Checkpoint(
-        pipeline="checked", connector_id="c", server_id=1, server_uuid=uuid, epoch=1, file="binlog.000001", pos=4,
-        gtid_set="", ts_ms=0, events=0, written_at=0,
-    )  # fmt: skip
-
-
 def reads(pipeline: Pipeline, uuid: str) -> int:
     """The port of the server that is asked, by its connection and by what Spark's reader is given."""
-    with streamed(pipeline, checkpoint(uuid)) as found:
+    with streamed(pipeline, checkpoint(pipeline="checked", server_uuid=uuid, epoch=1)) as found:
         assert found.connection.port == found.pipeline.source.port
         return found.pipeline.source.port
 

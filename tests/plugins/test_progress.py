@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from contract.checkpoint import Checkpoint
 from contract.status import AppliedSnapshot, LakeStatus, TableStatus
 from headrace import progress
+from tests.checkpoints import checkpoint
 
 UUID = "11111111-1111-1111-1111-111111111111"
 REPORT: dict[str, Any] = {"snapshot": "s2", "p1": f"{UUID}:1-50", "tables": {"shop.a": {}, "shop.b": {}}}
@@ -27,10 +27,7 @@ def file(tmp_path: Path) -> str:
 
 
 def write_status(tmp_path: Path, last: int, snapshots: dict[str, str | None]) -> None:
-    checkpoint = Checkpoint(
-        pipeline="shop", connector_id="c", server_id=1, server_uuid=UUID, epoch=1, file="b.000001", pos=4,
-        gtid_set=f"{UUID}:1-{last}", ts_ms=1, events=1, written_at=1,
-    )  # fmt: skip
+    end = checkpoint(pipeline="shop", server_uuid=UUID, epoch=1, gtid_set=f"{UUID}:1-{last}")
     tables = {
         f"shop.{name}": TableStatus(
             db="shop", table=name, rows=1, changes=1,
@@ -39,7 +36,7 @@ def write_status(tmp_path: Path, last: int, snapshots: dict[str, str | None]) ->
         for name, id in snapshots.items()
     }  # fmt: skip
     status = LakeStatus(
-        pipeline="shop", run=3, written_at=1, seconds=1.0, checkpoint=checkpoint, changes_version=1, tables=tables
+        pipeline="shop", run=3, written_at=1, seconds=1.0, checkpoint=end, changes_version=1, tables=tables
     )
     path = tmp_path / "lake" / "shop" / "_status.json"
     path.parent.mkdir(parents=True, exist_ok=True)

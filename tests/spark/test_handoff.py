@@ -21,6 +21,7 @@ from spark.manifests import MANIFEST, Manifest
 from spark.schema import Schemas
 from spark.snapshot import ABANDONED, BEAT, Staging
 from spark.tables import Merging
+from tests import checkpoints
 from tests.spark.changes_by_hand import ITEMS, change, changes, compact_json, key_of, truncation
 
 NAME = ("shop", "items")
@@ -36,10 +37,8 @@ def item(n: int, name: str = "a") -> dict[str, Any]:
 
 
 def checkpoint(pos: int) -> Checkpoint:
-    return Checkpoint(
-        pipeline="shop", connector_id="c", server_id=1, server_uuid="u", epoch=0, file="b.000001", pos=pos,
-        gtid_set=f"u:1-{pos}", ts_ms=1_700_000_000_000, events=0, written_at=0,
-    )  # fmt: skip
+    known = {"pipeline": "shop", "server_uuid": "u", "ts_ms": 1_700_000_000_000}
+    return checkpoints.checkpoint(**known, pos=pos, gtid_set=f"u:1-{pos}")
 
 
 def stage(

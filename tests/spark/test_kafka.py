@@ -17,21 +17,18 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from pyspark.sql import SparkSession
 
-from contract.checkpoint import Checkpoint
 from contract.pipeline import Pipeline
 from spark.errors import LakeError
 from spark.kafka import Broker
 from spark.kafka_settings import spark_options
+from tests.checkpoints import checkpoint
 from tests.spark.sessions import pipeline_in
 
 PASSWORD = "of-the-key"
 
 
 def record(epoch: int, file: str, pos: int, gtid_set: str, pipeline: str = "shop") -> tuple[bytes, bytes | None]:
-    value = Checkpoint(
-        pipeline=pipeline, connector_id="c", server_id=1, server_uuid="u", epoch=epoch, file=file, pos=pos,
-        gtid_set=gtid_set, ts_ms=0, events=0, written_at=0,
-    )  # fmt: skip
+    value = checkpoint(pipeline=pipeline, server_uuid="u", epoch=epoch, file=file, pos=pos, gtid_set=gtid_set)
     return pipeline.encode(), value.model_dump_json().encode()
 
 

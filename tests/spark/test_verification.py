@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from contract.checkpoint import Checkpoint
 from contract.pipeline import Pipeline
 from contract.schema import Column, TableSchema
 from quality.report import differences
 from spark.checksum import Total
 from spark.rewind import Step
 from spark.verification import Answer, _matched, incomparable, result
+from tests.checkpoints import checkpoint
 
 SCHEMA = TableSchema(db="shop", table="t", columns=(Column(name="id", type="int"),), key=("id",))
-LOW = Checkpoint(
-    pipeline="shop", connector_id="c", server_id=1, server_uuid="u", epoch=0, file="b.000001", pos=100,
-    gtid_set="u:1-5", ts_ms=0, events=0, written_at=0,
-)  # fmt: skip
+LOW = checkpoint(pipeline="shop", server_uuid="u", pos=100, gtid_set="u:1-5")
 # Two transactions in the window, and what came after it.
 WALK = [
     Step((0, 1, 200), "u:6", Total(1, 10)),

@@ -31,8 +31,8 @@ from streamer.routes import Router
 from streamer.schemas import Schemas
 from streamer.stream import Stream
 from streamer.watcher import Watcher
+from tests.checkpoints import SOURCE, checkpoint
 
-SOURCE = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
 FILE = "binlog.000001"
 
 
@@ -220,19 +220,7 @@ def rig(binlog: Binlog, sink: ListSink | None = None, schemas: Schemas | None = 
     status, stop = Status("sales"), threading.Event()
     bounds = settings.streamer.ledger
     ledger = Ledger(bounds.max_events, bounds.max_bytes, GtidSet())
-    start = Checkpoint(
-        pipeline="sales",
-        connector_id="headrace-sales",
-        server_id=1,
-        server_uuid=SOURCE,
-        epoch=0,
-        file=FILE,
-        pos=4,
-        gtid_set="",
-        ts_ms=0,
-        events=0,
-        written_at=0,
-    )
+    start = checkpoint()
     checkpoints = KafkaCheckpoints(settings, sink)
     watcher = Watcher(ledger, checkpoints, sink, status, start, settings.streamer.stuck_after_seconds)
     notes = DdlNotes(settings)

@@ -22,8 +22,8 @@ from streamer.delivery_errors import (
 )
 from streamer.errors import HeadraceError
 from streamer.patience import Patience, Stopping
+from tests.checkpoints import checkpoint
 from tests.streamer.fakes import pipeline
-from tests.streamer.test_exactly_once import first
 
 
 def error(kind: type[HeadraceError]) -> HeadraceError:
@@ -44,7 +44,7 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def ours(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
     def answer(own: bool) -> None:
-        found: Checkpoint = first().model_copy(update={"run": guarantees.RUN if own else "another"})
+        found: Checkpoint = checkpoint().model_copy(update={"run": guarantees.RUN if own else "another"})
         monkeypatch.setattr(attempts, "last_checkpoint", lambda *_: found)
 
     return answer

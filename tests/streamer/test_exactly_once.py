@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError
 
-from contract.checkpoint import Checkpoint
 from contract.gtid import GtidSet
 from streamer import stream as stream_module
 from streamer.checkpoints.kafka import TransactionalCheckpoints
@@ -30,7 +29,8 @@ from streamer.routes import Router
 from streamer.schemas import Schemas
 from streamer.seen import Seen
 from streamer.stream import Stream
-from tests.streamer.fakes import FILE, SOURCE, Binlog, ListSink, Message, pipeline, transaction
+from tests.checkpoints import checkpoint
+from tests.streamer.fakes import SOURCE, Binlog, ListSink, Message, pipeline, transaction
 from tests.streamer.test_stream import lost, seqs
 
 
@@ -72,7 +72,7 @@ class Attempt:
         self.sink, self.stop, status = sink, threading.Event(), Status("sales")
         reader = ListSink()
         reader.records = sink.committed
-        begin = next(reversed(reader.checkpoints()), None) or first()
+        begin = next(reversed(reader.checkpoints()), None) or checkpoint()
         self.ledger = Ledger(1000, 10**6, GtidSet.parse(begin.gtid_set), begin.events)
         self.checkpoints = TransactionalCheckpoints(settings, sink)
         self.watcher = TransactionalWatcher(self.ledger, self.checkpoints, sink, status, begin, 60)
@@ -114,11 +114,6 @@ class Attempt:
 
     def durable(self, number: int) -> bool:
         return GtidSet.parse(self.watcher.checkpoint.gtid_set).contains(f"{SOURCE}:{number}")
-
-
-def first() -> Checkpoint:
-    values = {"pipeline": "sales", "connector_id": "headrace-sales", "server_id": 1, "server_uuid": SOURCE, "epoch": 0}
-    return Checkpoint(**values, file=FILE, pos=4, gtid_set="", ts_ms=0, events=0, written_at=0)  # type: ignore[arg-type]
 
 
 def seen(committed: list[Any]) -> ListSink:

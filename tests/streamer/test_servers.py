@@ -18,6 +18,7 @@ from streamer.preflight import refusing as preflight
 from streamer.servers import Servers
 from streamer.source import Facts
 from streamer.start import resume as start
+from tests import checkpoints
 from tests.streamer.fakes import SOURCE, pipeline
 
 OTHER = "00000000-71ca-11e1-9e33-c80aa9429562"
@@ -31,12 +32,8 @@ def facts(uuid: str = SOURCE, executed: str = "1-20", purged: str = "", **more: 
 
 
 def checkpoint(**changes: Any) -> Checkpoint:
-    given = {
-        "pipeline": "sales", "connector_id": "headrace-sales", "server_id": 1, "server_uuid": SOURCE, "epoch": 3,
-        "file": "binlog.000005", "pos": 700, "gtid_set": str(SEEN), "xid": 12, "ts_ms": 5, "events": 99,
-        "written_at": 6,
-    }  # fmt: skip
-    return Checkpoint(**(given | changes))
+    given = {"epoch": 3, "file": "binlog.000005", "pos": 700, "gtid_set": str(SEEN), "events": 99}
+    return checkpoints.checkpoint(**(given | changes))
 
 
 def test_the_same_server_further_on_keeps_the_epoch() -> None:

@@ -7,28 +7,15 @@ from typing import Any
 
 import pytest
 
-from contract.checkpoint import Checkpoint
 from contract.gtid import GtidSet
 from contract.pipeline import Tables
 from streamer.delivery_errors import BrokerUnreachableError
 from streamer.preflight import command
 from streamer.preflight.findings import Finding
+from tests.checkpoints import checkpoint
 from tests.streamer.fakes import FILE, SOURCE, pipeline
 
-CHECKPOINT = Checkpoint(
-    pipeline="sales",
-    connector_id="headrace-sales",
-    server_id=1,
-    server_uuid=SOURCE,
-    epoch=0,
-    file=FILE,
-    pos=4,
-    gtid_set=f"{SOURCE}:1-5",
-    ts_ms=86_400_000,
-    events=9,
-    written_at=0,
-    tables=Tables(include=("shop.old",)),
-)
+CHECKPOINT = checkpoint(gtid_set=f"{SOURCE}:1-5", ts_ms=86_400_000, events=9, tables=Tables(include=("shop.old",)))
 SHAPES = [object()]
 
 

@@ -10,9 +10,9 @@ import pytest
 from confluent_kafka import TopicPartition
 from structlog.testing import capture_logs
 
-from contract.checkpoint import Checkpoint
 from streamer.start import sent
-from tests.streamer.fakes import FILE, SOURCE, pipeline
+from tests.checkpoints import checkpoint
+from tests.streamer.fakes import SOURCE, pipeline
 
 TOPIC = "sales.shop.t"
 END = 5_000_000
@@ -75,34 +75,17 @@ def topic(monkeypatch: pytest.MonkeyPatch) -> Topic:
     return found
 
 
-def checkpoint(gtid_set: str, seen_set: str = "") -> Checkpoint:
-    return Checkpoint(
-        pipeline="sales",
-        connector_id="headrace-sales",
-        server_id=1,
-        server_uuid=SOURCE,
-        epoch=0,
-        file=FILE,
-        pos=4,
-        gtid_set=gtid_set,
-        seen_set=seen_set,
-        ts_ms=0,
-        events=1,
-        written_at=0,
-    )
-
-
 SMALL = pipeline(ledger={"max_events": 1000})
 
 
 def test_no_more_is_read_than_waiting_queues_hold_however_old_the_checkpoint_is(topic: Topic) -> None:
-    found = sent.behind(SMALL, checkpoint(f"{SOURCE}:1-{END - 15}"))
+    found = sent.behind(SMALL, checkpoint(gtid_set=f"{SOURCE}:1-{END - 15}"))
     assert topic.starts == [END - 4100]
     assert str(found) == f"{SOURCE}:{END - 14}-{END - 11}:{END - 9}-{END - 1}"
 
 
 def test_what_a_start_reads_again_for_an_open_xa_transaction_was_sent_too(topic: Topic) -> None:
-    found = sent.behind(SMALL, checkpoint(f"{SOURCE}:1-50", f"{SOURCE}:1-{END}"))
+    found = sent.behind(SMALL, checkpoint(gtid_set=f"{SOURCE}:1-50", seen_set=f"{SOURCE}:1-{END}"))
     assert str(found) == f"{SOURCE}:51-{END}"
 
 
@@ -110,7 +93,7 @@ def test_a_stop_is_heard_and_long_reading_is_told(topic: Topic, monkeypatch: pyt
     monkeypatch.setattr(sent, "TELL_SECONDS", 0)
     stops = iter([False] * 30)
     with capture_logs() as logs:
-        found = sent.behind(SMALL, checkpoint(""), lambda: next(stops, True))
+        found = sent.behind(SMALL, checkpoint(gtid_set=""), lambda: next(stops, True))
     assert 10 < len(str(found)) < 10_000, "a part"
     assert logs[-1]["records"] < 30
     assert logs[-1]["topic"] == TOPIC
