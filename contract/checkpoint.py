@@ -34,7 +34,8 @@ class Earlier(BaseModel):
 class Checkpoint(BaseModel):
     """`file`, `pos`: behind the transaction's last event. `gtid_set`: from which a start goes on. `seen_set`: the same
     with the XA transactions that are prepared and have not ended, of which a start reads again and nothing is to be
-    delivered yet; empty without any. `ts_ms`: its commit time at the source, Unix milliseconds UTC. `events`: row
+    delivered yet; empty without any. `seen_elsewhere`: whether a part of it came from another server than this one, and
+    may stand behind the place here. `ts_ms`: its commit time at the source, Unix milliseconds UTC. `events`: row
     changes released since the pipeline's first start. `written_at`: ms. `tables`: those that are followed from here on;
     None from a version that did not say. `run`: the streamer's process that wrote it. `earlier`: the lists before it,
     the oldest first, no more than KEPT."""
@@ -51,6 +52,7 @@ class Checkpoint(BaseModel):
     pos: int
     gtid_set: str
     seen_set: str = ""
+    seen_elsewhere: bool = False
     xid: int | None = None
     ts_ms: int
     events: int

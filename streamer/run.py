@@ -13,7 +13,6 @@ from contract.checkpoint import Checkpoint
 from contract.gtid import GtidSet
 from contract.pipeline import Pipeline, Tables
 from contract.schema import TableSchema
-from contract.start_at import FIRST
 from streamer import guarantees, rules, schemas, source
 from streamer.attempts import Attempts
 from streamer.connection import BinlogConnection
@@ -125,10 +124,8 @@ class Runner:
             epoch=begin.epoch,
             source=self._servers.title,
         )
-        if seen is not None:  # on the same server in the same epoch what comes again has its old places
-            # A checkpoint at a binlog's first position is that of a new epoch: no transaction ends there.
-            anew = checkpoint is None or begin.epoch != checkpoint.epoch or begin.pos == FIRST
-            stream.seen = Seen(seen, None if anew else begin.place[1:])
+        if seen is not None:
+            stream.seen = Seen(seen, None if begin.seen_elsewhere else begin.place[1:])
         publish = partial(delivery.publish, topic=names.schemas_topic(pipeline))
         stream.router = Router(pipeline, schemas.Schemas(known), self._ensure, publish)
         stream.swap = Swap(self._file, delivery, watcher, prepared, partial(self._follow, stream))

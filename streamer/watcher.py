@@ -10,6 +10,7 @@ import time
 
 import structlog
 
+from contract import gtids
 from contract.checkpoint import Checkpoint
 from contract.gtid import GtidSet
 from streamer.checkpoints.port import Checkpoints
@@ -47,6 +48,8 @@ class Watcher:
         self._status = status
         self._stuck_after = stuck_after
         self.checkpoint = start
+        # What was delivered before the start and is read again; all of it counts as delivered until it was.
+        self._again: GtidSet | None = gtids.parse(start.seen_set) if start.seen_set else None
         self.rate = Rate()
         self.away_since: float | None = None  # Unix seconds
         self._mark: tuple[int, int] | None = None
@@ -85,14 +88,17 @@ class Watcher:
     def behind(self, end: Commit, released: GtidSet, events: int) -> Checkpoint | None:
         """The checkpoint behind a transaction's end, when all of the set is delivered, rows in all; None where it would
         go back to what is read again for an open XA."""
+        delivered = self._delivered(released)
+        # An open XA transaction is read again by a later start: its rows are not durable before its commit.
+        seen = str(delivered) if end.open_xa or self._again is not None else ""
         checkpoint = self.checkpoint.model_copy(
             update={
                 "server_id": end.server_id,
                 "file": end.file,
                 "pos": end.pos,
-                # An open XA transaction is read again by a later start: its rows are not durable before its commit.
                 "gtid_set": str(released.without(end.open_xa) if end.open_xa else released),
-                "seen_set": str(released) if end.open_xa else "",
+                "seen_set": seen,
+                "seen_elsewhere": bool(seen) and self.checkpoint.seen_elsewhere,
                 "xid": end.xid,
                 "ts_ms": end.ts_ms,
                 "events": events,
@@ -100,6 +106,11 @@ class Watcher:
             }
         )
         return checkpoint if checkpoint.place >= self.checkpoint.place else None
+
+    def _delivered(self, released: GtidSet) -> GtidSet:
+        if self._again is not None and released.issuperset(self._again):
+            self._again = None
+        return released if self._again is None else released.union(self._again)
 
     def begin_anew(self, checkpoint: Checkpoint) -> None:
         """Goes on from a checkpoint of the next epoch, when all before it is released."""

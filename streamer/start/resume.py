@@ -91,6 +91,7 @@ def anew(checkpoint: Checkpoint, facts: Facts) -> Checkpoint:
             "server_uuid": facts.server_uuid,
             "file": facts.first_file,
             "pos": start_at.FIRST,
+            "seen_elsewhere": bool(checkpoint.seen_set),
             "xid": None,
             "written_at": time.time_ns() // 1_000_000,
         }

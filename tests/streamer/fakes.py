@@ -29,6 +29,7 @@ from streamer.protocol.held import PreparedXa
 from streamer.protocol.model import Commit, Item, RowsBatch, TableMap
 from streamer.routes import Router
 from streamer.schemas import Schemas
+from streamer.seen import Seen
 from streamer.stream import Stream
 from streamer.watcher import Watcher
 from tests.checkpoints import SOURCE, checkpoint
@@ -213,19 +214,27 @@ class Rig:
     prepared: PreparedXa
 
 
-def rig(binlog: Binlog, sink: ListSink | None = None, schemas: Schemas | None = None, **streamer: Any) -> Rig:
-    """A stream over the fakes, from the binlog's start."""
+def rig(
+    binlog: Binlog,
+    sink: ListSink | None = None,
+    schemas: Schemas | None = None,
+    begin: Checkpoint | None = None,
+    **streamer: Any,
+) -> Rig:
+    """A stream over the fakes, from the binlog's start or the checkpoint `begin` on."""
     settings = pipeline(**streamer)
     sink = sink or ListSink()
     status, stop = Status("sales"), threading.Event()
     bounds = settings.streamer.ledger
-    ledger = Ledger(bounds.max_events, bounds.max_bytes, GtidSet())
-    start = checkpoint()
+    start = begin or checkpoint()
+    ledger = Ledger(bounds.max_events, bounds.max_bytes, GtidSet.parse(start.gtid_set), start.events)
     checkpoints = KafkaCheckpoints(settings, sink)
     watcher = Watcher(ledger, checkpoints, sink, status, start, settings.streamer.stuck_after_seconds)
     notes = DdlNotes(settings)
     delivery = Delivery(ledger, sink, checkpoints, watcher, Patience(status, stop))
-    stream = Stream(binlog.connect, binlog.decoder, delivery, watcher, status, notes, 0, "MySQL")
+    stream = Stream(binlog.connect, binlog.decoder, delivery, watcher, status, notes, start.epoch, "MySQL")
+    if start.seen_set:
+        stream.seen = Seen(GtidSet.parse(start.seen_set), None if start.seen_elsewhere else start.place[1:])
     publish = partial(delivery.publish, topic="sales.schemas")
     stream.router = Router(settings, schemas or Schemas(), lambda wanted: [], publish)
     file, prepared = FileWatch(settings, lambda found: None), PreparedXa()

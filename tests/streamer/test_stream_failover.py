@@ -8,8 +8,10 @@ import pytest
 
 from contract.gtid import GtidSet
 from streamer import stream as stream_module
-from streamer.protocol.model import Commit, Item, RowsBatch
+from streamer.protocol.model import Commit, Item, OpenXa, RowsBatch
 from streamer.seen import Seen
+from streamer.source import Facts
+from streamer.start.resume import anew
 from tests.streamer.fakes import FILE, SHAPE, SOURCE, Binlog, Rig, rig, transaction
 from tests.streamer.test_stream import lost, run_until_released, seqs
 
@@ -125,3 +127,27 @@ def test_what_was_delivered_before_the_start_is_known_by_its_gtid_on_another_ser
     what.stream.seen = Seen(GtidSet.parse(f"{SOURCE}:1-3"), (1, 9_000))
     run_until_released(what, 4)
     assert identities(what.sink.events()) == [(f"{SOURCE}:4", 0, 0)]
+
+
+def test_killed_while_another_server_gives_again_what_was_delivered_it_comes_no_second_time() -> None:
+    """An open XA transaction at the failover: all behind it is read again, in the second server's places."""
+    opened = (OpenXa(f"{SOURCE}:1", ""),)
+    binlog = [transaction(n, [1]) for n in (1, 2, 3, 4)]
+    for one in binlog[:3]:
+        one[-1].open_xa = opened  # type: ignore[union-attr]
+    first = rig(Binlog([])).watcher.checkpoint
+    failed_over = anew(
+        first.model_copy(update={"seen_set": f"{SOURCE}:1-3"}),
+        Facts(1, "other", "9.7.4", GtidSet(), GtidSet(), FILE, 4, FILE),
+    )
+    what = rig(Binlog(binlog[:2]), begin=failed_over)
+    run_until_released(what, 2)
+    killed = what.sink.checkpoints()[-1]
+    assert (killed.gtid_set, killed.seen_set) == (f"{SOURCE}:2", f"{SOURCE}:1-3"), (
+        "nothing of what was seen is forgotten"
+    )
+    what = rig(Binlog([binlog[0], *binlog[2:]]), begin=killed)
+    run_until_released(what, 4)
+    assert identities(what.sink.events()) == [(f"{SOURCE}:4", 0, 0)]
+    last = what.sink.checkpoints()[-1]
+    assert (last.gtid_set, last.seen_set, last.seen_elsewhere) == (f"{SOURCE}:1-4", "", False)
