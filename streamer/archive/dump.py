@@ -17,7 +17,7 @@ from contract.pipeline import Source
 from streamer.connection import BinlogConnection, connect, refused
 from streamer.errors import ServerIdInUseError
 from streamer.flavors import dump, flavor
-from streamer.flavors.mysql import replica_uuid
+from streamer.flavors.dump import replica_uuid
 from streamer.flavors.port import Facts
 from streamer.patience import RETRY_SECONDS
 
@@ -44,7 +44,7 @@ class FileDump(BinlogConnection):
         uuid = replica_uuid(source.server_id)
         with connection.cursor() as cursor:
             cursor.execute(SETTINGS.format(heartbeat=dump.heartbeat_nanoseconds(source), uuid=uuid))
-        dump.register(connection, source.server_id)
+        dump.register(connection, source.server_id, uuid)
         file, position = self._place
         body = pack("<IHI", position, self._flags, source.server_id) + file.encode()
         dump.send(connection, dump.COM_BINLOG_DUMP, body)

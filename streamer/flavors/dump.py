@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from struct import pack
 from typing import Any
+from uuid import NAMESPACE_URL, uuid5
 
 import pymysql
 
@@ -23,8 +24,17 @@ def heartbeat_nanoseconds(source: Source) -> int:
     return int(source.heartbeat_seconds * 1_000_000_000)
 
 
-def register(connection: pymysql.Connection[Any], server_id: int) -> None:
-    send(connection, COM_REGISTER_SLAVE, pack("<I", server_id) + bytes(3 + 2 + 4 + 4))
+def replica_uuid(server_id: int, reader: str = "") -> str:
+    """The same for every streamer of the pipeline `reader` with this server id, so that two of one pipeline notice each
+    other. MySQL ends the older of two dumps with one UUID; one of another pipeline is told apart, and not ended."""
+    return str(uuid5(NAMESPACE_URL, f"headrace:{server_id}:{reader}"))
+
+
+def register(connection: pymysql.Connection[Any], server_id: int, host: str = "") -> None:
+    """`host`: what the server's list of replicas calls this one, where it says nothing else of it."""
+    name = host.encode()
+    body = pack("<IB", server_id, len(name)) + name + bytes(2 + 2 + 4 + 4)
+    send(connection, COM_REGISTER_SLAVE, body)
     connection._read_ok_packet()  # type: ignore[attr-defined]
 
 

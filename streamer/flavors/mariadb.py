@@ -56,6 +56,7 @@ class MariaDB:
     title = "MariaDB"
     hides_cascades = "MariaDB"
     logs_replicated = "log_slave_updates"
+    lists_replicas = "REPLICATION MASTER ADMIN"
     keep = (
         "SET GLOBAL binlog_expire_logs_seconds = {seconds} "
         "/* and binlog_expire_logs_seconds = {seconds} under [mysqld] in its configuration */;"
@@ -100,7 +101,7 @@ class MariaDB:
             cursor.execute("SET @slave_connect_state = %s", (str(start),))
             # Strict: a position that the server does not have is an error, not the next best place.
             cursor.execute("SET @slave_gtid_strict_mode = 1, @slave_gtid_ignore_duplicates = 0")
-        dump.register(connection, source.server_id)
+        dump.register(connection, source.server_id, dump.replica_uuid(source.server_id, reader))
         flags = SEND_STATEMENTS if source.statements else 0
         dump.send(connection, dump.COM_BINLOG_DUMP, pack("<IHI", dump.FIRST_POSITION, flags, source.server_id))
 
@@ -110,7 +111,9 @@ class MariaDB:
         return {"REPLICATION SLAVE": found or None, "REPLICATION CLIENT": ask("SHOW MASTER STATUS")}
 
     def replicas(self, ask: Ask, version: Version) -> Rows | None:
-        return ask("SHOW SLAVE HOSTS")
+        """The server knows no UUID of them; a streamer gives its own as the name of its host."""
+        found = ask("SHOW SLAVE HOSTS")
+        return None if found is None else [row[:2] for row in found]
 
     def replicated(self, ask: Ask, variables: Mapping[str, str]) -> bool:
         """To list its channels takes a privilege that reading the binlog does not."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from struct import pack
 from typing import Any
-from uuid import NAMESPACE_URL, uuid5
 
 import pymysql
 
@@ -33,6 +32,7 @@ class MySQL:
     title = "MySQL"
     hides_cascades = "MySQL before 9.6"
     logs_replicated = "log_replica_updates"
+    lists_replicas = "REPLICATION SLAVE"
     keep = "SET PERSIST binlog_expire_logs_seconds = {seconds};"
     settings = (
         Setting(
@@ -102,7 +102,7 @@ class MySQL:
                 "SET @master_binlog_checksum = @@GLOBAL.binlog_checksum, "
                 "@source_binlog_checksum = @@GLOBAL.binlog_checksum"
             )
-            cursor.execute("SET @slave_uuid = %s, @replica_uuid = %s", (replica_uuid(server_id, reader),) * 2)
+            cursor.execute("SET @slave_uuid = %s, @replica_uuid = %s", (dump.replica_uuid(server_id, reader),) * 2)
         dump.register(connection, server_id)
         gtids = encode(start)
         head = pack("<HIIQI", HEARTBEAT_V2, server_id, 0, dump.FIRST_POSITION, len(gtids))
@@ -150,10 +150,3 @@ def _log_status(cursor: Any) -> Any:
             raise
         cursor.execute("SHOW MASTER STATUS")  # servers before 8.2
     return cursor.fetchone()
-
-
-def replica_uuid(server_id: int, reader: str = "") -> str:
-    """The same for every streamer of the pipeline `reader` with this server id: the server ends the older of two dumps
-    with one UUID, so that two streamers of one pipeline notice each other. One of another pipeline is told apart, and
-    not ended."""
-    return str(uuid5(NAMESPACE_URL, f"headrace:{server_id}:{reader}"))

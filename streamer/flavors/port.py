@@ -48,8 +48,8 @@ class Setting(NamedTuple):
 
 class Flavor(Protocol):
     """`title`: how messages call it. `hides_cascades`: which servers write no rows that foreign keys changed.
-    `logs_replicated`: the variable by which a replica writes what it applies into its own binlog. `keep`: the statement
-    that keeps binlogs for {seconds}."""
+    `logs_replicated`: the variable by which a replica writes what it applies into its own binlog. `lists_replicas`:
+    the privilege that `replicas` takes. `keep`: the statement that keeps binlogs for {seconds}."""
 
     @property
     def title(self) -> str: ...
@@ -60,6 +60,9 @@ class Flavor(Protocol):
 
     @property
     def logs_replicated(self) -> str: ...
+
+    @property
+    def lists_replicas(self) -> str: ...
 
     @property
     def keep(self) -> str: ...

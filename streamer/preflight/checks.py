@@ -19,7 +19,7 @@ from contract.patterns import is_regex
 from contract.pipeline import SYSTEM_SCHEMAS, Pipeline, Tables
 from streamer.connection import connect, refused
 from streamer.flavors import FLAVORS
-from streamer.flavors.mysql import replica_uuid
+from streamer.flavors.dump import replica_uuid
 from streamer.preflight.findings import Finding, Level, Server
 from streamer.preflight.tables import TABLE_CHECKS
 
@@ -142,14 +142,25 @@ def _server_id(server: Server) -> Iterator[Finding]:
     step = "Give source.server_id in the pipeline file a number that nothing else has."
     if server.variables.get("server_id") == str(wanted):
         yield Finding("error", "server_id", f"server_id {wanted} is the source's own", step)
-    for row in server.flavor.replicas(server.ask, server.version) or []:
+    replicas = server.flavor.replicas(server.ask, server.version)
+    if replicas is None:
+        yield from _unlisted(server, wanted)
+    for row in replicas or []:
         if row[0] == wanted:
-            # MariaDB does not tell whose it is: it ends the older of two readers, which says so then.
-            ours = server.pipeline.source.flavor == "mariadb" or row[-1] == replica_uuid(wanted, server.pipeline.name)
-            who = "this pipeline's streamer" if ours else f"a replica, or another pipeline's streamer, ({row[-1]})"
+            ours = row[-1] == replica_uuid(wanted, server.pipeline.name)
+            name = row[-1] or "it gave no name"
+            who = "this pipeline's streamer" if ours else f"a replica, or another pipeline's streamer, ({name})"
             end = "; the server will disconnect it" if ours else ""
             level: Level = "warning" if ours else "error"
             yield Finding(level, "server_id", f"{who} with server_id {wanted} reads the binlog now{end}", step)
+
+
+def _unlisted(server: Server, wanted: int) -> Iterator[Finding]:
+    """Where a privilege that a stream cannot do without lists the replicas, its lack is told elsewhere."""
+    if (privilege := server.flavor.lists_replicas) not in server.flavor.grants(server.ask, server.version):
+        user, host = _user(server)
+        what = f"whether something else reads the binlog with server_id {wanted} now could not be asked"
+        yield Finding("warning", "server_id", what, f"GRANT {privilege} ON *.* TO '{user}'@'{host}';")
 
 
 def _purged(server: Server) -> Iterator[Finding]:
