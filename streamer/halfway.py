@@ -59,16 +59,16 @@ class Halfway:
         return again
 
     def told(self, gtid: str) -> bool:
-        """Whether DDL of the transaction that is read now was sent before; of one with rows all of it stands before
-        them."""
-        if self._notes_again and gtid == self._notes[0]:
-            self._notes_again -= 1
-            return True
-        return self._skip is not None and self._skip.gtid == gtid
+        """Whether DDL of the transaction that is read now was sent before: the first of them were, wherever they stand
+        among its rows."""
+        if not self._notes_again or gtid != self._notes[0]:
+            return False
+        self._notes_again -= 1
+        return True
 
     def note(self, gtid: str) -> None:
         """DDL of the transaction was sent."""
-        self._notes = gtid, self._notes[1] + 1
+        self._notes = gtid, self._notes[1] + 1 if gtid == self._notes[0] else 1
 
     def over(self) -> None:
         """A transaction's end was taken in."""

@@ -351,3 +351,14 @@ def test_each_statement_of_a_transaction_is_told_of_once(breaks: list[int]) -> N
     what = rig(Binlog([[one, other, end]], breaks=breaks, lost=lost))
     run_until_released(what, 1)
     assert [told["statement"] for told in what.sink.values("sales.ddl")] == ["FROBNICATE", "FROBNICATE AGAIN"]
+
+
+@pytest.mark.parametrize("breaks", range(1, 6))
+def test_ddl_behind_and_between_rows_is_told_of_once_wherever_the_connection_is_lost(breaks: int) -> None:
+    rows, more, end = transaction(1, [2, 1])
+    whole = [ddl(1, "FROBNICATE")[0], rows, ddl(1, "FROBNICATE AGAIN")[0], more, ddl(1, "AND AGAIN")[0], end]
+    what = rig(Binlog([whole], breaks=[breaks, breaks], lost=lost))
+    run_until_released(what, 1)
+    statements = [told["statement"] for told in what.sink.values("sales.ddl")]
+    assert statements == ["FROBNICATE", "FROBNICATE AGAIN", "AND AGAIN"]
+    assert seqs(what.sink.events()) == [(0, 1, 1000, 0, 0), (0, 1, 1000, 0, 1), (0, 1, 1000, 1, 0)]

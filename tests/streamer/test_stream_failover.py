@@ -13,7 +13,7 @@ from streamer.seen import Seen
 from streamer.source import Facts
 from streamer.start.resume import anew
 from tests.streamer.fakes import FILE, SHAPE, SOURCE, Binlog, Rig, rig, transaction
-from tests.streamer.test_stream import lost, run_until_released, seqs
+from tests.streamer.test_stream import ddl, lost, run_until_released, seqs
 
 
 @pytest.fixture(autouse=True)
@@ -87,6 +87,15 @@ def test_where_another_transaction_comes_before_it_there_it_is_sent_again_as_a_w
     run_until_released(what, 2)
     again = [event for event in what.sink.events() if event["source"]["seq"][0] == 1]
     assert identities(again) == expected((1, [1]), (2, [2, 3]))
+
+
+def test_ddl_of_a_transaction_that_comes_before_it_there_is_counted_for_itself() -> None:
+    first = [ddl(2, "FROBNICATE")[0], *transaction(2, [1])]
+    other = [ddl(1, "ONE")[0], ddl(1, "TWO")[0], ddl(1, "END")[1]]
+    what = two_servers([first], [other, first], [1, 1])
+    run_until_released(what, 2)
+    statements = [told["statement"] for told in what.sink.values("sales.ddl")]
+    assert statements == ["FROBNICATE", "ONE", "TWO", "FROBNICATE"]
 
 
 def moving(number: int) -> list[Item]:
