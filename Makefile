@@ -19,7 +19,7 @@ MAXFAIL ?= 40
 # Each has servers of its own, 4 GiB of memory; WORKERS=0: the tests one after the other, in one process.
 WORKERS ?= 2
 
-.PHONY: help install demo demo-down test test-large unit lint format lock check-pythons spark-jars images bench-streamer fuzz fuzz-bytes \
+.PHONY: help install demo demo-down test test-large unit lint format lock check-pythons spark-jars images bench-streamer bench-latency fuzz fuzz-bytes \
 	clean
 
 help: ## list the targets
@@ -99,6 +99,9 @@ images: install ## container images of the streamer and of Airflow with Spark
 
 bench-streamer: install ## speed from binlog to Kafka, beside Debezium, Maxwell and others (BENCH=--help lists its options)
 	@exec $(PYTHON_IN) -m bench.streamer $(BENCH)
+
+bench-latency: install ## how long a change takes from MySQL to Kafka (BENCH=--help lists its options)
+	@exec $(PYTHON_IN) -m bench.latency $(BENCH)
 
 fuzz: install ## random rows of random tables, written to each database and read back from its binlog (FUZZ=--help)
 	@exec $(PYTHON_IN) -m tests.integration.fuzz $(FUZZ)

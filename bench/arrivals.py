@@ -41,14 +41,18 @@ class Arrivals:
             if time.monotonic() > until or not alive():
                 raise PeerError(f"{self._partition.topic}: {self.end() - begin} of {count} records arrived")
             time.sleep(POLL_SECONDS)
-        return (self._time(begin + count - 1) - self._time(begin)) / 1000
+        return self._time(begin + count - 1) - self._time(begin)
 
-    def _time(self, offset: int) -> int:
-        """Milliseconds, Unix."""
+    def first(self) -> float:
+        """When the topic's first record arrived: seconds, Unix."""
+        return self._time(0)
+
+    def _time(self, offset: int) -> float:
+        """Seconds, Unix."""
         self._consumer.assign([TopicPartition(self._partition.topic, 0, offset)])
         while (message := self._consumer.poll(10)) is None or message.error():
             pass
-        return int(message.timestamp()[1])
+        return float(message.timestamp()[1]) / 1000
 
     def close(self) -> None:
         self._consumer.close()

@@ -1,21 +1,21 @@
 """`headrace run` as one of the programs.
 
-Its clock is the strictest of all: from the line `streaming` in its log to the time in the checkpoint that covers the
-last row. What a start costs by itself is measured too, and taken off the CPU seconds.
+Its clock begins as the others' does, when its first record arrives at the broker, and ends later than theirs: at the
+time in the checkpoint that covers the last row. What a start costs by itself is measured too, and taken off the CPU
+seconds.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from datetime import datetime
+from collections.abc import Callable
 from pathlib import Path
 
+from bench.arrivals import Arrivals
 from bench.figures import Run, peak_mb
 from bench.load import begin
 from contract.checkpoint import Checkpoint
@@ -33,7 +33,7 @@ format: 1
 name: {name}
 source: {{host: 127.0.0.1, port: {port}, user: headrace, password: "${{BENCH_PASSWORD}}", server_id: {server_id}}}
 tables: {{include: ["bench.*"]}}
-kafka: {{bootstrap: "{kafka}"}}
+kafka: {{bootstrap: "{kafka}", partitions: 1}}
 streamer: {{delivery: {delivery}, start: "{start}", http: {{port: {http}}}}}
 lake: {{path: unused}}
 """
@@ -57,6 +57,7 @@ class Headrace:
         values = {"port": self._database.port, "kafka": self._kafka.address, "start": start, "delivery": delivery}
         file.write_text(PIPELINE.format(name=name, server_id=free_port(), http=free_port(), **values))
         os.environ["BENCH_PASSWORD"] = self._database.password
+        arrivals = Arrivals(self._kafka, f"{name}.bench.orders")
         provision(load(file), [("bench", "orders")])
         pin: Callable[[], None] | None = (lambda: os.sched_setaffinity(0, {core})) if core is not None else None
         with log.open("wb") as out:
@@ -66,8 +67,8 @@ class Headrace:
         peak = peak_mb(process.pid)
         process.send_signal(signal.SIGTERM)
         _, _, usage = os.wait4(process.pid, 0)
-        began = next(stamp for stamp, event in _lines(log) if event == "streaming")
-        seconds = last.written_at / 1000 - began
+        seconds = last.written_at / 1000 - arrivals.first() if events else 0
+        arrivals.close()
         return Run(events, seconds, usage.ru_utime + usage.ru_stime, peak)
 
     def _released(self, file: Path, process: subprocess.Popen[bytes], events: int, log: Path) -> Checkpoint:
@@ -79,10 +80,3 @@ class Headrace:
                 return checkpoint
             time.sleep(0.5)
         raise SystemExit(f"the streamer did not deliver {events} events; its log:\n{log.read_text()[-4000:]}")
-
-
-def _lines(log: Path) -> Iterator[tuple[float, str]]:
-    for line in log.read_text().splitlines():
-        if line.startswith("{"):
-            entry = json.loads(line)
-            yield datetime.fromisoformat(entry["timestamp"]).timestamp(), entry["event"]

@@ -108,8 +108,8 @@ def show(programs: dict[str, Any]) -> None:
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.streamer", description=(__doc__ or "").split("\n\n")[0])
-    parser.add_argument("--rows", type=int, default=300_000, help="bulk rows, a multiple of 500")
-    parser.add_argument("--updates", type=int, default=50_000, help="single-row transactions")
+    parser.add_argument("--rows", type=int, default=600_000, help="bulk rows, a multiple of 500")
+    parser.add_argument("--updates", type=int, default=100_000, help="single-row transactions")
     parser.add_argument("--core", type=int, default=max(os.sched_getaffinity(0)), help="of the streamer that is pinned")
     parser.add_argument("--repeat", type=int, default=5, help="runs of each part; medians count")
     parser.add_argument("--peers", default=",".join(PEERS), help="of these, by commas; none: headrace alone")
