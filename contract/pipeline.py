@@ -58,6 +58,9 @@ class Ledger(Section):
 
 class Streamer(Section):
     delivery: Literal["exactly_once", "at_least_once"] = "exactly_once"
+    mode: Literal["continuous", "oneshot"] = Field(
+        "continuous", description="oneshot: up to the server's position at the start, then the end"
+    )
     high_availability: bool = Field(False, description="several streamers of the pipeline elect the active one")
     start: str = Field("latest", description=f"without a checkpoint: {start_at.EXPECTED}")
     http: Http = Http()
@@ -81,6 +84,14 @@ class Streamer(Section):
         if self.high_availability and self.delivery != "exactly_once":
             message = "needs delivery: exactly_once, which alone keeps a streamer that was replaced from writing"
             fix = "set streamer.delivery to exactly_once, or remove streamer.high_availability"
+            raise _at(("high_availability",), "true", message, fix)
+        return self
+
+    @model_validator(mode="after")
+    def _alone(self) -> Streamer:
+        if self.high_availability and self.mode == "oneshot":
+            message = "does not go with mode: oneshot, which would stand by for as long as another streamer runs"
+            fix = "remove streamer.high_availability, or set streamer.mode to continuous"
             raise _at(("high_availability",), "true", message, fix)
         return self
 

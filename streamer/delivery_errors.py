@@ -116,3 +116,9 @@ class NotRunningError(HeadraceError):
     """No streamer of the pipeline answers on its port."""
 
     kind = "not_running"
+
+
+class CutShortError(HeadraceError):
+    """A oneshot run was stopped before its end."""
+
+    kind = "cut_short"

@@ -20,9 +20,11 @@ from streamer.control.report import Report
 from streamer.control.status import Status
 from streamer.ddl.notes import DdlNotes
 from streamer.definitions import Definitions
+from streamer.delivery_errors import CutShortError
 from streamer.errors import HeadraceError
 from streamer.follow.file import FileWatch
 from streamer.follow.swap import Swap
+from streamer.goal import Goal
 from streamer.kafka import broker, topics
 from streamer.ledger import Ledger
 from streamer.patience import Patience, Stopping
@@ -44,26 +46,34 @@ BROKER_SECONDS = 3.0
 
 
 class Runner:
-    """One run of a pipeline. `stop` may be set by a signal; `report` is what the API shows at any time."""
+    """One run of a pipeline. `stop` may be set by a signal; `report` is what the API shows at any time. `oneshot`: it
+    ends at the position that the server has when it begins, whatever the pipeline file says."""
 
-    def __init__(self, pipeline: Pipeline, stop: threading.Event) -> None:
+    def __init__(self, pipeline: Pipeline, stop: threading.Event, oneshot: bool = False) -> None:
         self._pipeline = pipeline
         self._stop = stop
+        self._oneshot = oneshot or pipeline.streamer.mode == "oneshot"
+        self._until: GtidSet | None = None  # of a oneshot run, from its beginning on
         self.status = Status(pipeline.name)
-        self.report = Report(pipeline, self.status)
+        self.report = Report(pipeline, self.status, "oneshot" if self._oneshot else "continuous")
         self._patience = Patience(self.status, stop)
         self._servers = Servers(pipeline, _told)
         self._file = self.report.file = FileWatch(pipeline, self._followable)
 
     def run(self) -> None:
-        """Until the stop. Raises HeadraceError when the pipeline cannot go on, after what was accepted before is
-        delivered and checkpointed."""
+        """Until the stop, or the end of a oneshot run. Raises HeadraceError when the pipeline cannot go on, after what
+        was accepted before is delivered and checkpointed; CutShortError where a oneshot run was stopped before its
+        end."""
         try:
             with self._file.watching():
                 self._run()
+            self.status.enter("stopped")
+            log.info("finished", gtid_set=str(self._until))
         except Stopping:
             self.status.enter("stopped")
             log.info("stopped")
+            if self._oneshot:
+                raise self._cut_short() from None
         except HeadraceError as error:
             self.status.fail(error)
             raise
@@ -128,6 +138,7 @@ class Runner:
             stream.seen = Seen(seen, None if begin.seen_elsewhere else begin.place[1:])
         publish = partial(delivery.publish, topic=names.schemas_topic(pipeline))
         stream.router = Router(pipeline, schemas.Schemas(known), self._ensure, publish)
+        stream.goal = self._goal(begin, found)
         stream.swap = Swap(self._file, delivery, watcher, prepared, partial(self._follow, stream))
         self.report.attach(found.facts, stream, ledger, watcher, checkpoints, guarantee.sink)
         self.report.reads(found.source, found.facts)
@@ -163,6 +174,8 @@ class Runner:
         partly.add_all(filter(None, [stream.halfway.gtid]))
         found = self._servers.choose(watcher.checkpoint, gtids, partly)
         if found.anew:
+            if stream.goal is not None:
+                stream.goal.elsewhere(found.facts, found.source.where)
             stream.delivery.empty()
             watcher.begin_anew(self._anew(watcher.checkpoint, found))
             stream.delivery.settle()  # the new epoch is durable before its first record
@@ -172,6 +185,21 @@ class Runner:
         stream.ddl.lower_case = found.facts.lower_case
         definitions.source = found.source
         return BinlogConnection(found.source, gtids, self._pipeline.name)
+
+    def _goal(self, begin: Checkpoint, found: Chosen) -> Goal | None:
+        """Of a oneshot run: what the server had when the first attempt began."""
+        if not self._oneshot:
+            return None
+        if self._until is None:
+            self._until = found.facts.executed
+            log.info("oneshot", until=str(self._until))
+        self.report.until = str(self._until)
+        return Goal(self._until, self._pipeline.source.gtids(begin.seen_set or begin.gtid_set))
+
+    def _cut_short(self) -> HeadraceError:
+        cause = "it was stopped before it reached the position that the server had when it began"
+        hint = "Run it again: it goes on behind what it has delivered."
+        return CutShortError("finishing the oneshot run of", f"pipeline {self._pipeline.name}", cause, hint)
 
     def _followable(self, found: Pipeline) -> None:
         """Asked before other tables than now are followed. Raises HeadraceError where they cannot be."""

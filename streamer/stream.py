@@ -24,6 +24,7 @@ from streamer.ddl.notes import DdlNotes
 from streamer.delivery import Delivery
 from streamer.errors import HeadraceError
 from streamer.follow.swap import Swap
+from streamer.goal import Goal, Reached
 from streamer.halfway import Halfway
 from streamer.protocol.model import Commit, Ddl, Item, RowsBatch
 from streamer.protocol.packets import ServerAnswerError
@@ -95,9 +96,19 @@ class Stream:
         self.caught_up_at = 0.0  # Unix seconds: when the server last had nothing more for us
         self.transactions = 0
         self.seen: Seen | None = None  # delivered before the start, and read again
+        self.goal: Goal | None = None  # of a oneshot run
 
     def run(self) -> None:
-        """Until a stop or a fatal error. Raises Stopping, HeadraceError."""
+        """Until a stop or a fatal error; or until the goal is reached, and all before it delivered and checkpointed.
+        Raises Stopping, HeadraceError."""
+        try:
+            if self.goal is None or not self.goal.reached:
+                self._sessions()
+        except Reached:
+            self.delivery.empty()
+            self.delivery.settle()
+
+    def _sessions(self) -> None:
         failures = 0
         while True:
             began = time.monotonic()
@@ -156,6 +167,8 @@ class Stream:
     def _decode(self, connection: Connection, decoder: Decoder, chunk: bytes) -> None:
         rows = self._rows
         end = partial(self._end_and_swap, decoder) if self.swap.due else self._end
+        if self.goal is not None:
+            end = partial(self._end_at_goal, self.goal, end)
         try:
             for item in decoder.feed(chunk):
                 if type(item) is RowsBatch:
@@ -210,6 +223,10 @@ class Stream:
         """Where the source never rests, a chunk seldom ends with a transaction."""
         self._end(commit)
         self.swap.between(decoder)
+
+    def _end_at_goal(self, goal: Goal, end: Callable[[Commit], None], commit: Commit) -> None:
+        end(commit)
+        goal.passed(commit.gtid)
 
     @property
     def ignored(self) -> dict[str, int]:

@@ -24,10 +24,13 @@ if TYPE_CHECKING:
 
 class Report:
     """Reads the running parts from another thread than theirs; every value may be a moment old. `ahead`: what is
-    read of the binlog before its turn; `file`: what is made of the pipeline file since the start."""
+    read of the binlog before its turn; `file`: what is made of the pipeline file since the start; `until`: the GTID set
+    at which a oneshot run ends, once it is known."""
 
-    def __init__(self, pipeline: Pipeline, status: Status) -> None:
+    def __init__(self, pipeline: Pipeline, status: Status, mode: str = "continuous") -> None:
         self._pipeline = pipeline
+        self._mode = mode
+        self.until: str | None = None
         self.status = status
         self._parts: tuple[Facts, Stream, Ledger, Watcher, KafkaCheckpoints, KafkaSink] | None = None
         self._read: tuple[Source, Facts] | None = None
@@ -54,6 +57,7 @@ class Report:
         """Times are Unix seconds, `*_ms` Unix milliseconds. Parts that do not run yet are missing."""
         known = {**self.status.as_dict(), "version": VERSION, "pid": os.getpid(), "now": round(time.time(), 3)}
         known["tables"] = self._tables()
+        known["mode"] = {"kind": self._mode, "until": self.until}
         if self._parts is None:
             return known
         facts, stream, ledger, watcher, checkpoints, sink = self._parts

@@ -78,10 +78,10 @@ class Streamer:
             env=self._environment(), cwd=ROOT, capture_output=True, text=True, timeout=60,
         )  # fmt: skip
 
-    def start(self) -> None:
+    def start(self, *options: str) -> None:
         with self.log_path.open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "streamer.cli", "run", "--log", "json", str(self.file)],
+                [sys.executable, "-m", "streamer.cli", "run", "--log", "json", str(self.file), *options],
                 env=self._environment(), cwd=ROOT, stdout=log, stderr=log, stdin=subprocess.DEVNULL,
             )  # fmt: skip
 
