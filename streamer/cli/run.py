@@ -12,13 +12,18 @@ from contract import pipeline as pipeline_file
 from streamer.cli.console import File, Log, explained, told
 from streamer.control import logs
 
-EXAMPLE = "Example: [cyan]headrace run pipelines/flights.yaml --log json 2>> flights.log[/]"
+EXAMPLE = """Examples: [cyan]headrace run pipelines/flights.yaml --log json 2>> flights.log[/],
+[cyan]headrace run --oneshot pipelines/flights.yaml && echo "all delivered"[/]"""
+Level = Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR"], typer.Option()]
 
 
 def run(
     pipeline: File,
+    oneshot: Annotated[
+        bool, typer.Option("--oneshot", help="up to the server's present position, then the end")
+    ] = False,
     log: Log = "auto",
-    log_level: Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR"], typer.Option()] = "INFO",
+    log_level: Level = "INFO",
 ) -> None:
     """Stream the pipeline until SIGTERM or Ctrl-C; both flush what was read before it ends."""
     from streamer.control.api import serving, take_port
@@ -26,10 +31,12 @@ def run(
 
     with explained():
         settings = pipeline_file.load(pipeline)
+        if oneshot and settings.streamer.high_availability:
+            raise typer.BadParameter("--oneshot would stand by: the file says streamer.high_availability: true")
         for_people = logs.configure(log, log_level, pipeline=settings.name)
         stop = threading.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stop.set())
-        runner = Runner(settings, stop)
+        runner = Runner(settings, stop, oneshot)
         with told(for_people), serving(runner.report, take_port(settings.streamer.http)):
             runner.run()
