@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from datetime import date
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, ValidationError, field_validator, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
@@ -20,7 +20,7 @@ from contract.patterns import TablePattern, any_matches
 from contract.pipeline_archive import Archive
 from contract.pipeline_columns import Columns
 from contract.pipeline_events import EventRule
-from contract.pipeline_file import SECRET, PipelineFileError, Problem, problems_of, read_yaml
+from contract.pipeline_file import SECRET, Lines, PipelineFileError, Problem, problems_of, read_text, read_yaml
 from contract.pipeline_kafka import Kafka, Section
 from contract.pipeline_source import Port, Source
 from contract.pipeline_topics import TopicRule
@@ -192,7 +192,15 @@ def load(path: str | Path, secrets: bool = True) -> Pipeline:
     """Reads and checks one pipeline file. Without `secrets` a password's variable need not be set, for who asks no
     server. Raises PipelineFileError (a ValueError) with every mistake."""
     path = Path(path)
-    tree, lines, problems = read_yaml(path)
+    return _checked(path, *read_yaml(path), secrets)
+
+
+def parse(text: str, path: Path) -> Pipeline:
+    """The same of a text that is to be the file's. Raises PipelineFileError."""
+    return _checked(path, *read_text(text), True)
+
+
+def _checked(path: Path, tree: dict[str, Any] | None, lines: Lines, problems: list[Problem], secrets: bool) -> Pipeline:
     if not secrets:
         problems = [problem for problem in problems if not SECRET.search(problem.key)]
     if tree is not None:

@@ -54,10 +54,19 @@ class PipelineFileError(ValueError):
 def read_yaml(path: Path) -> tuple[dict[str, Any] | None, Lines, list[Problem]]:
     """The file's tree with `${ENV}` filled in, the line of every key, and what was wrong so far."""
     try:
-        root = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
+        text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not UTF-8 text"
         return None, {}, [Problem(0, "file", f"cannot be read: {reason}", "", "check the path and its rights")]
+    return read_text(text)
+
+
+def read_text(text: str) -> tuple[dict[str, Any] | None, Lines, list[Problem]]:
+    """The same of a file's text."""
+    try:
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
+    except RecursionError:
+        return None, {}, [Problem(0, "yaml", "goes too deep", "", "start from pipelines/flights.yaml")]
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         text = str(getattr(error, "problem", None) or getattr(error, "reason", "is no YAML"))
@@ -77,9 +86,14 @@ def read_yaml(path: Path) -> tuple[dict[str, Any] | None, Lines, list[Problem]]:
 def place_of(path: Path, *keys: str | int) -> str:
     """`file:line: key`, for an error that is found after the file was read; the line of the section where the key is
     not given."""
-    _, lines, _ = read_yaml(path)
-    line = _line(lines, keys)
+    line = line_of(path, None, *keys)
     return f"{path}:{line}: {dotted(keys)}" if line else f"{path}: {dotted(keys)}"
+
+
+def line_of(path: Path, text: str | None, *keys: str | int) -> int:
+    """Of the key in the text, or in the file where no text is given; of its section where the key is not given."""
+    _, lines, _ = read_yaml(path) if text is None else read_text(text)
+    return _line(lines, keys)
 
 
 def _line(lines: Lines, keys: Keys) -> int:

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from streamer import VERSION
-from streamer.cli import archive, check, crosscheck, decoder, run, status, topics
+from streamer.cli import archive, check, crosscheck, decoder, run, serve, status, topics
 from streamer.cli.console import out
 
 app = typer.Typer(
@@ -34,6 +34,7 @@ def main(version: Annotated[bool, typer.Option("--version", help="print the vers
 
 # in the order of `headrace --help`
 app.command(epilog=run.EXAMPLE)(run.run)
+app.command(epilog=serve.EXAMPLE)(serve.serve)
 app.command(epilog=check.EXAMPLE)(check.check)
 app.command(epilog=topics.EXAMPLE)(topics.topics)
 app.command(epilog=status.EXAMPLE)(status.status)

@@ -46,5 +46,6 @@ def told(for_people: bool) -> Iterator[None]:
     except HeadraceError as error:
         if for_people:
             raise
-        structlog.get_logger("streamer").error("failed", kind=error.kind, error=str(error), next_step=error.hint)
+        facts = {"kind": error.kind, "error": str(error), "next_step": error.hint, "retryable": error.retryable}
+        structlog.get_logger("streamer").error("failed", **facts)
         raise typer.Exit(1) from None

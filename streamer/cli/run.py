@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 import threading
 from typing import Annotated, Literal
 
@@ -24,9 +26,11 @@ def run(
     ] = False,
     log: Log = "auto",
     log_level: Level = "INFO",
+    supervised: Annotated[bool, typer.Option("--supervised", hidden=True)] = False,
 ) -> None:
     """Stream the pipeline until SIGTERM or Ctrl-C; both flush what was read before it ends."""
-    from streamer.control.api import serving, take_port
+    from streamer.control.api import application
+    from streamer.control.http import serving, take_port
     from streamer.run import Runner
 
     with explained():
@@ -37,6 +41,16 @@ def run(
         stop = threading.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stop.set())
+        if supervised:
+            threading.Thread(target=_end_with_parent, args=(stop,), name="supervisor", daemon=True).start()
         runner = Runner(settings, stop, oneshot)
-        with told(for_people), serving(runner.report, take_port(settings.streamer.http)):
+        with told(for_people), serving(application(runner.report), take_port(settings.streamer.http)):
             runner.run()
+
+
+def _end_with_parent(stop: threading.Event) -> None:
+    """The supervisor holds the other end of standard input, and writes nothing. Read past the buffer of `sys.stdin`,
+    whose lock would be taken when the interpreter ends."""
+    while os.read(sys.stdin.fileno(), 1):
+        pass
+    stop.set()

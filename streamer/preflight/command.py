@@ -12,7 +12,7 @@ from contract.checkpoint import Checkpoint
 from contract.pipeline import Pipeline, Source, Tables
 from streamer import schemas, source
 from streamer.checkpoints.kafka import read_checkpoint
-from streamer.control.api import take_port
+from streamer.control.http import take_port
 from streamer.control.running import ask
 from streamer.delivery_errors import NotRunningError, PortInUseError
 from streamer.errors import HeadraceError
