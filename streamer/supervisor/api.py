@@ -23,7 +23,7 @@ from streamer.supervisor.guard import OPERATE, READ, Home, Limit
 from streamer.supervisor.problems import Mistake
 from streamer.supervisor.shown import Checked, Detail, Failure, Summary
 from streamer.supervisor.supervisor import Supervisor
-from streamer.supervisor.tokens import Tokens
+from streamer.supervisor.tokens import Role, Tokens
 
 PAGE = Path(__file__).with_name("page.html")
 YAML = "application/yaml"
@@ -95,6 +95,11 @@ def _pages(app: FastAPI, supervisor: Supervisor) -> None:
 
 
 def _reading(app: FastAPI, supervisor: Supervisor) -> None:
+    @app.get("/role", responses=told(), tags=["service"])
+    def show_role(role: Annotated[Role, READ]) -> shown.Shown:
+        """What the caller's token allows; operate, where none is asked for."""
+        return shown.Shown(role=role)
+
     @app.get("/pipelines", dependencies=[READ], responses=told(), tags=["pipelines"])
     def list_pipelines() -> list[Summary]:
         """All, by name; also files with mistakes."""

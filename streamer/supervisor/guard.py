@@ -92,16 +92,18 @@ class Needs:
     def __init__(self, role: Role) -> None:
         self._role = role
 
-    def __call__(self, request: Request, credentials: Credentials) -> None:
+    def __call__(self, request: Request, credentials: Credentials) -> Role:
+        """The role of whoever asks."""
         tokens: Tokens = request.app.state.tokens
         if not tokens.any:
-            return
+            return "operate"
         shown = tokens.role(credentials.credentials) if credentials is not None else None
         if shown is None:
             cause = "this token is not known" if credentials is not None else "no token was shown"
             raise HTTPException(401, cause, headers={"WWW-Authenticate": "Bearer"})
         if self._role == "operate" and shown == "read":
             raise HTTPException(403, "the token has the role read, and this needs operate")
+        return shown
 
 
 READ = Depends(Needs("read"))

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 from streamer.supervisor.problems import Mistake
+from streamer.supervisor.tokens import Role
 from streamer.supervisor.unit import Unit
 
 WELL = ("streaming", "standby")
@@ -56,6 +57,12 @@ class Detail(Summary):
 
     status: dict[str, Any] | None
     history: list[tuple[float, float, float]]
+
+
+class Shown(BaseModel):
+    """Who asks."""
+
+    role: Role
 
 
 class Checked(BaseModel):

@@ -10,6 +10,7 @@ from streamer import delivery_errors
 from streamer.archive import errors as archive_errors
 from streamer.crosscheck import errors as crosscheck_errors
 from streamer.errors import HeadraceError
+from streamer.supervisor import errors as supervisor_errors
 
 PAGE = Path(__file__).parents[2] / "docs" / "operations.md"
 ABSTRACT = {"error"}
@@ -22,7 +23,12 @@ def kinds(error: type[HeadraceError]) -> Iterator[str]:
 
 
 def test_every_kind_of_error_is_explained() -> None:
-    rooms = {delivery_errors.TopicError, crosscheck_errors.PlaceError, archive_errors.NoArchiveError}
+    rooms = {
+        delivery_errors.TopicError,
+        crosscheck_errors.PlaceError,
+        archive_errors.NoArchiveError,
+        supervisor_errors.ServeError,
+    }
     assert rooms < set(HeadraceError.__subclasses__())
     section = PAGE.read_text().split("## The streamer's errors")[1].split("\n## ")[0]
     rows = [row.split("|")[1] for row in section.splitlines() if row.startswith("| `")]

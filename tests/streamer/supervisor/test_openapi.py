@@ -18,7 +18,7 @@ from tests.streamer.supervisor.conftest import Served
 
 TOKEN = "operate-token-0123456789"  # The document calls a pipeline file a text: which texts are one, it does not say.
 NO_FILES = [positive_data_acceptance, negative_data_rejection]
-OPERATIONS = 14
+OPERATIONS = 15
 FEW = settings(
     max_examples=12, deadline=None, phases=[Phase.explicit, Phase.generate], derandomize=True,
     suppress_health_check=list(HealthCheck),
