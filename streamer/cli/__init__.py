@@ -11,13 +11,14 @@ from typing import Annotated
 import typer
 
 from streamer import VERSION
-from streamer.cli import archive, check, crosscheck, decoder, run, serve, status, topics
+from streamer.cli import (
+    archive, check, crosscheck, decode, decoder, pipelines, run, serve, status, tail, topics,
+)  # fmt: skip
 from streamer.cli.console import out
 
 app = typer.Typer(
     name="headrace",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     help="Carries a MySQL server's changes from its binlog to Kafka, and tells how it stands.",
@@ -38,6 +39,9 @@ app.command(epilog=serve.EXAMPLE)(serve.serve)
 app.command(epilog=check.EXAMPLE)(check.check)
 app.command(epilog=topics.EXAMPLE)(topics.topics)
 app.command(epilog=status.EXAMPLE)(status.status)
+app.command(epilog=tail.EXAMPLE)(tail.tail)
+app.command(epilog=pipelines.EXAMPLE)(pipelines.pipelines)
 app.command(epilog=archive.EXAMPLE)(archive.archive)
 app.command(epilog=crosscheck.EXAMPLE)(crosscheck.crosscheck)
 app.command(epilog=decoder.EXAMPLE)(decoder.decoder)
+app.command(epilog=decode.EXAMPLE)(decode.decode)

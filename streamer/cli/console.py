@@ -12,6 +12,7 @@ import structlog
 import typer
 from rich.console import Console
 
+from contract.patterns import check
 from contract.pipeline import PipelineFileError
 from streamer.errors import HeadraceError
 
@@ -23,6 +24,20 @@ File = Annotated[Path, typer.Argument(metavar="PIPELINE", help="the pipeline fil
 Log = Annotated[
     Literal["auto", "json", "console"], typer.Option(help="form of the log; auto: console on a terminal, else JSON")
 ]
+
+Patterns = Annotated[
+    list[str] | None, typer.Option(metavar="DB.TABLE", help="a pattern of tables; may be given again; else all")
+]
+
+
+def table_patterns(given: list[str] | None) -> tuple[str, ...]:
+    """What the option --table was given. Raises typer.BadParameter."""
+    for pattern in given or ():
+        try:
+            check(pattern, "db.table", "shop.* or shop.orders")
+        except ValueError as error:
+            raise typer.BadParameter(str(error), param_hint="--table") from None
+    return tuple(given or ())
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated
 
 import typer
@@ -22,6 +23,7 @@ def crosscheck(
         str | None, typer.Option("--to", metavar="FILE:POS", help="where it ends; the present end where left out")
     ] = None,
     values: Annotated[bool, typer.Option(help="print the values that differ; they are your rows' data")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="the report as JSON")] = False,
 ) -> None:
     """Read a stretch of the server's binlog with mysql-replication too, and compare event by event.
 
@@ -32,6 +34,9 @@ def crosscheck(
 
     with explained():
         report = command.crosscheck(pipeline_file.load(pipeline), last, begin, end)
-    command.show(out, report, values)
+    if as_json:
+        out.print_json(json.dumps(command.facts(report, values)))
+    else:
+        command.show(out, report, values)
     if report.unknown:
         raise typer.Exit(1)

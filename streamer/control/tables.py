@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
 from rich.markup import escape
 from rich.table import Table
 
@@ -35,22 +35,28 @@ def show_topics(out: Console, done: Provisioned) -> None:
 
 
 def show_status(out: Console, status: dict[str, Any]) -> None:
+    out.print(status_view(status))
+
+
+def status_view(status: dict[str, Any]) -> Group:
+    return Group(*_parts(status))
+
+
+def _parts(status: dict[str, Any]) -> Iterator[RenderableType]:
     colour = COLOURS.get(status["state"], "yellow")
     reason = f" for {escape(status['waiting_for'])}" if status["waiting_for"] else ""
     since = datetime.fromtimestamp(status["since"], UTC)
-    out.print(
-        f"[bold]{status['pipeline']}[/]  [{colour}]{status['state']}[/]{reason}  since {since:%Y-%m-%d %H:%M:%S} UTC"
-    )
+    yield f"[bold]{status['pipeline']}[/]  [{colour}]{status['state']}[/]{reason}  since {since:%Y-%m-%d %H:%M:%S} UTC"
     if (error := status["last_error"]) is not None:
         at = datetime.fromtimestamp(error["at"], UTC)
-        out.print(f"[dim]last error, {at:%Y-%m-%d %H:%M:%S} UTC:[/] {escape(error['message'])}")
+        yield f"[dim]last error, {at:%Y-%m-%d %H:%M:%S} UTC:[/] {escape(error['message'])}"
     if (reload := status["tables"]["reload"]) is not None:
         text = f"{reload['message']}\n→ {reload['next_step']}"
-        out.print(f"[yellow]pipeline file not taken:[/] {escape(text)}")
+        yield f"[yellow]pipeline file not taken:[/] {escape(text)}"
     if "queue" not in status:
         return
-    out.print(_facts(status))
-    out.print(_events(status))
+    yield _facts(status)
+    yield _events(status)
 
 
 def _facts(status: dict[str, Any]) -> Table:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import secrets
+from dataclasses import asdict
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -59,6 +61,24 @@ def show(out: Console, report: Report, values: bool) -> None:
             out.print(f"and {report.unknown - len(report.unexplained):,} more")
     else:
         out.print("[green]no difference is unexplained[/]")
+
+
+def facts(report: Report, values: bool) -> dict[str, Any]:
+    """The same for a program; `values`: with those that differ."""
+    hidden = () if values else ("ours", "theirs")
+    return {
+        "transactions": report.transactions,
+        "events": report.events,
+        "values": report.values,
+        "known": [
+            {"defect": _words(name), "where": where, "times": count}
+            for (name, where), count in sorted(report.known.items())
+        ],
+        "unexplained": report.unknown,
+        "first_unexplained": [
+            {name: value for name, value in asdict(one).items() if name not in hidden} for one in report.unexplained
+        ],
+    }
 
 
 def _words(name: str) -> str:

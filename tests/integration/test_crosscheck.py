@@ -4,6 +4,7 @@ known defects of mysql-replication, each of which is met here.
 
 from __future__ import annotations
 
+import json
 import random
 import sys
 from collections.abc import Iterator
@@ -212,6 +213,8 @@ def test_the_command_checks_the_last_transactions(server: Database, file: str) -
     assert "no difference is unexplained" in done.output
     more = CliRunner().invoke(app, ["crosscheck", file, "--last", "3", "--to", place(server)])
     assert "3 transactions, 3 events" in more.output
+    told = json.loads(CliRunner().invoke(app, ["crosscheck", file, "--last", "2", "--json"]).output)
+    assert (told["transactions"], told["values"], told["unexplained"]) == (2, 6, 0)
 
 
 @pytest.mark.parametrize("server", ["mysql"], indirect=True)
@@ -227,6 +230,9 @@ def test_an_unexplained_difference_fails_and_shows_values_only_when_asked(
     assert "not the same value" in done.output
     assert "secret" not in done.output
     assert "'other'" in CliRunner().invoke(app, ["crosscheck", file, "--last", "2", "--values"]).output
+    done = CliRunner().invoke(app, ["crosscheck", file, "--last", "2", "--json"])
+    assert (done.exit_code, json.loads(done.output)["unexplained"]) == (1, 1)
+    assert "other" not in done.output
 
 
 def _wrong(self: object) -> dict[str, object]:

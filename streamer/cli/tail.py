@@ -1,0 +1,61 @@
+"""`headrace tail`."""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+from itertools import islice
+from typing import Annotated
+
+import typer
+
+from contract import pipeline as pipeline_file
+from contract.patterns import any_matches
+from contract.pipeline import Pipeline
+from streamer.cli.console import File, Patterns, err, explained, out, table_patterns
+
+EXAMPLE = "Example: [cyan]headrace tail pipelines/flights.yaml --table nycflights.flights[/]"
+
+
+def tail(
+    pipeline: File,
+    table: Patterns = None,
+    from_beginning: Annotated[
+        bool, typer.Option("--from-beginning", help="what is in the topics first, and not only from now on")
+    ] = False,
+    limit: Annotated[int | None, typer.Option(min=1, help="end after so many changes")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="records as they are in Kafka, one a line")] = False,
+) -> None:
+    """Show the changes of the pipeline's tables as they happen, as readers of committed records see them.
+
+    It reads Kafka, and leaves no trace there. Changed columns are shown; they are your rows' data. Until Ctrl-C.
+    """
+    from streamer import tail as tailing
+    from streamer.control.change_lines import line
+
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    patterns = table_patterns(table)
+    with explained():
+        settings = pipeline_file.load(pipeline)
+        _say_what_is_not_followed(settings, patterns)
+        wanted = (lambda db, name: any_matches(patterns, db, name)) if patterns else settings.tables.match
+        found = tailing.changes(
+            settings, wanted, from_beginning, stop.is_set, lambda text: err.print(text, markup=False)
+        )
+        for change in islice(found, limit):
+            if as_json:
+                out.file.write(json.dumps(change._asdict(), ensure_ascii=False, separators=(",", ":")) + "\n")
+                out.file.flush()
+            else:
+                out.print(line(change), soft_wrap=True)
+
+
+def _say_what_is_not_followed(pipeline: Pipeline, patterns: tuple[str, ...]) -> None:
+    """A name that is no pattern is a table, and may be a wrong one."""
+    for pattern in patterns:
+        db, _, table = pattern.partition(".")
+        if pattern.replace(".", "").isidentifier() and not pipeline.tables.match(db, table):
+            err.print(f"{pattern} is not among the pipeline's tables (tables.include, tables.exclude)", markup=False)

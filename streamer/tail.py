@@ -1,0 +1,137 @@
+"""A pipeline's changes as they come out of Kafka: `headrace tail`.
+
+Reads committed records of all event topics, under no consumer group's name, so that nobody else's place moves. Topics
+and partitions that are made meanwhile join with their first record.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
+
+from contract import names
+from contract.pipeline import Pipeline
+from streamer.kafka import broker
+from streamer.kafka.compacted import NO_LEADER_YET, reader
+
+POLL_SECONDS = 0.2
+ANSWER_SECONDS = 5.0
+LOOK_SECONDS = 2.0  # how often new topics are looked for
+PASSING = frozenset({KafkaError._PARTITION_EOF, *broker.AWAY, *NO_LEADER_YET})
+
+
+class Change(NamedTuple):
+    """A record. `value`: its envelope; `key`: None without one."""
+
+    topic: str
+    partition: int
+    offset: int
+    key: dict[str, Any] | None
+    value: dict[str, Any]
+
+    @property
+    def table(self) -> str:
+        source = self.value["source"]
+        return f"{source['db']}.{source['table']}"
+
+
+def changes(
+    pipeline: Pipeline,
+    wanted: Callable[[str, str], bool],
+    beginning: bool,
+    stopping: Callable[[], bool],
+    tell: Callable[[str], None],
+) -> Iterator[Change]:
+    """From now on, or from the topics' `beginning`, until `stopping` says so. Tombstones, and records that a user's own
+    code made of something else, are passed by. `tell` hears of a broker that goes away, and comes back. Raises
+    BrokerUnreachableError where none answers at first, BrokerRefusedError."""
+    consumer = reader(pipeline.kafka)
+    try:
+        assigned = _Assigned(pipeline, consumer, tell)
+        assigned.look(beginning)
+        while not stopping():
+            assigned.look_again()
+            message = consumer.poll(POLL_SECONDS)
+            if message is None or _passes(message.error()):
+                continue
+            found = _change(message)
+            if found is not None and wanted(found.value["source"]["db"], found.value["source"]["table"]):
+                yield found
+    except KafkaException as error:
+        raise broker.typed(error, "reading the event topics of", pipeline.kafka) from None
+    finally:
+        consumer.close()
+
+
+def _passes(error: KafkaError | None) -> bool:
+    """Whether it is no record, and time mends it. Raises KafkaException."""
+    if error is not None and error.code() not in PASSING:
+        raise KafkaException(error)
+    return error is not None
+
+
+class _Assigned:
+    """The partitions that are read."""
+
+    def __init__(self, pipeline: Pipeline, consumer: Consumer, tell: Callable[[str], None]) -> None:
+        self._pipeline = pipeline
+        self._consumer = consumer
+        self._known: set[tuple[str, int]] = set()
+        self._looked = 0.0
+        self._tell = tell
+        self._away = False
+
+    def look(self, beginning: bool) -> None:
+        """Raises KafkaException."""
+        self._looked = time.monotonic()
+        new = [one for one in self._there() if one not in self._known]
+        self._known.update(new)
+        self._consumer.incremental_assign([self._start(one, beginning) for one in new])
+
+    def look_again(self) -> None:
+        if time.monotonic() - self._looked >= LOOK_SECONDS:
+            try:
+                self.look(beginning=True)
+            except KafkaException as error:
+                self._answers(not _passes(error.args[0]))
+            else:
+                self._answers(True)
+
+    def _answers(self, it_does: bool) -> None:
+        if it_does == self._away:
+            self._away = not it_does
+            at = f"Kafka at {self._pipeline.kafka.bootstrap}"
+            self._tell(f"{at} answers again" if it_does else f"{at} does not answer; waiting for it")
+
+    def _there(self) -> Iterable[tuple[str, int]]:
+        found: Any = self._consumer.list_topics(timeout=ANSWER_SECONDS).topics
+        for topic in names.event_topics(self._pipeline, found):
+            yield from ((topic, number) for number in found[topic].partitions)
+
+    def _start(self, one: tuple[str, int], beginning: bool) -> TopicPartition:
+        if beginning:
+            return TopicPartition(*one, OFFSET_BEGINNING)
+        _, high = self._consumer.get_watermark_offsets(TopicPartition(*one), timeout=ANSWER_SECONDS)
+        return TopicPartition(*one, high)
+
+
+def _change(message: Any) -> Change | None:
+    value = _payload(message.value())
+    if value is None or not isinstance(value.get("source"), dict) or "table" not in value["source"]:
+        return None
+    return Change(message.topic(), message.partition(), message.offset(), _payload(message.key()), value)
+
+
+def _payload(data: bytes | None) -> dict[str, Any] | None:
+    """Of JSON that carries its own schema what it is the schema of."""
+    try:
+        found = json.loads(data) if data else None
+    except ValueError:
+        return None
+    if isinstance(found, dict) and set(found) == {"schema", "payload"}:
+        found = found["payload"]
+    return found if isinstance(found, dict) else None

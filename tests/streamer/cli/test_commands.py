@@ -1,0 +1,158 @@
+"""The command line without servers: help, completion, lists, and the live status in a real terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.main
+from typer.testing import CliRunner
+
+from contract import pipeline as pipeline_file
+from streamer.cli import app
+from streamer.control.api import serving, take_port
+from streamer.control.report import Report
+from streamer.control.status import Status
+
+COMMANDS: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+FILE = """format: 1
+name: {name}
+source: {{host: h, user: u, password: "${{NOT_SET_HERE}}", server_id: 7}}
+tables: {{include: ["shop.*"]}}
+kafka: {{bootstrap: "h:9092"}}
+streamer: {{http: {{host: 127.0.0.1, port: {port}}}}}
+lake: {{path: lake}}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Of pipeline files: one that runs, one that does not, one with a mistake."""
+    (tmp_path / "orders.yaml").write_text(FILE.format(name="orders", port=1))
+    (tmp_path / "sales.yaml").write_text(FILE.format(name="sales", port=2))
+    (tmp_path / "wrong.yml").write_text(FILE.format(name="wrong", port=3).replace("include", "inclde"))
+    (tmp_path / "notes.txt").write_text("no pipeline")
+    return tmp_path
+
+
+@pytest.fixture
+def status(folder: Path) -> Iterator[Status]:
+    """Of the pipeline `sales`, whose streamer answers."""
+    file = folder / "sales.yaml"
+    found = Status("sales")
+    settings = pipeline_file.load(file, secrets=False)
+    listener = take_port(settings.streamer.http.model_copy(update={"port": 0}))
+    file.write_text(FILE.format(name="sales", port=listener.getsockname()[1]))
+    with serving(Report(settings, found), listener):
+        yield found
+
+
+def run(*arguments: str) -> Any:
+    return CliRunner().invoke(app, list(arguments))
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_command_says_what_it_does_with_an_example(name: str) -> None:
+    found = run(name, "--help")
+    assert found.exit_code == 0
+    assert f"headrace {name}" in found.stdout
+    assert len(COMMANDS[name].help) > 40
+
+
+def test_pipelines_are_listed_with_their_mistakes_and_states(folder: Path, status: Status) -> None:
+    status.enter("standby")
+    found = run("pipelines", str(folder), "--json")
+    assert found.exit_code == 1, "a file is not valid"
+    orders, sales, wrong = json.loads(found.stdout)
+    assert (orders["pipeline"], orders["valid"], orders["state"]) == ("orders", True, "not running")
+    assert (sales["pipeline"], sales["valid"], sales["state"]) == ("sales", True, "standby")
+    assert (wrong["pipeline"], wrong["valid"], wrong["state"]) == (None, False, None)
+    assert "inclde" in "".join(wrong["mistakes"])
+    told = run("pipelines", str(folder)).stdout
+    for text in ("orders", "not running", "standby", "invalid", "wrong.yml", "inclde"):
+        assert text in told
+    (folder / "wrong.yml").unlink()
+    assert run("pipelines", str(folder)).exit_code == 0
+
+
+def test_pipelines_of_no_folder(tmp_path: Path) -> None:
+    assert run("pipelines", str(tmp_path / "missing")).exit_code == 2
+
+
+def test_status_asked_once_tells_a_program_by_its_exit_status(folder: Path, status: Status) -> None:
+    status.enter("streaming")
+    found = run("status", str(folder / "sales.yaml"), "--json")
+    assert (found.exit_code, json.loads(found.stdout)["state"]) == (0, "streaming")
+    status.enter("failed")
+    found = run("status", str(folder / "sales.yaml"), "--once")
+    assert (found.exit_code, "failed" in found.stdout) == (1, True)
+    found = run("status", str(folder / "orders.yaml"))
+    assert (found.exit_code, "not_running" in found.stderr) == (1, True)
+
+
+class Terminal:
+    """The command in a terminal of its own."""
+
+    def __init__(self, *arguments: str) -> None:
+        self._ours, theirs = pty.openpty()
+        self._read = ""
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "streamer.cli", *arguments],
+            stdin=theirs, stdout=theirs, stderr=theirs, env={**os.environ, "TERM": "xterm", "COLUMNS": "150"},
+        )  # fmt: skip
+        os.close(theirs)
+
+    def wait_for(self, text: str, seconds: float = 20) -> None:
+        until = time.monotonic() + seconds
+        while text not in self._read:
+            assert time.monotonic() < until, f"no {text!r} in {self._read!r}"
+            if select.select([self._ours], [], [], 0.1)[0]:
+                self._read += re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", os.read(self._ours, 65536).decode())
+
+    def interrupt(self) -> int:
+        self.process.send_signal(signal.SIGINT)
+        return self.process.wait(10)
+
+
+def test_status_on_a_terminal_goes_on_until_it_is_interrupted(folder: Path, status: Status) -> None:
+    terminal = Terminal("status", str(folder / "sales.yaml"), "--every", "0.1")
+    steps: list[Callable[[], object]] = [
+        lambda: status.enter("streaming"),
+        lambda: status.wait_for("Kafka"),
+        lambda: status.came_back("Kafka"),
+        lambda: status.enter("failed"),
+    ]
+    for step, text in zip(steps, ("streaming", "waiting for Kafka", "streaming", "failed"), strict=True):
+        step()
+        terminal.wait_for(text)
+    assert terminal.interrupt() == 0
+
+
+def test_status_on_a_terminal_waits_for_a_streamer_that_does_not_run(folder: Path) -> None:
+    terminal = Terminal("status", str(folder / "orders.yaml"))
+    terminal.wait_for("headrace run")
+    assert terminal.interrupt() == 0
+
+
+def test_a_shell_completes_commands_and_options() -> None:
+    def completed(line: str) -> str:
+        words = {"COMP_WORDS": line, "COMP_CWORD": str(line.count(" ")), "_HEADRACE_COMPLETE": "complete_bash"}
+        code = "from streamer.cli import app; app(prog_name='headrace')"
+        found = subprocess.run(
+            [sys.executable, "-c", code], env={**os.environ, **words}, capture_output=True, text=True, timeout=30
+        )
+        return found.stdout
+
+    assert {"tail", "topics"} <= set(completed("headrace t").split())
+    assert "--from-beginning" in completed("headrace tail --")

@@ -1,0 +1,60 @@
+"""`headrace decode` of what is no binlog file, without servers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from streamer.binlog_file import BinlogFile, packets
+from streamer.cli import app
+from streamer.errors import CorruptEventError
+from streamer.protocol.packets import FULL
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("missing.000001", None, "No such file"),
+        ("notes.000001", b"hello, world", "no binlog file"),
+        ("empty.000001", b"", "no binlog file"),
+        ("binlog.000001", b"\xfdbin" + bytes(600), "encrypted"),
+        ("copy", b"\xfebin", "does not end in a number"),
+        ("binlog.000001", b"\xfebin" + bytes(7), "ends in the middle of an event"),
+        ("binlog.000001", b"\xfebin" + bytes(19), "ends in the middle of an event"),
+    ],
+)
+def test_what_is_no_binlog_file_is_said(tmp_path: Path, name: str, content: bytes | None, told: str) -> None:
+    file = tmp_path / name
+    if content is not None:
+        file.write_bytes(content)
+    found = CliRunner().invoke(app, ["decode", str(file)])
+    assert found.exit_code == 1
+    assert told in found.stderr
+    assert "Traceback" not in found.output
+
+
+def test_a_file_of_which_the_header_says_more_than_there_is(tmp_path: Path) -> None:
+    file = tmp_path / "binlog.000001"
+    file.write_bytes(b"\xfebin" + bytes(9) + (10_000).to_bytes(4, "little") + bytes(6))
+    with pytest.raises(CorruptEventError, match="whole copy"):
+        list(BinlogFile(file, lambda *_: True).lines())
+
+
+@pytest.mark.parametrize("pattern", ["orders", "/[/"])
+def test_a_pattern_of_no_table_is_refused(tmp_path: Path, pattern: str) -> None:
+    found = CliRunner().invoke(app, ["decode", str(tmp_path / "x.000001"), "--table", pattern])
+    assert found.exit_code == 2
+
+
+@pytest.mark.parametrize("size", [1, FULL - 2, FULL - 1, FULL, 2 * FULL - 1])
+def test_an_event_is_in_as_many_packets_as_it_takes(size: int) -> None:
+    event = bytes(size)
+    data, found, last = packets(event), b"", FULL
+    while data:
+        last = int.from_bytes(data[:3], "little")
+        found += data[4 : 4 + last]
+        data = data[4 + last :]
+    assert found == b"\x00" + event
+    assert last < FULL, "a packet of that length goes on in the next one"
