@@ -12,8 +12,18 @@ import typer
 
 from streamer import VERSION
 from streamer.cli import (
-    archive, check, crosscheck, decode, decoder, pipelines, run, serve, status, tail, topics,
-)  # fmt: skip
+    archive,
+    check,
+    crosscheck,
+    decode,
+    decoder,
+    pipelines,
+    run,
+    serve,
+    status,
+    tail,
+    topics,
+)
 from streamer.cli.console import out
 
 app = typer.Typer(

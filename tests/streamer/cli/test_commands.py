@@ -21,7 +21,8 @@ from typer.testing import CliRunner
 
 from contract import pipeline as pipeline_file
 from streamer.cli import app
-from streamer.control.api import serving, take_port
+from streamer.control.api import application
+from streamer.control.http import serving, take_port
 from streamer.control.report import Report
 from streamer.control.status import Status
 
@@ -54,7 +55,7 @@ def status(folder: Path) -> Iterator[Status]:
     settings = pipeline_file.load(file, secrets=False)
     listener = take_port(settings.streamer.http.model_copy(update={"port": 0}))
     file.write_text(FILE.format(name="sales", port=listener.getsockname()[1]))
-    with serving(Report(settings, found), listener):
+    with serving(application(Report(settings, found)), listener):
         yield found
 
 
