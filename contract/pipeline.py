@@ -22,6 +22,7 @@ from contract.pipeline_columns import Columns
 from contract.pipeline_events import EventRule
 from contract.pipeline_file import SECRET, Lines, PipelineFileError, Problem, problems_of, read_text, read_yaml
 from contract.pipeline_kafka import Kafka, Section
+from contract.pipeline_sinks import AnOutput, APosition, KafkaCheckpoint, KafkaOutput, misfits
 from contract.pipeline_source import Port, Source
 from contract.pipeline_topics import TopicRule
 
@@ -56,8 +57,11 @@ class Ledger(Section):
     max_bytes: int = Field(268_435_456, ge=1_048_576)
 
 
+Delivery = Literal["exactly_once", "at_least_once"]
+
+
 class Streamer(Section):
-    delivery: Literal["exactly_once", "at_least_once"] = "exactly_once"
+    delivery: Delivery | None = Field(None, description="left out: exactly_once where Kafka is the only sink")
     mode: Literal["continuous", "oneshot"] = Field(
         "continuous", description="oneshot: up to the server's position at the start, then the end"
     )
@@ -81,7 +85,7 @@ class Streamer(Section):
 
     @model_validator(mode="after")
     def _fenced(self) -> Streamer:
-        if self.high_availability and self.delivery != "exactly_once":
+        if self.high_availability and self.delivery == "at_least_once":
             message = "needs delivery: exactly_once, which alone keeps a streamer that was replaced from writing"
             fix = "set streamer.delivery to exactly_once, or remove streamer.high_availability"
             raise _at(("high_availability",), "true", message, fix)
@@ -100,7 +104,7 @@ class Streamer(Section):
 
 
 class Lake(Section):
-    path: str = Field(min_length=1, description="folder or URI; relative to the working directory")
+    path: str = Field("", min_length=1, description="folder or URI; relative to the working directory")
 
 
 class Snapshot(Section):
@@ -131,10 +135,12 @@ class Pipeline(Section):
     tables: Tables
     columns: Columns = Columns()
     events: tuple[EventRule, ...] = ()
-    kafka: Kafka
+    kafka: Kafka = Kafka()
     topics: tuple[TopicRule, ...] = ()
     streamer: Streamer = Streamer()
-    lake: Lake
+    sinks: tuple[AnOutput, ...] = (KafkaOutput(),)
+    checkpoints: APosition = KafkaCheckpoint()
+    lake: Lake = Lake()
     snapshot: Snapshot = Snapshot()
     compaction: Compaction = Compaction()
     quality: Quality = Quality()
@@ -159,6 +165,12 @@ class Pipeline(Section):
         return self
 
     @model_validator(mode="after")
+    def _outputs_fit(self) -> Pipeline:
+        for place, value, message, fix in misfits(self):
+            raise _at(place, value, message, fix)
+        return self
+
+    @model_validator(mode="after")
     def _archive_apart(self) -> Pipeline:
         if self.archive and self.archive.server_id == self.source.server_id:
             message, fix = "is the streamer's own, source.server_id", "give another number, or leave it out"
@@ -179,6 +191,22 @@ class Pipeline(Section):
         for message, fix in topic_template.meetings(template, self.name, self.tables.include):
             raise _at(("kafka", "topic"), template, message, fix)
         return self
+
+    @property
+    def has_kafka(self) -> bool:
+        """Whether a broker takes part."""
+        return any(isinstance(sink, KafkaOutput) for sink in self.sinks)
+
+    @property
+    def feeds_lake(self) -> bool:
+        """The lake reads the events and the commit log from Kafka."""
+        return self.has_kafka and isinstance(self.checkpoints, KafkaCheckpoint)
+
+    @property
+    def delivery(self) -> Delivery:
+        """What the file asks for; left out, the best that the sinks can do."""
+        alone = self.feeds_lake and len(self.sinks) == 1
+        return self.streamer.delivery or ("exactly_once" if alone else "at_least_once")
 
 
 def _at(place: tuple[str, ...], value: str, message: str, fix: str) -> ValidationError:

@@ -12,6 +12,8 @@ from typing import Any, TypeVar, get_args
 import yaml
 from pydantic import BaseModel, ValidationError
 
+from contract.chosen_section import Choice
+
 Model = TypeVar("Model", bound=BaseModel)
 Keys = tuple[str | int, ...]
 Lines = dict[Keys, int]
@@ -96,6 +98,12 @@ def line_of(path: Path, text: str | None, *keys: str | int) -> int:
     return _line(lines, keys)
 
 
+def problem_at(path: Path, keys: Keys, message: str, allowed: str, fix: str) -> PipelineFileError:
+    """A mistake that is found after the file was read."""
+    _, lines, _ = read_yaml(path)
+    return PipelineFileError(path, [Problem(_line(lines, keys), dotted(keys), message, allowed, fix)])
+
+
 def _line(lines: Lines, keys: Keys) -> int:
     return next((lines[keys[:n]] for n in range(len(keys), -1, -1) if keys[:n] in lines), 0)
 
@@ -177,19 +185,19 @@ def problems_of(
     try:
         return model.model_validate(tree), []
     except ValidationError as error:
-        return None, [_problem(model, dict(item), lines) for item in error.errors(include_url=False)]
+        return None, [_problem(model, dict(item), lines, tree) for item in error.errors(include_url=False)]
 
 
-def _problem(model: type[BaseModel], item: dict[str, Any], lines: Lines) -> Problem:
+def _problem(model: type[BaseModel], item: dict[str, Any], lines: Lines, tree: dict[str, Any]) -> Problem:
     keys: Keys = tuple(item["loc"])
     line = _line(lines, keys)
-    field = _section(model, keys[:-1])
+    field = _section(model, keys[:-1], tree)
     name = str(keys[-1]) if keys else ""
     if item["type"] == "extra_forbidden":
         return _unknown_key(keys, name, field, line)
     if item["type"] == "missing":
         return Problem(line, dotted(keys), "is missing", _allowed(field, name), f"add {name}: ... here")
-    allowed = _allowed(field, name)
+    allowed = item.get("ctx", {}).get("allowed") or _allowed(field, name)
     message = item["msg"].removeprefix("Value error, ").replace("a valid tuple", "a list")
     known = item.get("ctx", {}).get("fix")
     fix = known or "; ".join(filter(None, [f"write {allowed}" if allowed else "change it", _description(field, name)]))
@@ -197,23 +205,37 @@ def _problem(model: type[BaseModel], item: dict[str, Any], lines: Lines) -> Prob
 
 
 def _unknown_key(keys: Keys, name: str, field: type[BaseModel] | None, line: int) -> Problem:
-    known = sorted(set(field.model_fields) - {"path"}) if field else []
+    known = sorted(key for key, info in field.model_fields.items() if not info.exclude) if field else []
     close = difflib.get_close_matches(name, known, 1)
     fix = f"did you mean {close[0]}?" if close else "remove it"
     return Problem(line, dotted(keys), "is no known key", ", ".join(known), fix)
 
 
-def _section(model: type[BaseModel], keys: Keys) -> type[BaseModel] | None:
+def _section(model: type[BaseModel], keys: Keys, tree: Any) -> type[BaseModel] | None:
+    """`tree`: what the file gives for the model, by which a section whose form the file chooses is known."""
+    choice: Choice | None = None
     for key in keys:
-        if isinstance(key, int):  # an item of a list
-            continue
-        info = model.model_fields.get(key)
-        kinds = (info.annotation, *get_args(info.annotation)) if info else ()
-        found = next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)), None)
+        tree = _given(tree, key)
+        if isinstance(key, str):  # else an item of a list
+            info = model.model_fields.get(key)
+            kinds = (info.annotation, *get_args(info.annotation), *info.metadata) if info else ()
+            choice = next((one for kind in kinds for one in (kind, *get_args(kind)) if isinstance(one, Choice)), None)
+            found = next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)), None)
+        if choice is not None:
+            found = choice.model(tree)
+            if found is None and isinstance(tree, list):  # the item is the next key
+                continue
         if found is None:
             return None
         model = found
     return model
+
+
+def _given(tree: Any, key: str | int) -> Any:
+    try:
+        return tree[key]
+    except (LookupError, TypeError):
+        return None
 
 
 TYPES = {

@@ -76,7 +76,7 @@ class Section(BaseModel):
 class Kafka(Section):
     """The broker, and the configuration with which topics are made and checked."""
 
-    bootstrap: str = Field(pattern=r"^[^\s:,]+:\d+(,[^\s:,]+:\d+)*$", description="host:port[,host:port]")
+    bootstrap: str = Field("", pattern=r"^[^\s:,]+:\d+(,[^\s:,]+:\d+)*$", description="host:port[,host:port]")
     topic: str = Field("{pipeline}.{db}.{table}", description="template; fields: pipeline, db, table")
     partitions: int = Field(2, ge=1, le=10_000)
     replication: int = Field(1, ge=1, le=10)

@@ -24,6 +24,12 @@ Facts = dict[str, Any]
 Work = Callable[[SparkSession, Pipeline, list[str]], Facts]
 
 
+NO_LAKE = (
+    "{path}: by its sinks and checkpoints the pipeline feeds no lake, which reads events and commit log from Kafka. "
+    "Add the sink kafka, and keep the checkpoints in Kafka."
+)
+
+
 class JobFailedError(Exception):
     """A job that did its work and found something wrong: `facts` are reported beside the message."""
 
@@ -43,6 +49,8 @@ def run(name: str, work: Work) -> NoReturn:
         pipeline = load(given.pipeline)
     except PipelineFileError as error:
         _end(name, "", str(error), {})
+    if not pipeline.feeds_lake:
+        _end(name, pipeline.name, NO_LAKE.format(path=pipeline.path), {})
     try:
         facts = work(session(f"headrace-{pipeline.name}-{name}"), pipeline, tables)
     except JobFailedError as error:

@@ -18,7 +18,7 @@ from streamer.delivery_errors import DeposedError, FencedError, TransactionLostE
 from streamer.election import Election
 from streamer.errors import HeadraceError
 from streamer.patience import Patience, Stopping
-from streamer.watcher import KAFKA
+from streamer.sinks.kafka import KAFKA
 
 log = structlog.get_logger("streamer")
 STANDBY_POLL_SECONDS = 0.2

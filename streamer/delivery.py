@@ -18,7 +18,7 @@ from streamer.errors import HeadraceError
 from streamer.ledger import Ledger
 from streamer.patience import Patience
 from streamer.protocol.model import Commit
-from streamer.sinks.port import Sink
+from streamer.sinks.port import Partitioned, Sink
 from streamer.watcher import Watcher
 
 POLL_SECONDS = 0.05
@@ -41,6 +41,7 @@ class Delivery:
     ) -> None:
         self.ledger = ledger
         self._sink = sink
+        self._partitioned = sink if isinstance(sink, Partitioned) else None
         self._checkpoints = checkpoints
         self.watcher = watcher
         self._patience = patience
@@ -70,40 +71,41 @@ class Delivery:
         """Sends a record that is no row; `everywhere`: to each partition of the topic. Waits and raises as `rows`."""
         if self.ledger.full:
             self.wait_for_room()
-        count = self._partitions(topic) if everywhere else 1
+        parts = self._partitioned if everywhere else None
+        count = self._partitions(topic, parts) if parts else 1
         entry = self.ledger.note(count, count * len(value), self.now)
         self.records += count
         try:
-            if everywhere:
-                self._sink.send_everywhere(topic, value, count, entry.acknowledge)
+            if parts:
+                parts.send_everywhere(topic, value, count, entry.acknowledge)
             else:
                 self._sink.send(topic, [key], [value], entry.acknowledge)
         except HeadraceError:
             entry.cut = True
             raise
 
-    def _partitions(self, topic: str) -> int:
+    def _partitions(self, topic: str, sink: Partitioned) -> int:
         """Asked of the broker now and then. Raises TopicError where it answers, and knows of none."""
         count, asked = self._counts.get(topic, (0, 0.0))
         if not count or self.now - asked >= COUNT_SECONDS:
-            count = self._patience.until_answered(self._counting(topic), f"the partitions of topic {topic}")
+            count = self._patience.until_answered(self._counting(topic, sink), f"the partitions of topic {topic}")
             self._counts[topic] = count, self.now
         return count
 
-    def _counting(self, topic: str) -> Callable[[], int]:
+    def _counting(self, topic: str, sink: Partitioned) -> Callable[[], int]:
         """One attempt a call; raises BrokerUnreachableError where it is to be repeated."""
         away = time.monotonic()
 
         def ask() -> int:
             nonlocal away
             self.turn()
-            if count := self._sink.partitions(topic):
+            if count := sink.partitions(topic):
                 return count
-            if not self._sink.probe(PROBE_SECONDS):
+            if not sink.probe(PROBE_SECONDS):
                 away = time.monotonic()  # and is waited for
             elif time.monotonic() - away >= UNKNOWN_SECONDS:
                 raise TopicError("counting the partitions of", f"topic {topic}", UNKNOWN, REMAKE)
-            why = self._sink.last_error or UNKNOWN
+            why = sink.last_error or UNKNOWN
             raise BrokerUnreachableError("counting the partitions of", f"topic {topic}", why, "It is asked again.")
 
         return ask
@@ -131,6 +133,7 @@ class Delivery:
         self.turn(POLL_SECONDS)
 
     def wait_for_room(self) -> None:
+        self._sink.flush(0)
         while self.ledger.full:
             self._wait()
 
@@ -142,6 +145,7 @@ class Delivery:
 
     def empty(self) -> None:
         """Returns when all that was sent is acknowledged. Raises as `turn`."""
+        self._sink.flush(0)
         while self.ledger.depth:
             self._wait()
             self.watcher.release()
@@ -155,6 +159,7 @@ class Delivery:
         """Returns when the schema is durable. Raises as `turn`."""
         outcome: list[Any] = []
         self._sink.send(topic, [schemas.key(schema)], [schemas.value(schema)], lambda error, _: outcome.append(error))
+        self._sink.flush(0)
         while not outcome:
             self._wait()
         if outcome[0] is not None:

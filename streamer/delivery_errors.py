@@ -65,8 +65,21 @@ class StuckError(HeadraceError):
     kind = "stuck"
 
 
+class AwayError(HeadraceError):
+    """A place of records or of the position that cannot be reached now; it is tried again."""
+
+    kind = "away"
+    retryable = True
+
+
+class SinkError(HeadraceError):
+    """A place for records that takes no more, until a person mends it."""
+
+    kind = "sink"
+
+
 class CheckpointError(HeadraceError):
-    """The commit log cannot be read as this pipeline's."""
+    """The durable position cannot be read as this pipeline's, or not be kept."""
 
     kind = "checkpoint"
 

@@ -17,8 +17,9 @@ from streamer.kafka.transaction_errors import shared
 from streamer.ledger import Ledger
 from streamer.patience import Patience
 from streamer.protocol.model import Commit
+from streamer.sinks.kafka import KAFKA
 from streamer.sinks.kafka_transactions import TransactionalKafkaSink
-from streamer.watcher import KAFKA, Watcher
+from streamer.watcher import Watcher
 
 PERIOD_SECONDS = 0.1
 BATCH_RECORDS = 5_000

@@ -7,15 +7,16 @@ from functools import partial
 
 from contract.checkpoint import Checkpoint
 from contract.pipeline import Pipeline
-from streamer.checkpoints.kafka import KafkaCheckpoints, TransactionalCheckpoints
+from streamer import outputs
+from streamer.checkpoints.kafka import TransactionalCheckpoints
 from streamer.control.status import Status
 from streamer.delivery import Delivery
 from streamer.exactly_once import PERIOD_SECONDS, ExactlyOnce, TransactionalWatcher
 from streamer.ledger import Ledger
 from streamer.patience import Patience
-from streamer.sinks.kafka import KafkaSink
+from streamer.sinks.kafka import KAFKA
 from streamer.sinks.kafka_transactions import TransactionalKafkaSink
-from streamer.watcher import KAFKA, Watcher
+from streamer.watcher import Watcher
 
 BEGIN_SECONDS = 5.0
 
@@ -27,8 +28,7 @@ class AtLeastOnce:
         self._pipeline = pipeline
         self._status = status
         self._patience = patience
-        self.sink = KafkaSink(pipeline)
-        self.checkpoints = KafkaCheckpoints(pipeline, self.sink)
+        self.sink, self.checkpoints = outputs.open_outputs(pipeline)
 
     def begin(self) -> None:
         """Before the commit log is read. Raises Stopping, HeadraceError."""
@@ -75,6 +75,6 @@ Guarantee = AtLeastOnce | ExactlyOnceKafka
 
 def chosen(pipeline: Pipeline, status: Status, patience: Patience, careful: bool) -> Guarantee:
     """`careful` is of exactly-once delivery alone: where each acknowledgement counts there is nothing to take back."""
-    if pipeline.streamer.delivery == "at_least_once":
+    if pipeline.delivery == "at_least_once":
         return AtLeastOnce(pipeline, status, patience)
     return ExactlyOnceKafka(pipeline, status, patience, careful)

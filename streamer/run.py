@@ -13,13 +13,15 @@ from contract.checkpoint import Checkpoint
 from contract.gtid import GtidSet
 from contract.pipeline import Pipeline, Tables
 from contract.schema import TableSchema
-from streamer import guarantees, rules, schemas, source
+from streamer import guarantees, outputs, rules, schemas, source
 from streamer.attempts import Attempts
+from streamer.checkpoints.port import Checkpoints
 from streamer.connection import BinlogConnection
 from streamer.control.report import Report
 from streamer.control.status import Status
 from streamer.ddl.notes import DdlNotes
 from streamer.definitions import Definitions
+from streamer.delivery import Delivery
 from streamer.delivery_errors import CutShortError
 from streamer.errors import HeadraceError
 from streamer.follow.file import FileWatch
@@ -34,15 +36,20 @@ from streamer.protocol.held import PreparedXa
 from streamer.routes import Router
 from streamer.seen import Seen
 from streamer.servers import Chosen, Servers
+from streamer.sinks.kafka import KAFKA
 from streamer.start import first as first_start
-from streamer.start import own_topics, sent
 from streamer.start import resume as start
+from streamer.start import sent
 from streamer.stream import Stream
 from streamer.transaction import BinlogDecoder
-from streamer.watcher import KAFKA, Watcher
+from streamer.watcher import Watcher
 
 log = structlog.get_logger("streamer")
 BROKER_SECONDS = 3.0
+NOT_KNOWN = (
+    "The sinks may hold changes that a streamer sent before it was killed, and that this server has not: that is "
+    "looked for in Kafka alone."
+)
 
 
 class Runner:
@@ -50,10 +57,12 @@ class Runner:
     ends at the position that the server has when it begins, whatever the pipeline file says."""
 
     def __init__(self, pipeline: Pipeline, stop: threading.Event, oneshot: bool = False) -> None:
+        outputs.check_classes(pipeline)
         self._pipeline = pipeline
         self._stop = stop
         self._oneshot = oneshot or pipeline.streamer.mode == "oneshot"
         self._until: GtidSet | None = None  # of a oneshot run, from its beginning on
+        self._titles = " and ".join(sink.title for sink in pipeline.sinks)
         self.status = Status(pipeline.name)
         self.report = Report(pipeline, self.status, "oneshot" if self._oneshot else "continuous")
         self._patience = Patience(self.status, stop)
@@ -81,8 +90,9 @@ class Runner:
     def _run(self) -> None:
         pipeline = self._pipeline
         found = self._servers.any()
-        self._patience.until_answered(partial(broker.answers, pipeline.kafka, BROKER_SECONDS), KAFKA)
-        self._patience.until_answered(self._service_topics, KAFKA)
+        if pipeline.has_kafka:
+            self._patience.until_answered(partial(broker.answers, pipeline.kafka, BROKER_SECONDS), KAFKA)
+            self._patience.until_answered(self._service_topics, KAFKA)
         self._attempts = Attempts(pipeline, self.status, self._patience, self._stop, partial(self._attempt, found))
         self._attempts.run()
 
@@ -94,20 +104,22 @@ class Runner:
             self._stream(guarantee, found)
         finally:
             guarantee.sink.close()
+            guarantee.checkpoints.close()
 
     def _stream(self, guarantee: guarantees.Guarantee, found: Chosen) -> None:
         pipeline = self._pipeline
         checkpoints = guarantee.checkpoints
-        checkpoint = self._patience.until_answered(partial(checkpoints.load, self._stop.is_set), KAFKA)
+        checkpoint = self._patience.until_answered(partial(checkpoints.load, self._stop.is_set), checkpoints.title)
         self._patience.check()
-        known = self._known_schemas()
+        known = self._patience.until_answered(partial(checkpoints.schemas, self._stop.is_set), checkpoints.title)
+        self._patience.check()
         if (tables := self._file.offered) is not None:  # it was changed while this streamer stood by
             self._pipeline = self._pipeline.model_copy(update={"tables": tables})
             self._servers.follow(self._pipeline.tables)
             self._file.taken(self._pipeline.tables)
         pipeline = self._pipeline
         if checkpoint:
-            start.refuse_lost_schemas(checkpoint, names.schemas_topic(pipeline), len(known))
+            start.refuse_lost_schemas(checkpoint, schemas.place(pipeline), len(known))
         begin, found = self._resume(checkpoint) if checkpoint else (self._first(found), found)
         bounds = pipeline.streamer.ledger
         ledger = Ledger(bounds.max_events, bounds.max_bytes, pipeline.source.gtids(begin.gtid_set), begin.events)
@@ -136,7 +148,7 @@ class Runner:
         )
         if seen is not None:
             stream.seen = Seen(seen, None if begin.seen_elsewhere else begin.place[1:])
-        publish = partial(delivery.publish, topic=names.schemas_topic(pipeline))
+        publish = partial(self._publish, delivery, checkpoints)
         stream.router = Router(pipeline, schemas.Schemas(known), self._ensure, publish)
         stream.goal = self._goal(begin, found)
         stream.swap = Swap(self._file, delivery, watcher, prepared, partial(self._follow, stream))
@@ -226,7 +238,11 @@ class Runner:
         found = self._patience.until_answered(partial(choose, again), self._servers.title)
         if found.facts.server_uuid != checkpoint.server_uuid:
             read_back = partial(sent.behind, self._pipeline, checkpoint, self._stop.is_set)
-            partly = self._patience.until_answered(read_back, KAFKA)
+            partly = seen
+            if self._pipeline.has_kafka:
+                partly = self._patience.until_answered(read_back, KAFKA)
+            else:
+                log.warning("what was sent behind the checkpoint is not known", sinks=self._titles, meaning=NOT_KNOWN)
             self._patience.check()
             found = self._patience.until_answered(partial(choose, partly.union(again)), self._servers.title)
         if found.facts.server_uuid == checkpoint.server_uuid:  # another one was checked before it was chosen
@@ -239,7 +255,7 @@ class Runner:
         return begin, found
 
     def _first(self, found: Chosen) -> Checkpoint:
-        used = self._patience.until_answered(partial(own_topics.used, self._pipeline), KAFKA)
+        used = self._patience.until_answered(partial(outputs.used, self._pipeline), self._titles)
         start.refuse_lost_checkpoint(self._pipeline, used)
         pipeline = self._servers.pipeline(found.source)
         begin, told = first_start.first(pipeline, found.facts)
@@ -254,12 +270,14 @@ class Runner:
             elif report.differences:
                 log.warning("topic differs", topic=report.topic, difference=report.advice())
 
-    def _known_schemas(self) -> list[TableSchema]:
-        known = self._patience.until_answered(partial(schemas.read, self._pipeline, self._stop.is_set), KAFKA)
-        self._patience.check()
-        return known
+    def _publish(self, delivery: Delivery, checkpoints: Checkpoints, schema: TableSchema) -> None:
+        """Every sink has it, then what the next start reads."""
+        delivery.publish(schema, topic=names.schemas_topic(self._pipeline))
+        self._patience.until_answered(partial(checkpoints.keep, schema), checkpoints.title)
 
     def _ensure(self, wanted: list[topics.Wanted]) -> list[topics.Report]:
+        if not self._pipeline.has_kafka:
+            return []
         return self._patience.until_answered(partial(topics.ensure, self._pipeline, wanted), KAFKA)
 
 

@@ -70,6 +70,11 @@ def value(schema: TableSchema) -> bytes:
     return schema.model_dump_json().encode()
 
 
+def place(pipeline: Pipeline) -> str:
+    """Where a start looks for them, in words."""
+    return f"the topic {names.schemas_topic(pipeline)}" if pipeline.feeds_lake else pipeline.checkpoints.title
+
+
 def read(pipeline: Pipeline, stopping: Callable[[], bool] | None = None) -> list[TableSchema]:
     """Every version in the pipeline's schema topic. Raises CheckpointError and as `compacted.read`."""
     topic = names.schemas_topic(pipeline)

@@ -5,28 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from struct import Struct
 
-from contract import names
 from contract.pipeline import Pipeline
 from contract.schema import TableSchema
-from streamer import schemas
+from streamer import outputs, schemas
 from streamer.delivery_errors import UnknownSchemaError
 from streamer.protocol.compiler import READERS, PlanWriter
 from streamer.protocol.fields import field
 
 
 def find(pipeline: Pipeline, table: str, version: int | None) -> TableSchema:
-    """The newest schema of `table` (`db.table`) in the pipeline's schema topic, or the version asked for. Raises
-    UnknownSchemaError, and what reading the topic raises."""
-    known = [one for one in schemas.read(pipeline) if f"{one.db}.{one.table}" == table]
+    """The newest schema of `table` (`db.table`) known to the pipeline, or the version asked for. Raises
+    UnknownSchemaError, and what reading them raises."""
+    known = [one for one in outputs.known_schemas(pipeline) if f"{one.db}.{one.table}" == table]
     chosen = [one for one in known if version in (None, one.version)]
     if chosen:
         return max(chosen, key=lambda one: one.version)
-    topic = names.schemas_topic(pipeline)
+    where = schemas.place(pipeline)
     if known:
-        cause = f"the topic {topic} has its versions {', '.join(str(one.version) for one in known)} only"
+        cause = f"{where} has its versions {', '.join(str(one.version) for one in known)} only"
         raise UnknownSchemaError("showing", f"version {version} of table {table}", cause, "Ask for one of these.")
     hint = "It is written before the table's first record: let `headrace run` stream a change of the table."
-    raise UnknownSchemaError("showing", f"the decoder of {table}", f"the topic {topic} has no schema of it", hint)
+    raise UnknownSchemaError("showing", f"the decoder of {table}", f"{where} has no schema of it", hint)
 
 
 def source(schema: TableSchema) -> str:

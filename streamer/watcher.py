@@ -1,7 +1,7 @@
 """The watcher: every 0.1 s it releases the ledger's head and offers the checkpoint, and tells away from stuck.
 
-A broker that cannot be reached is waited for. A head that does not move for `stuck_after` seconds although the
-broker answers is an error, and so is a record that the sink gave up.
+A sink whose other side cannot be reached is waited for. A head that does not move for `stuck_after` seconds although
+all of them answer is an error, and so is a record that a sink gave up.
 """
 
 from __future__ import annotations
@@ -17,21 +17,22 @@ from streamer.checkpoints.port import Checkpoints
 from streamer.control.status import Rate, Status
 from streamer.delivery_errors import DeliveryError, StuckError
 from streamer.errors import HeadraceError
+from streamer.health import Health
 from streamer.ledger import Ledger
 from streamer.protocol.model import Commit
+from streamer.sinks.kafka import KAFKA
 from streamer.sinks.port import Sink
+from streamer.sinks.several import SeveralSinks
 
 log = structlog.get_logger("streamer")
 PERIOD_SECONDS = 0.1
 QUIET_SECONDS = 1.0  # a head that rests this long makes the watcher ask whether the broker answers
 PROBE_EVERY_SECONDS = 2.0
 PROBE_SECONDS = 0.5
-REMIND_SECONDS = 30.0
-KAFKA = "Kafka"
 
 
 class Watcher:
-    """`checkpoint`: the last released one, durable or on its way."""
+    """`checkpoint`: the last released one, durable or on its way. `healths`: one a sink."""
 
     def __init__(
         self,
@@ -46,14 +47,20 @@ class Watcher:
         self._checkpoints = checkpoints
         self._sink = sink
         self._status = status
+        sinks = [lane.sink for lane in sink.lanes] if isinstance(sink, SeveralSinks) else [sink]
+        self.healths = [Health(one, status) for one in sinks]
         self._stuck_after = stuck_after
         self.checkpoint = start
         # What was delivered before the start and is read again; all of it counts as delivered until it was.
         self._again: GtidSet | None = gtids.parse(start.seen_set) if start.seen_set else None
         self.rate = Rate()
-        self.away_since: float | None = None  # Unix seconds
         self._mark: tuple[int, int] | None = None
-        self._moved = self._probed = self._reminded = self._due = time.monotonic()
+        self._moved = self._probed = self._due = time.monotonic()
+
+    @property
+    def away_since(self) -> float | None:
+        """Unix seconds: since when a sink's other side does not answer; None while all do."""
+        return min((one.away_since for one in self.healths if one.away_since is not None), default=None)
 
     def turn(self, now: float) -> None:
         """Called as often as one likes; works when it is due. Raises DeliveryError, StuckError."""
@@ -66,6 +73,7 @@ class Watcher:
             raise self.gave_up(*self._ledger.failure)
         if self._checkpoints.failure is not None:
             raise given_up("of the commit log", self._checkpoints.failure)
+        self._watch_checkpoints()
         self._watch_head(now)
 
     def gave_up(self, topic: str, error: object) -> HeadraceError:
@@ -127,40 +135,43 @@ class Watcher:
             self._probe(now)
 
     def _probe(self, now: float) -> None:
-        answers = self._sink.probe(PROBE_SECONDS)
+        was_away = self.away_since is not None
+        answers = [health.ask(PROBE_SECONDS, self._ledger.depth) for health in self.healths]
         now = self._probed = time.monotonic()
-        if not answers:
+        if was_away or not all(answers):
             self._moved = now  # away is not stuck
-            self._away(now)
-            return
-        if self.away_since is not None:
-            log.info("answers again", was_waiting_for=KAFKA, seconds=round(time.time() - self.away_since))
-            self.away_since, self._moved = None, now
-            self._status.came_back(KAFKA)
-        if now - self._moved >= self._stuck_after:
-            raise StuckError(
-                "delivering to",
-                KAFKA,
-                f"the oldest record has waited {now - self._moved:.0f} s for its acknowledgement although the broker "
-                "answers",
+        elif now - self._moved >= self._stuck_after:
+            raise self._stuck(now - self._moved)
+
+    def _stuck(self, seconds: float) -> StuckError:
+        hint = f"Mend {self._sink.title}, and start again: it goes on from the last checkpoint."
+        if KAFKA in self._sink.title:
+            hint = (
                 "Look for partitions without a leader or below min.insync.replicas, mend them, and start again: it "
-                "goes on from the last checkpoint. streamer.stuck_after_seconds sets how long is waited.",
+                "goes on from the last checkpoint."
             )
+        return StuckError(
+            "delivering to",
+            self._sink.title,
+            f"the oldest record has waited {seconds:.0f} s for its acknowledgement although "
+            f"{'the broker' if self._sink.title == KAFKA else 'each of them'} answers",
+            f"{hint} streamer.stuck_after_seconds sets how long is waited.",
+        )
 
-    def _away(self, now: float) -> None:
-        if self.away_since is None:
-            self.away_since = time.time()
-        elif now - self._reminded < REMIND_SECONDS:
-            return
-        self._reminded = now
-        self._status.wait_for(KAFKA)
-        seconds = round(time.time() - self.away_since)
-        error = self._sink.last_error
-        log.warning("waiting", waiting_for=KAFKA, seconds=seconds, error=error, queued_events=self._ledger.depth)
+    def _watch_checkpoints(self) -> None:
+        title = f"the checkpoints in {self._checkpoints.title}"
+        self._checkpoints.settled()  # one that is away is tried again
+        if not (error := self._checkpoints.last_error):
+            if self._status.came_back(title):
+                log.info("answers again", was_waiting_for=title)
+        elif self._status.wait_for(title):
+            log.warning("waiting", waiting_for=title, error=error)
 
 
-def given_up(topic: str, error: object) -> DeliveryError:
-    """The operator's words for a record that the sink gave up."""
+def given_up(topic: str, error: object) -> HeadraceError:
+    """The operator's words for a record that the sink gave up; its own where it has some."""
+    if isinstance(error, HeadraceError):
+        return error
     text = error.str() if hasattr(error, "str") else str(error)
     return DeliveryError(
         "delivering to",

@@ -24,7 +24,7 @@ def load(path: str | Path) -> Pipeline:
 
 
 def load_folder(folder: Path) -> tuple[list[Pipeline], list[str]]:
-    """Every pipeline of the folder that is in order, by name, and a paragraph for each mistake."""
+    """Every pipeline of the folder that is in order and feeds a lake, by name, and a paragraph for each mistake."""
     pipelines: dict[str, Pipeline] = {}
     mistakes: list[str] = []
     files = sorted([*folder.glob("*.yaml"), *folder.glob("*.yml")])
@@ -42,4 +42,4 @@ def load_folder(folder: Path) -> tuple[list[Pipeline], list[str]]:
                 f"{path}: the name {pipeline.name!r} is taken by {first.path}, so this file has no DAGs\n"
                 "    fix: give each file a name of its own"
             )
-    return list(pipelines.values()), mistakes
+    return [pipeline for pipeline in pipelines.values() if pipeline.feeds_lake], mistakes

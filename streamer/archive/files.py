@@ -12,6 +12,7 @@ from pathlib import Path
 
 from streamer.archive.errors import ArchiveDiffersError
 from streamer.archive.extent import FIRST, LOW, MAGIC, POSITION_AT, extent, head_of, identity
+from streamer.disk import sync_folder
 from streamer.errors import CorruptEventError
 from streamer.protocol.packets import HINT
 
@@ -127,11 +128,3 @@ def _write(file: int, data: bytes, at: int) -> None:
     while view:
         done = os.pwrite(file, view, at)
         view, at = view[done:], at + done
-
-
-def sync_folder(folder: Path) -> None:
-    number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(number)
-    finally:
-        os.close(number)

@@ -6,7 +6,6 @@ store lists it with its size. What the store has already is written over only wh
 
 from __future__ import annotations
 
-import errno
 import threading
 import time
 from collections.abc import Iterator
@@ -20,25 +19,16 @@ from contract.names import escape
 from contract.pipeline_archive import Archive
 from streamer.archive.errors import ArchiveAwayError, ArchiveDiffersError, ArchiveStoreError
 from streamer.archive.extent import written
-from streamer.archive.files import HEAD_BYTES, PART, sync_folder
+from streamer.archive.files import HEAD_BYTES, PART
 from streamer.archive.store import Folder, explained, in_order
+from streamer.disk import sync_folder
 from streamer.errors import HeadraceError
+from streamer.object_stores import final, words
 
 log = structlog.get_logger("streamer")
 BLOCK = 1 << 24  # bytes read and sent at once; S3 takes at least 5 MB, and 10,000 of them
 TURN_SECONDS = 1.0
 RETRY_SECONDS = 5.0
-NO_WAY = (
-    PermissionError,
-    FileNotFoundError,
-    NotADirectoryError,
-    NotImplementedError,
-    ValueError,
-    TypeError,
-    ImportError,
-)
-NO_WAY_NUMBERS = (errno.ENOSYS,)  # as which s3fs tells that a store does not know a header
-NO_WAY_NAMES = ("NoCredentialsError", "PartialCredentialsError")  # of a library that need not be there
 
 
 class Objects:
@@ -115,20 +105,11 @@ class Objects:
         except HeadraceError:
             raise
         except Exception as error:  # of whichever library
-            if _final(error):
+            if final(error):
                 hint = "See that archive.target and archive.options name a store that is there, and rights to write it"
-                raise ArchiveStoreError("archive into", self.url, _words(error), hint) from None
+                raise ArchiveStoreError("archive into", self.url, words(error), hint) from None
             hint = "It is tried again; what is read waits in the spool"
-            raise ArchiveAwayError("archive into", self.url, _words(error), hint) from None
-
-
-def _final(error: Exception) -> bool:
-    number = getattr(error, "errno", None)
-    return isinstance(error, NO_WAY) or number in NO_WAY_NUMBERS or type(error).__name__ in NO_WAY_NAMES
-
-
-def _words(error: Exception) -> str:
-    return str(error).strip() or type(error).__name__
+            raise ArchiveAwayError("archive into", self.url, words(error), hint) from None
 
 
 class Uploads:

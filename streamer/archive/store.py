@@ -5,8 +5,6 @@ One process at a time writes into an archive's folder: `locked`.
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import os
 import re
 from collections.abc import Iterator
@@ -19,12 +17,12 @@ from contract.names import escape
 from contract.sequence import file_number
 from streamer.archive.errors import ArchiveFullError, ArchiveInUseError, ArchiveStoreError
 from streamer.archive.files import HEAD_BYTES, PART
+from streamer.disk import NO_ROOM, flock
 from streamer.errors import HeadraceError
 
 log = structlog.get_logger("streamer")
 BINLOG = re.compile(r".+\.\d{6,}")  # such as binlog.000012
 LOCK = "archive.lock"
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
 
 class Folder:
@@ -77,7 +75,7 @@ def locked(root: Path) -> Iterator[None]:
         root.mkdir(parents=True, exist_ok=True)
         number = os.open(root / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
     try:
-        if not _lock(number):
+        if not flock(number):
             hint = "Stop the other one, or give this pipeline a folder of its own"
             raise ArchiveInUseError("archive into", str(root), "another process does so now", hint)
         yield
@@ -92,17 +90,9 @@ def taken(root: Path) -> bool:
     except OSError:
         return False
     try:
-        return not _lock(number)
+        return not flock(number)
     finally:
         os.close(number)
-
-
-def _lock(number: int) -> bool:
-    try:
-        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 @contextmanager

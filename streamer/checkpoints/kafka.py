@@ -9,6 +9,8 @@ from typing import Any
 from contract import names
 from contract.checkpoint import Checkpoint, CheckpointFormatError
 from contract.pipeline import Pipeline
+from contract.schema import TableSchema
+from streamer import schemas
 from streamer.delivery_errors import BrokerUnreachableError, CheckpointError
 from streamer.kafka import broker, compacted
 from streamer.kafka.transaction_errors import shared
@@ -30,6 +32,8 @@ class KafkaCheckpoints:
         self._waiting: Checkpoint | None = None
         self.durable: Checkpoint | None = None
         self.failure: Any = None
+        self.title = sink.title
+        self.last_error = ""
 
     def load(self, stopping: Callable[[], bool] | None = None) -> Checkpoint | None:
         self.durable = last(self._pipeline, stopping)
@@ -44,6 +48,15 @@ class KafkaCheckpoints:
 
     def settled(self) -> bool:
         return self._under_way is None
+
+    def schemas(self, stopping: Callable[[], bool] | None = None) -> list[TableSchema]:
+        return schemas.read(self._pipeline, stopping)
+
+    def keep(self, schema: TableSchema) -> None:
+        """The sink put it into the topic that `schemas` reads."""
+
+    def close(self) -> None:
+        """It is the sink's."""
 
     def _send(self, checkpoint: Checkpoint) -> None:
         key = self._pipeline.name.encode()

@@ -26,7 +26,7 @@ GAUGES = (
     ("headrace_checkpoint_position_bytes", "Binlog position of the checkpoint in its file", ("checkpoint", "pos")),
     ("headrace_source_connected", "1 while the binlog dump runs", ("source", "connected")),
     ("headrace_pipeline_file_pending", "1 while the pipeline file is not followed as it is", ("tables", "pending")),
-    ("headrace_sink_healthy", "1 while the broker answers", ("sink", "healthy")),
+    ("headrace_sink_healthy", "1 while every sink answers", ("sink", "healthy")),
 )
 COUNTERS = (
     ("headrace_transactions", "Transactions read", ("transactions_read",)),
@@ -67,6 +67,7 @@ class StatusCollector(Collector):
                 counter = CounterMetricFamily(metric, text, labels=["pipeline"])
                 counter.add_metric([name], float(value))
                 yield counter
+        yield from _sinks(name, status.get("sinks", []))
         yield _events(name, _at(status, ("events", "tables")) or {})
         yield _dropped(name, _at(status, ("filtered", "tables")) or {})
         for metric, text, path in BY_KIND:
@@ -86,6 +87,18 @@ def _state(pipeline: str, state: str) -> Metric:
     for known in STATES:
         family.add_metric([pipeline, known], float(known == state))
     return family
+
+
+def _sinks(pipeline: str, sinks: list[dict[str, Any]]) -> Iterable[Metric]:
+    for metric, text, key in (
+        ("headrace_sink_up", "1 while the sink answers", "healthy"),
+        ("headrace_sink_waiting_events", "Records that the sink has not made durable", "waiting_events"),
+        ("headrace_sink_lag_seconds", "For how long the oldest of them has waited", "lag_seconds"),
+    ):
+        family = GaugeMetricFamily(metric, text, labels=["pipeline", "sink"])
+        for sink in sinks:
+            family.add_metric([pipeline, sink["title"]], float(sink[key]))
+        yield family
 
 
 def _events(pipeline: str, tables: dict[str, dict[str, int]]) -> Metric:

@@ -11,12 +11,12 @@ from streamer import VERSION
 from streamer.control.status import Status
 
 if TYPE_CHECKING:
-    from streamer.checkpoints.kafka import KafkaCheckpoints
+    from streamer.checkpoints.port import Checkpoints
     from streamer.definitions_since import Ahead
     from streamer.follow.file import FileWatch
     from streamer.ledger import Ledger
     from streamer.protocol.filters import Filters
-    from streamer.sinks.kafka import KafkaSink
+    from streamer.sinks.port import Sink
     from streamer.source import Facts
     from streamer.stream import Stream
     from streamer.watcher import Watcher
@@ -32,7 +32,7 @@ class Report:
         self._mode = mode
         self.until: str | None = None
         self.status = status
-        self._parts: tuple[Facts, Stream, Ledger, Watcher, KafkaCheckpoints, KafkaSink] | None = None
+        self._parts: tuple[Facts, Stream, Ledger, Watcher, Checkpoints, Sink] | None = None
         self._read: tuple[Source, Facts] | None = None
         self.filters: Filters | None = None  # what was left out
         self.ahead: Ahead | None = None
@@ -44,8 +44,8 @@ class Report:
         stream: Stream,
         ledger: Ledger,
         watcher: Watcher,
-        checkpoints: KafkaCheckpoints,
-        sink: KafkaSink,
+        checkpoints: Checkpoints,
+        sink: Sink,
     ) -> None:
         self._parts = (facts, stream, ledger, watcher, checkpoints, sink)
 
@@ -74,12 +74,13 @@ class Report:
             "rate_events_per_second": round(watcher.rate.value(), 1),
             "queue": _queue(ledger),
             "sink": {
-                "kind": "kafka",
-                "bootstrap": self._pipeline.kafka.bootstrap,
+                "title": sink.title,
                 "healthy": watcher.away_since is None,
                 "away_since": watcher.away_since,
                 "last_error": sink.last_error or None,
             },
+            "sinks": _sinks(self._pipeline, sink, watcher, ledger),
+            "checkpoints": {"title": checkpoints.title, "last_error": checkpoints.last_error or None},
             "source": {
                 "host": server.host,
                 "port": server.port,
@@ -130,6 +131,27 @@ def _positions(stream: Stream, released: Any) -> dict[str, Any]:
         "sent": last and {"file": last.file, "pos": last.pos, "gtid": last.gtid},
         "released": {"file": released.file, "pos": released.pos, "ts_ms": released.ts_ms},
     }
+
+
+def _sinks(pipeline: Pipeline, sink: Sink, watcher: Watcher, ledger: Ledger) -> list[dict[str, Any]]:
+    """Each one's own health, and what it has not made durable. `lag_seconds`: for how long the oldest of it waits."""
+    queue = _queue(ledger)
+    alone = [(queue["events"], queue["oldest_age_seconds"])]
+    lanes = getattr(sink, "lanes", None)
+    waiting = [(lane.waiting, lane.lag_seconds) for lane in lanes] if lanes else alone
+    return [
+        {
+            "type": output.type,
+            "title": health.sink.title,
+            **({"bootstrap": pipeline.kafka.bootstrap} if output.type == "kafka" else {}),
+            "healthy": health.away_since is None,
+            "away_since": health.away_since,
+            "last_error": health.sink.last_error or None,
+            "waiting_events": events,
+            "lag_seconds": lag,
+        }
+        for output, health, (events, lag) in zip(pipeline.sinks, watcher.healths, waiting, strict=True)
+    ]
 
 
 def _queue(ledger: Ledger) -> dict[str, Any]:

@@ -73,12 +73,19 @@ def _facts(status: dict[str, Any]) -> Table:
         "checkpoint": f"{checkpoint['age_seconds']:.1f} s old, {checkpoint['events']:,} events" if checkpoint else "-",
         "MySQL": f"{status['source']['host']}:{status['source']['port']}, {status['source']['server_version']}"
         + ("" if status["source"]["connected"] else " [yellow](not connected)[/]"),
-        "Kafka": status["sink"]["bootstrap"] + ("" if status["sink"]["healthy"] else " [yellow](away)[/]"),
+        **dict(_sink(sink) for sink in status["sinks"]),
         "GTID set": status["gtid_set"] or "empty",
     }
     for name, value in [*rows.items(), *(_ddl(note) for note in status["ddl"]["last"])]:
         table.add_row(f"[dim]{name}[/]", value)
     return table
+
+
+def _sink(sink: dict[str, Any]) -> tuple[str, str]:
+    waits = f"{sink['waiting_events']:,} events wait, the oldest for {sink['lag_seconds']:.1f} s"
+    where = sink.get("bootstrap", "")
+    away = "" if sink["healthy"] else " [yellow](away)[/]"
+    return escape(sink["title"]), escape("; ".join(filter(None, [where, waits]))) + away
 
 
 def _tables(tables: dict[str, Any]) -> str:

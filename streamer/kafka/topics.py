@@ -18,6 +18,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, Resourc
 from contract import names
 from contract.pipeline import Pipeline
 from contract.pipeline_file import place_of
+from contract.pipeline_sinks import KafkaCheckpoint
 from contract.pipeline_topics import settings
 from streamer import source
 from streamer.delivery_errors import TopicError
@@ -78,7 +79,8 @@ class Provisioned:
 
 
 def service_topics(pipeline: Pipeline) -> list[Wanted]:
-    """The commit log and the schemas: small, compacted, kept for ever; and the DDL, of which all is kept."""
+    """The commit log, where the checkpoints are in Kafka, and the schemas: small, compacted, kept for ever; the DDL,
+    of which all is kept."""
     config = {
         "cleanup.policy": "compact",
         # A compacted topic is read at every start, and only closed segments are compacted: keep them small.
@@ -86,7 +88,9 @@ def service_topics(pipeline: Pipeline) -> list[Wanted]:
         "min.cleanable.dirty.ratio": "0.1",
         "max.message.bytes": str(pipeline.kafka.max_message_bytes),
     }
-    topics = (names.commit_log_topic(pipeline), names.schemas_topic(pipeline))
+    topics = [names.schemas_topic(pipeline)]
+    if isinstance(pipeline.checkpoints, KafkaCheckpoint):
+        topics.insert(0, names.commit_log_topic(pipeline))
     ddl = {"cleanup.policy": "delete", "retention.ms": "-1", "max.message.bytes": config["max.message.bytes"]}
     return [
         *(Wanted(topic, 1, pipeline.kafka.replication, config) for topic in topics),
@@ -124,6 +128,9 @@ def provision(pipeline: Pipeline, tables: Iterable[tuple[str, str]] | None = Non
     Raises TopicError, BrokerUnreachableError, BrokerRefusedError, and the errors of source.tables; what was
     created until then stays.
     """
+    if not pipeline.has_kafka:
+        hint = "Add {type: kafka} to sinks where its changes are to go to Kafka."
+        raise TopicError("making the topics of", f"pipeline {pipeline.name}", "Kafka is none of its sinks", hint)
     chosen = source.tables(pipeline) if tables is None else tables
     return Provisioned(tuple(ensure(pipeline, [*service_topics(pipeline), *event_topics(pipeline, chosen)])))
 

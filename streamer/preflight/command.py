@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
-from contract import names
 from contract.checkpoint import Checkpoint
 from contract.pipeline import Pipeline, Source, Tables
-from streamer import schemas, source
-from streamer.checkpoints.kafka import read_checkpoint
+from contract.pipeline_sinks import FilesOutput, KafkaOutput, ObjectsOutput
+from streamer import outputs, schemas, source
 from streamer.control.http import take_port
 from streamer.control.running import ask
 from streamer.delivery_errors import NotRunningError, PortInUseError
@@ -20,8 +19,8 @@ from streamer.flavors import flavor
 from streamer.kafka import broker, topics
 from streamer.preflight import checks as preflight
 from streamer.servers import Servers
+from streamer.sinks import files, objects
 from streamer.start import first as first_start
-from streamer.start import own_topics
 from streamer.start import resume as start
 
 BROKER_SECONDS = 5.0
@@ -52,8 +51,9 @@ def check(pipeline: Pipeline) -> list[Result]:
     for other in others:
         results += map(_warning, _caught("server", partial(_server, other, runs, followed)))
     results += commit_log
+    results += _caught("sink", lambda: _sinks(pipeline))
     if commit_log[-1].level != "error":
-        results += _caught("broker", lambda: _topics(pipeline, wanted))
+        results += _caught("broker", lambda: _topics(pipeline, wanted)) if pipeline.has_kafka else []
         results += _caught("checkpoint", lambda: _checkpoint(pipeline, checkpoint)) if answers else []
     return [*results, *_port(pipeline, runs)]
 
@@ -63,11 +63,14 @@ def _commit_log(pipeline: Pipeline) -> tuple[Checkpoint | None, list[Result]]:
     found: list[Checkpoint | None] = [None]
 
     def ask() -> Iterable[Result]:
-        broker.answers(pipeline.kafka, BROKER_SECONDS)
-        yield Result("ok", "broker", f"Kafka answers at {pipeline.kafka.bootstrap}")
-        found[0] = read_checkpoint(pipeline)
+        if pipeline.has_kafka:
+            broker.answers(pipeline.kafka, BROKER_SECONDS)
+            yield Result("ok", "broker", f"Kafka answers at {pipeline.kafka.bootstrap}")
+        outputs.check_classes(pipeline)
+        found[0] = outputs.position(pipeline)
+        yield Result("ok", "checkpoint", f"kept in {pipeline.checkpoints.title}")
 
-    results = _caught("broker", ask)
+    results = _caught("broker" if pipeline.has_kafka else "checkpoint", ask)
     return found[0], results
 
 
@@ -109,6 +112,16 @@ def _tables(pipeline: Pipeline, chosen: list[tuple[str, str]], wanted: list[topi
     wanted += topics.event_topics(pipeline, chosen)
 
 
+def _sinks(pipeline: Pipeline) -> Iterable[Result]:
+    for output in pipeline.sinks:
+        if isinstance(output, FilesOutput):
+            files.used(output)
+        elif isinstance(output, ObjectsOutput):
+            objects.used(output)
+        if not isinstance(output, KafkaOutput):
+            yield Result("ok", "sink", output.title)
+
+
 def _topics(pipeline: Pipeline, wanted: list[topics.Wanted]) -> Iterable[Result]:
     for report in topics.compare(pipeline, wanted):
         level: Literal["ok", "warning"] = "warning" if report.differences else "ok"
@@ -125,9 +138,7 @@ def _checkpoint(pipeline: Pipeline, checkpoint: Checkpoint | None) -> Iterable[R
     for finding in preflight.run_checks(reading, seen, checkpoint.ts_ms / 1000):
         if finding.name == "lag":  # the others were found without the checkpoint
             yield Result(finding.level, "checkpoint", finding.what, finding.statement)
-    topic = names.schemas_topic(pipeline)
-    known = schemas.read(pipeline) if broker.has_topic(pipeline.kafka, topic, BROKER_SECONDS) else []
-    start.refuse_lost_schemas(checkpoint, topic, len(known))
+    start.refuse_lost_schemas(checkpoint, schemas.place(pipeline), len(outputs.known_schemas(pipeline)))
     anew = f"; {found.anew} ({found.source.where}), the epoch will rise" if found.anew else ""
     yield Result("ok", "checkpoint", f"{checkpoint.file}:{checkpoint.pos}, {checkpoint.events:,} events released{anew}")
     for server in pipeline.source.servers():
@@ -141,7 +152,7 @@ def _takes_over(server: Source, checkpoint: Checkpoint) -> Iterable[Result]:
 
 
 def _first(pipeline: Pipeline) -> Iterable[Result]:
-    start.refuse_lost_checkpoint(pipeline, own_topics.used(pipeline))
+    start.refuse_lost_checkpoint(pipeline, outputs.used(pipeline))
     found = Servers(pipeline).any()
     begin = first_start.find(pipeline.model_copy(update={"source": found.source}), found.facts)
     yield Result("ok", "checkpoint", f"none yet: the first start begins at {begin.told}")

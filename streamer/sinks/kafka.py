@@ -13,6 +13,7 @@ from streamer.delivery_errors import BrokerRefusedError, RecordTooLargeError
 from streamer.kafka import broker
 from streamer.sinks.port import Callback, Headers
 
+KAFKA = "Kafka"
 QUEUE_FULL_WAIT_SECONDS = 0.1
 METADATA_SECONDS = 3.0
 UNASSIGNED = -1  # the partitioner decides, by the key
@@ -24,6 +25,7 @@ class KafkaSink:
     def __init__(self, pipeline: Pipeline, **more: Any) -> None:
         kafka, bounds = pipeline.kafka, pipeline.streamer.ledger
         self._pipeline = pipeline
+        self.title = KAFKA
         self.last_error = ""
         self._producer = Producer(
             broker.settings(

@@ -98,29 +98,30 @@ def anew(checkpoint: Checkpoint, facts: Facts) -> Checkpoint:
     )
 
 
-def refuse_lost_schemas(checkpoint: Checkpoint, topic: str, known: int) -> None:
-    """`known`: schemas in the topic. Raises SchemasLostError where the records behind the checkpoint had some: numbered
-    from 1 again, versions that the lake already has would mean other columns."""
+def refuse_lost_schemas(checkpoint: Checkpoint, place: str, known: int) -> None:
+    """`known`: schemas in that place. Raises SchemasLostError where the records behind the checkpoint had some:
+    numbered from 1 again, versions that the lake already has would mean other columns."""
     if checkpoint.events and not known:
         raise SchemasLostError(
             "resuming",
             f"pipeline {checkpoint.pipeline}",
-            f"by its checkpoint {checkpoint.events:,} records were sent, but the topic {topic} with their schemas is "
-            "empty, or was deleted and made anew",
-            "Bring its records back, from a backup or a mirror of the broker; or start a pipeline of a new name, with "
+            f"by its checkpoint {checkpoint.events:,} records were sent, but {place} with their schemas is empty, "
+            "or was deleted and made anew",
+            "Bring its contents back, from a backup or a mirror; or start a pipeline of a new name, with "
             "a new snapshot.",
         )
 
 
 def refuse_lost_checkpoint(pipeline: Pipeline, used: list[str]) -> None:
-    """`used`: topics of a pipeline without a checkpoint into which something was written. Raises FirstStartError where
-    there are any: begun anew, the stream would lack what was committed since."""
+    """`used`: topics, or folders, of a pipeline without a checkpoint into which something was written. Raises
+    FirstStartError where there are any: begun anew, the stream would lack what was committed since."""
     if used:
+        what = "topics" if pipeline.has_kafka else "folders"
+        lost = f"the commit log {pipeline.name}.commit-log" if pipeline.feeds_lake else "its checkpoint (checkpoints)"
         raise FirstStartError(
             "starting",
             f"pipeline {pipeline.name} for the first time",
-            f"it has no checkpoint, but its topics hold records, or have held some: {', '.join(used[:5])}"
+            f"it has no checkpoint, but its {what} hold records, or have held some: {', '.join(used[:5])}"
             + (f" and {len(used) - 5} more" if len(used) > 5 else ""),
-            "Give the pipeline another name, or delete these topics if nobody needs them; or bring back the commit "
-            f"log {pipeline.name}.commit-log.",
+            f"Give the pipeline another name, or delete these {what} if nobody needs them; or bring back {lost}.",
         )

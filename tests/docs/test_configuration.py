@@ -32,7 +32,11 @@ def shown(default: Any) -> str:
         return "none"
     if isinstance(default, bool):
         return f"`{str(default).lower()}`"
-    return f"`{list(default) if isinstance(default, tuple) else default}`"
+    if default == "":  # which keys need it depends on others
+        return "none"
+    if isinstance(default, tuple):
+        default = [one.model_dump() if isinstance(one, BaseModel) else one for one in default]
+    return f"`{default}`"
 
 
 def test_every_key_is_documented_with_its_default() -> None:

@@ -150,6 +150,7 @@ class ListSink:
         self.records: list[tuple[str, bytes | None, bytes]] = []
         self.headers: list[tuple[str, list[tuple[str, bytes]], int | None]] = []
         self.away = False
+        self.title = "Kafka"
         self.last_error = ""
         self.counted: list[str] = []
         self.unknown: set[str] = set()

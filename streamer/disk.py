@@ -1,0 +1,55 @@
+"""What makes a file durable, and one process at a time its owner."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+from pathlib import Path
+
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+
+
+def sync_folder(folder: Path) -> None:
+    """Names that were made, changed or removed in it are durable then. Raises OSError."""
+    number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
+
+
+def make_folder(folder: Path) -> None:
+    """With the folders above it, durably. Raises OSError."""
+    if not folder.is_dir():
+        make_folder(folder.parent)
+        folder.mkdir(exist_ok=True)
+        sync_folder(folder.parent)
+
+
+def replace(path: Path, data: bytes) -> None:
+    """The file has all of the data then, durably, or is as it was. Raises OSError."""
+    beside = path.with_name(f".{path.name}.new")
+    with beside.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    beside.rename(path)
+    sync_folder(path.parent)
+
+
+def lock(path: Path) -> int | None:
+    """The descriptor that holds the lock until it is closed; None where another process has it. Raises OSError."""
+    number = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
+    if flock(number):
+        return number
+    os.close(number)
+    return None
+
+
+def flock(number: int) -> bool:
+    try:
+        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

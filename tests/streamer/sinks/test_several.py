@@ -1,0 +1,156 @@
+"""Several sinks: durable is what all of them have, each tells its own health, and one that is away holds the rest."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+from streamer import watcher as watching
+from streamer.checkpoints.kafka import KafkaCheckpoints
+from streamer.contract_suites.sink import Fates
+from streamer.control.report import _sinks
+from streamer.delivery import Delivery
+from streamer.delivery_errors import SinkError
+from streamer.patience import Patience, Stopping
+from streamer.sinks.background import BackgroundSink
+from streamer.sinks.several import SeveralSinks
+from streamer.watcher import Watcher
+from tests.streamer.fakes import Binlog, ListSink, Rig, pipeline, rig, transaction
+
+
+def drained(sinks: SeveralSinks) -> None:
+    for _ in range(200):
+        sinks.poll(0)
+
+
+def test_a_record_is_acknowledged_when_the_last_sink_has_it() -> None:
+    one, other = ListSink(), ListSink()
+    both, fates = SeveralSinks([one, other]), Fates()
+    other.away = True
+    both.send("t", [b"1", b"2"], [b"1", b"2"], fates)
+    drained(both)
+    assert fates.errors == []
+    assert [lane.waiting for lane in both.lanes] == [0, 2]
+    assert [lane.lag_seconds > 0 for lane in both.lanes] == [False, True]
+    other.away = False
+    drained(both)
+    assert fates.errors == [None, None]
+    assert [lane.waiting for lane in both.lanes] == [0, 0]
+    assert one.records == other.records == [("t", b"1", b"1"), ("t", b"2", b"2")]
+
+
+def test_an_error_of_one_is_told_at_once() -> None:
+    both, fates = SeveralSinks([ListSink(), ListSink()]), Fates()
+    both.send("t", [b"1"], [b"1"], fates)
+    callback, _ = both.lanes[1].sink._waiting.pop()  # type: ignore[attr-defined]
+    error = SinkError("writing", "x", "no", "Mend it.")
+    callback(error, type("Message", (), {"topic": lambda self: "t"})())
+    drained(both)
+    assert fates.errors == [error], "and what the other says of it changes nothing"
+
+
+@pytest.mark.parametrize("kafka", [0, 1])
+def test_a_record_for_every_partition_is_one_record_elsewhere(kafka: int) -> None:
+    one, other = ListSink(), ListSink()
+    both, fates = SeveralSinks([one, other]), Fates()
+    both._partitioned = both.lanes[kafka].sink  # type: ignore[assignment]
+    both.send_everywhere("t", b"1", both.partitions("t"), fates)
+    drained(both)
+    assert fates.errors == [None, None]
+    assert sorted([len(one.records), len(other.records)]) == [1, 2]
+    assert len(both.lanes[kafka].sink.records) == 2  # type: ignore[attr-defined]
+
+
+def over_both(binlog: Binlog, **streamer: Any) -> tuple[Rig, ListSink, ListSink]:
+    """The rig of a stream over two sinks, the first of which keeps the checkpoints."""
+    kafka, other = ListSink(1), ListSink(2)
+    other.title = "the other"
+    what = rig(binlog, kafka, **streamer)
+    both = SeveralSinks([kafka, other])
+    what.checkpoints = KafkaCheckpoints(pipeline(), kafka)
+    start = what.watcher.checkpoint
+    what.watcher = Watcher(what.ledger, what.checkpoints, both, what.status, start, 300)
+    delivery = Delivery(what.ledger, both, what.checkpoints, what.watcher, Patience(what.status, what.stop))
+    what.stream.delivery = delivery
+    what.stream._watcher = what.watcher
+    what.stream.router._publish = lambda schema: delivery.publish(schema, "sales.schemas")
+    return what, kafka, other
+
+
+def test_the_checkpoint_follows_the_slowest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watching, "PROBE_EVERY_SECONDS", 0.0)
+    monkeypatch.setattr(watching, "QUIET_SECONDS", 0.05)
+    monkeypatch.setattr(watching, "PERIOD_SECONDS", 0.0)
+    binlog = Binlog([transaction(n, [2]) for n in range(1, 301)])
+    what, kafka, other = over_both(binlog, ledger={"max_events": 100})
+    seen: list[tuple[Any, ...]] = []
+
+    def look() -> None:
+        """Once the first rows came the other is away, until the queue is full."""
+        if len(other.events()) >= 20 and not seen:
+            other.away = True
+        if other.away and what.ledger.full and what.watcher.healths[1].away_since:
+            stood = what.checkpoints.durable
+            lanes = what.stream.delivery._sink.lanes  # type: ignore[attr-defined]
+            seen.append((stood and stood.events, lanes[0].waiting, lanes[1].waiting, what.status.waiting_for))
+            sinks = _sinks(two_sinks(), what.stream.delivery._sink, what.watcher, what.ledger)
+            seen.append(tuple(sink["healthy"] for sink in sinks))
+            assert what.ledger.depth <= 102, "bounded"
+            other.away = False
+        if (durable := what.checkpoints.durable) and durable.events == 600:
+            what.stop.set()
+
+    real = what.watcher.turn
+    monkeypatch.setattr(what.watcher, "turn", lambda now: (real(now), look())[0])
+    with pytest.raises(Stopping):
+        what.stream.run()
+    (stood, first, second, waiting), healthy = seen
+    assert (first, waiting) == (0, "the other")
+    assert healthy == (True, False)
+    assert second >= 90
+    assert (stood or 0) + second <= 602 - 300, "the checkpoint did not pass what the other lacks"
+    assert len(kafka.events()) == len(other.events()) == 600
+
+
+def two_sinks() -> Any:
+    made = pipeline()
+    sinks = [{"type": "kafka"}, {"type": "stdout"}]
+    return type(made).model_validate({**made.model_dump(exclude={"path"}), "sinks": sinks, "source": source()})
+
+
+def source() -> dict[str, Any]:
+    return {"host": "h", "user": "u", "password": "p", "server_id": 7}
+
+
+class Slow:
+    """A writer that never becomes durable until it may."""
+
+    where = "here"
+
+    def __init__(self) -> None:
+        self.may = threading.Event()
+
+    def write(self, topic: str, data: bytes) -> None: ...
+
+    def due(self, now: float) -> bool:
+        return True
+
+    def sync(self) -> None:
+        self.may.wait(5)
+
+    def close(self) -> None: ...
+
+
+def test_a_sink_that_is_slow_holds_the_caller_no_longer_than_asked() -> None:
+    writer = Slow()
+    sink = BackgroundSink("slow", writer)
+    fates = Fates()
+    sink.send("t", [b"1"], [b"1"], fates)
+    assert sink.flush(0.1) == 1
+    sink.poll(0.01)
+    assert fates.errors == []
+    writer.may.set()
+    assert sink.flush(5) == 0
+    sink.close()
