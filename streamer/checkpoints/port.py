@@ -47,7 +47,8 @@ class Checkpoints(Protocol):
         """Returns when the schema, which every sink has by now, is durable here too. Raises HeadraceError, a
         retryable one where it is to be asked again."""
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """May be called again."""
 
 
 class Documents(Protocol):
@@ -61,4 +62,5 @@ class Documents(Protocol):
     def write(self, key: str, text: str) -> None:
         """Puts it in the place of the one before. Returns when it is durable."""
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """May be called again."""

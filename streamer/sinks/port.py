@@ -51,7 +51,7 @@ class Sink(Protocol):
         """Whether the other side answers now. One that does not is waited for."""
 
     def close(self) -> None:
-        """Gives up what is not acknowledged, without waiting for it."""
+        """Gives up what is not acknowledged, without waiting for it. May be called again."""
 
 
 @runtime_checkable

@@ -28,6 +28,7 @@ from stack.ports import free_port
 from tests.integration.airflow_site import airflow_site, webhook  # noqa: F401  fixtures
 from tests.integration.decoding import streams  # noqa: F401  a fixture
 from tests.integration.streaming import make  # noqa: F401  a fixture
+from tests.integration.without_kafka import no_kafka  # noqa: F401  a fixture
 
 # Tests know their servers' passwords from the servers themselves.
 os.environ.pop("HEADRACE_MYSQL_PASSWORD", None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import Any
 
 import pytest
@@ -31,6 +32,7 @@ def test_a_record_is_acknowledged_when_the_last_sink_has_it() -> None:
     other.away = True
     both.send("t", [b"1", b"2"], [b"1", b"2"], fates)
     drained(both)
+    time.sleep(0.01)
     assert fates.errors == []
     assert [lane.waiting for lane in both.lanes] == [0, 2]
     assert [lane.lag_seconds > 0 for lane in both.lanes] == [False, True]
