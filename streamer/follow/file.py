@@ -126,6 +126,6 @@ def differing(old: BaseModel, new: BaseModel, at: str = "") -> list[str]:
         one, other = getattr(old, name), getattr(new, name)
         if one == other or (not at and name in NOT_OURS):
             continue
-        both = isinstance(one, BaseModel) and isinstance(other, BaseModel)
+        both = isinstance(one, BaseModel) and type(one) is type(other)  # a section may choose its form
         found += differing(one, other, f"{at}{name}.") if both else [at + name]
     return found

@@ -17,6 +17,7 @@ from structlog.testing import capture_logs
 
 from contract.checkpoint import Checkpoint
 from contract.pipeline import Pipeline, Tables, load
+from contract.pipeline_sinks import FileCheckpoint
 from streamer.control.report import Report
 from streamer.control.tables import _tables as show_tables
 from streamer.control.tables import show_status
@@ -25,7 +26,7 @@ from streamer.follow import file as watched
 from streamer.follow.file import FileWatch
 from streamer.patience import Stopping
 from streamer.protocol.held import Held
-from tests.streamer.fakes import Binlog, Rig, rig, shape, transaction
+from tests.streamer.fakes import Binlog, Rig, pipeline, rig, shape, transaction
 from tests.streamer.test_exactly_once import Attempt, Transactions
 
 FILE = """\
@@ -334,3 +335,13 @@ def test_exactly_once_the_checkpoint_is_committed_before_the_transaction_that_ha
     ends = [sum(sink.batches[: n + 1]) for n in range(len(sink.batches))]
     assert followed < next(end for end in ends if end > followed) <= names.index("sales.shop.t")
     assert names.count("sales.shop.t") == 8
+
+
+def test_a_section_of_another_form_is_a_change() -> None:
+    before = pipeline()
+    position = FileCheckpoint(type="file", path=Path("position"))
+    assert watched.differing(before, before.model_copy(update={"checkpoints": position})) == ["checkpoints"]
+    other = before.model_copy(update={"checkpoints": position})
+    assert watched.differing(other, before) == ["checkpoints"]
+    again = other.model_copy(update={"checkpoints": FileCheckpoint(type="file", path=Path("elsewhere"))})
+    assert watched.differing(other, again) == ["checkpoints.path"]

@@ -19,12 +19,12 @@ from tests.streamer.fakes import pipeline
 
 def test_records_without_schemas_are_refused() -> None:
     with pytest.raises(SchemasLostError, match=r"1,234 records were sent, but the topic sales\.schemas"):
-        start.refuse_lost_schemas(checkpoint(events=1234), "sales.schemas", 0)
+        start.refuse_lost_schemas(checkpoint(events=1234), "the topic sales.schemas", 0)
 
 
 @pytest.mark.parametrize(("events", "known"), [(0, 0), (1, 1), (0, 2)])
 def test_others_go_on(events: int, known: int) -> None:
-    start.refuse_lost_schemas(checkpoint(events=events), "sales.schemas", known)
+    start.refuse_lost_schemas(checkpoint(events=events), "the topic sales.schemas", known)
 
 
 class Admin:
