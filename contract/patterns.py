@@ -21,6 +21,11 @@ def is_regex(pattern: str) -> bool:
     return len(pattern) > WHOLE and pattern.startswith("/") and pattern.endswith("/")
 
 
+def is_glob(name: str) -> bool:
+    """Whether a part of a pattern may stand for several names."""
+    return any(sign in name for sign in "*?[")
+
+
 def check(pattern: str, form: str, example: str) -> None:
     """`form`: `db.table` or the like. Raises ValueError for what chooses no such name."""
     if is_regex(pattern):

@@ -5,6 +5,7 @@ PyMySQL has no public way to send a command of replication; its `_execute_comman
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from struct import pack
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
@@ -12,6 +13,7 @@ from uuid import NAMESPACE_URL, uuid5
 import pymysql
 
 from contract.pipeline import Source
+from streamer.flavors.port import Rows
 
 COM_BINLOG_DUMP, COM_REGISTER_SLAVE, COM_BINLOG_DUMP_GTID = 0x12, 0x15, 0x1E
 FIRST_POSITION = 4
@@ -41,6 +43,13 @@ def register(connection: pymysql.Connection[Any], server_id: int, host: str = ""
 def send(connection: pymysql.Connection[Any], command: int, body: bytes) -> None:
     """Behind a dump's command nothing is read by PyMySQL any more: the socket is the caller's."""
     connection._execute_command(command, body)  # type: ignore[attr-defined]
+
+
+def filters(status: Rows | None) -> tuple[Sequence[str], Sequence[str]]:
+    """`binlog_do_db` and `binlog_ignore_db`, from the row that tells the end of the binlog; none where the user may not
+    see it."""
+    only, ignored = (status or [("", 0, "", "")])[0][2:4]
+    return [name for name in only.split(",") if name], [name for name in ignored.split(",") if name]
 
 
 def replicates(cursor: Any, *spellings: str) -> bool | None:

@@ -6,7 +6,7 @@ Source: MariaDB's documentation, "Replication Protocol" and "COM_BINLOG_DUMP".
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from struct import pack
 from typing import Any
 
@@ -55,7 +55,7 @@ def _setting(name: str, wanted: str, absent: str, reason: str) -> Setting:
 class MariaDB:
     title = "MariaDB"
     hides_cascades = "MariaDB"
-    logs_replicated = "log_slave_updates"
+    logs_replicated = ("log_slave_updates",)
     lists_replicas = "REPLICATION MASTER ADMIN"
     keep = (
         "SET GLOBAL binlog_expire_logs_seconds = {seconds} "
@@ -115,9 +115,12 @@ class MariaDB:
         found = ask("SHOW SLAVE HOSTS")
         return None if found is None else [row[:2] for row in found]
 
-    def replicated(self, ask: Ask, variables: Mapping[str, str]) -> bool:
+    def replicated(self, ask: Ask, variables: Mapping[str, str], version: Version) -> bool:
         """To list its channels takes a privilege that reading the binlog does not."""
         return bool(variables.get("gtid_slave_pos"))
+
+    def filtered(self, ask: Ask, version: Version) -> tuple[Sequence[str], Sequence[str]]:
+        return dump.filters(ask("SHOW MASTER STATUS"))
 
     def purged(self, ask: Ask, variables: Mapping[str, str]) -> GtidSet:
         files = ask("SHOW BINARY LOGS")
@@ -131,7 +134,7 @@ class MariaDB:
     def keeps_seconds(self, variables: Mapping[str, str]) -> float:
         return float(variables.get("binlog_expire_logs_seconds", "0"))
 
-    def logs_cascades(self, version: Version) -> bool:
+    def logs_cascades(self, version: Version, variables: Mapping[str, str]) -> bool:
         return False
 
     def cascades(self, ask: Ask, wanted: Wanted) -> Rows:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from struct import pack
 from typing import Any
 
@@ -30,8 +30,8 @@ ORDER BY 1, 2, 3
 
 class MySQL:
     title = "MySQL"
-    hides_cascades = "MySQL before 9.6"
-    logs_replicated = "log_replica_updates"
+    hides_cascades = "MySQL before 9.6, or with innodb_native_foreign_keys=ON,"
+    logs_replicated = ("log_replica_updates", "log_slave_updates")  # the second before 8.0.26
     lists_replicas = "REPLICATION SLAVE"
     keep = "SET PERSIST binlog_expire_logs_seconds = {seconds};"
     settings = (
@@ -109,15 +109,20 @@ class MySQL:
         dump.send(connection, dump.COM_BINLOG_DUMP_GTID, head + gtids)
 
     def grants(self, ask: Ask, version: Version) -> Mapping[str, Rows | None]:
-        status = ask("SHOW BINARY LOG STATUS" if version >= (8, 2) else "SHOW MASTER STATUS")
-        return {"REPLICATION SLAVE": self.replicas(ask, version), "REPLICATION CLIENT": status}
+        return {"REPLICATION SLAVE": self.replicas(ask, version), "REPLICATION CLIENT": self._status(ask, version)}
+
+    def _status(self, ask: Ask, version: Version) -> Rows | None:
+        return ask("SHOW BINARY LOG STATUS" if version >= (8, 2) else "SHOW MASTER STATUS")
 
     def replicas(self, ask: Ask, version: Version) -> Rows | None:
         return ask("SHOW REPLICAS" if version >= (8, 0, 22) else "SHOW SLAVE HOSTS")
 
-    def replicated(self, ask: Ask, variables: Mapping[str, str]) -> bool:
-        """A channel that is set up says so, running or not; servers before 8.0.26 have the variable's old name."""
-        return bool(ask("SHOW REPLICA STATUS"))
+    def replicated(self, ask: Ask, variables: Mapping[str, str], version: Version) -> bool:
+        """A channel that is set up says so, running or not."""
+        return bool(ask("SHOW REPLICA STATUS" if version >= (8, 0, 22) else "SHOW SLAVE STATUS"))
+
+    def filtered(self, ask: Ask, version: Version) -> tuple[Sequence[str], Sequence[str]]:
+        return dump.filters(self._status(ask, version))
 
     def purged(self, ask: Ask, variables: Mapping[str, str]) -> GtidSet:
         return GtidSet.parse(variables.get("gtid_purged", ""))
@@ -132,8 +137,9 @@ class MySQL:
         days = float(variables.get("expire_logs_days", "0"))  # before 8.4; where it is set the other is 0
         return float(variables.get("binlog_expire_logs_seconds", "0")) or days * 86_400
 
-    def logs_cascades(self, version: Version) -> bool:
-        return version >= CASCADES_LOGGED
+    def logs_cascades(self, version: Version, variables: Mapping[str, str]) -> bool:
+        """As long as the server's SQL layer does them, and not InnoDB as before."""
+        return version >= CASCADES_LOGGED and variables.get("innodb_native_foreign_keys", "OFF") == "OFF"
 
     def cascades(self, ask: Ask, wanted: Wanted) -> Rows:
         return [row for row in ask(CASCADES) or [] if wanted(row[0], row[1])]

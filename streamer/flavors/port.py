@@ -48,8 +48,8 @@ class Setting(NamedTuple):
 
 class Flavor(Protocol):
     """`title`: how messages call it. `hides_cascades`: which servers write no rows that foreign keys changed.
-    `logs_replicated`: the variable by which a replica writes what it applies into its own binlog. `lists_replicas`:
-    the privilege that `replicas` takes. `keep`: the statement that keeps binlogs for {seconds}."""
+    `logs_replicated`: names of the variable by which a replica writes what it applies into its own binlog.
+    `lists_replicas`: the privilege that `replicas` takes. `keep`: the statement that keeps binlogs for {seconds}."""
 
     @property
     def title(self) -> str: ...
@@ -59,7 +59,7 @@ class Flavor(Protocol):
     def hides_cascades(self) -> str: ...
 
     @property
-    def logs_replicated(self) -> str: ...
+    def logs_replicated(self) -> Sequence[str]: ...
 
     @property
     def lists_replicas(self) -> str: ...
@@ -86,8 +86,11 @@ class Flavor(Protocol):
     def replicas(self, ask: Ask, version: Version) -> Rows | None:
         """Clients that read the binlog: rows that begin with the server id and end with the client's UUID."""
 
-    def replicated(self, ask: Ask, variables: Mapping[str, str]) -> bool:
+    def replicated(self, ask: Ask, variables: Mapping[str, str], version: Version) -> bool:
         """Whether the server applies another one's changes, or has."""
+
+    def filtered(self, ask: Ask, version: Version) -> tuple[Sequence[str], Sequence[str]]:
+        """The databases that alone are in the binlog, none for all; and those that are not."""
 
     def purged(self, ask: Ask, variables: Mapping[str, str]) -> GtidSet:
         """The transactions that are no longer in the binlog."""
@@ -98,7 +101,7 @@ class Flavor(Protocol):
     def keeps_seconds(self, variables: Mapping[str, str]) -> float:
         """How long a binlog file is kept at least; 0 where the server removes none by its age."""
 
-    def logs_cascades(self, version: Version) -> bool:
+    def logs_cascades(self, version: Version, variables: Mapping[str, str]) -> bool:
         """Whether rows that foreign keys changed are in the binlog."""
 
     def cascades(self, ask: Ask, wanted: Wanted) -> Rows:

@@ -15,11 +15,12 @@ from typing import Any
 import pymysql
 
 from contract.gtid import GtidSet
-from contract.patterns import is_regex
+from contract.patterns import is_glob, is_regex
 from contract.pipeline import SYSTEM_SCHEMAS, Pipeline, Tables
 from streamer.connection import connect, refused
 from streamer.flavors import FLAVORS
 from streamer.flavors.dump import replica_uuid
+from streamer.preflight.binlog import BINLOG_CHECKS
 from streamer.preflight.findings import Finding, Level, Server
 from streamer.preflight.tables import TABLE_CHECKS
 
@@ -31,7 +32,6 @@ DENIED = (1227, 1142, 1044)
 SELECT = re.compile(r"^GRANT (.*\b)?(SELECT|ALL PRIVILEGES)\b.* ON ")
 SELECT_ALL = re.compile(r"^GRANT (.*\b)?(SELECT|ALL PRIVILEGES)\b.* ON \*\.\*")
 SCHEMAS = "SELECT schema_name FROM information_schema.schemata"
-GLOB = re.compile(r"[*?\[]")
 VISIBLE = (
     "SELECT 1 FROM information_schema.tables "
     f"WHERE table_schema NOT IN ({', '.join(map(repr, sorted(SYSTEM_SCHEMAS)))}) LIMIT 1"
@@ -82,20 +82,6 @@ def _flavor(server: Server) -> Iterator[Finding]:
         yield Finding("error", "flavor", what, f"Write flavor: {other} under source in the pipeline file.")
 
 
-def _binlog(server: Server) -> Iterator[Finding]:
-    if server.variables.get("log_bin") != "ON":
-        step = "Add log_bin=binlog under [mysqld] in the server's configuration and restart it."
-        yield Finding("error", "log_bin", "log_bin is OFF: the server writes no binlog", step)
-
-
-def _replicated(server: Server) -> Iterator[Finding]:
-    """A replica that keeps what it applies out of its binlog."""
-    name = server.flavor.logs_replicated
-    if server.variables.get(name) == "OFF" and server.flavor.replicated(server.ask, server.variables):
-        step = f"Add {name}=ON under [mysqld] in the server's configuration and restart it."
-        yield Finding("error", name, f"{name} is OFF: what the server replicates is not in its binlog", step)
-
-
 def _settings(server: Server) -> Iterator[Finding]:
     for name, wanted, absent, reason, statement in server.flavor.settings:
         found = server.variables.get(name, absent)
@@ -131,7 +117,7 @@ def _unseen(server: Server) -> Iterator[Finding]:
         return
     named = {pattern.split(".")[0] for pattern in server.pipeline.tables.include if not is_regex(pattern)}
     seen = {str(row[0]) for row in server.ask(SCHEMAS) or []}
-    for db in sorted(name for name in named - seen if not GLOB.search(name)):
+    for db in sorted(name for name in named - seen if not is_glob(name)):
         user, host = _user(server)
         what = f"the database {db} is not there, or the user '{user}'@'{host}' may not see it"
         yield Finding("warning", "grants", what, f"GRANT SELECT ON `{db}`.* TO '{user}'@'{host}';")
@@ -204,4 +190,4 @@ def _spelled(seconds: float) -> str:
 
 
 OF_TABLES: tuple[Check, ...] = (_unseen, *TABLE_CHECKS)
-CHECKS: tuple[Check, ...] = (_binlog, _replicated, _retention, _settings, _grants, _server_id, _purged, *OF_TABLES)
+CHECKS: tuple[Check, ...] = (*BINLOG_CHECKS, _retention, _settings, _grants, _server_id, _purged, *OF_TABLES)

@@ -34,7 +34,7 @@ WHERE t.table_type = 'BASE TABLE' ORDER BY 1, 2, c.ordinal_position
 
 
 def _cascades(server: Server) -> Iterator[Finding]:
-    if server.flavor.logs_cascades(server.version):
+    if server.flavor.logs_cascades(server.version, server.variables):
         return
     for db, table, name, parent, rules in server.flavor.cascades(server.ask, server.pipeline.tables.match):
         what = (

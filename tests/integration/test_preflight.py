@@ -202,10 +202,12 @@ def test_a_stream_that_is_as_far_behind_as_binlogs_are_kept_is_warned(server: Da
         run(server, "SET GLOBAL binlog_expire_logs_seconds = DEFAULT", "DROP DATABASE behind")
 
 
-@pytest.mark.lacks("mysql80", "its statements of replication have their old names; 9.7 stands for MySQL")
 def test_a_replica_that_keeps_what_it_applies_out_of_its_binlog_is_refused(another: Another, server: Database) -> None:
     if server.flavor == "mariadb":
         off, replica = "log_slave_updates=OFF", "SET GLOBAL gtid_slave_pos = '5-5-5'"
+    elif server.name == "mysql80":
+        off = "log_slave_updates=OFF"
+        replica = "CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_AUTO_POSITION = 1"
     else:
         off = "log_replica_updates=OFF"
         replica = "CHANGE REPLICATION SOURCE TO SOURCE_HOST = '127.0.0.1', SOURCE_AUTO_POSITION = 1"
@@ -249,6 +251,41 @@ def test_foreign_keys_that_change_rows_below_the_binlog(server: Database) -> Non
         assert run_checks(pipeline(server)) == []
     finally:
         run(server, "DROP DATABASE checked")
+
+
+@pytest.mark.lacks("mysql80", "it has no other foreign keys than InnoDB's")
+@pytest.mark.lacks("mariadb", "it has no other foreign keys than InnoDB's")
+def test_foreign_keys_that_innodb_does_itself_again(another: Another) -> None:
+    """Pitfall "Changes without row events", with the way back to it that MySQL 9.6 and later have."""
+    own = another(["innodb_native_foreign_keys=ON"])
+    run(
+        own,
+        "CREATE DATABASE checked",
+        "CREATE TABLE checked.parent (id INT PRIMARY KEY)",
+        "CREATE TABLE checked.child (id INT PRIMARY KEY, p INT, "
+        "CONSTRAINT goes FOREIGN KEY (p) REFERENCES checked.parent (id) ON DELETE CASCADE)",
+        "INSERT INTO checked.parent VALUES (1)",
+        "INSERT INTO checked.child VALUES (1, 1)",
+    )
+    with recorded(own) as written:
+        run(own, "DELETE FROM checked.parent")
+    assert {item.table.table for item in written if isinstance(item, RowsBatch)} == {"parent"}
+    assert names(run_checks(pipeline(own))) == [("warning", "foreign_key")]
+
+
+def test_databases_that_the_server_keeps_out_of_its_binlog(another: Another) -> None:
+    """Pitfall "Never lose a change silently": there would be no row to miss."""
+    for option, hidden in (
+        ("binlog_ignore_db=checked", True),
+        ("binlog_do_db=checked", False),
+        ("binlog_do_db=other", True),
+    ):
+        own = another([option])
+        found = run_checks(pipeline(own))
+        assert names(found) == ([("error", option.partition("=")[0])] if hidden else [])
+        if hidden:
+            assert "out of its binlog: checked" in found[0].what
+        own.kill()
 
 
 @pytest.mark.lacks("mysql", "it has neither")
