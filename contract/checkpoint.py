@@ -37,8 +37,10 @@ class Checkpoint(BaseModel):
     delivered yet; empty without any. `seen_elsewhere`: whether a part of it came from another server than this one, and
     may stand behind the place here. `ts_ms`: its commit time at the source, Unix milliseconds UTC. `events`: row
     changes released since the pipeline's first start. `written_at`: ms. `tables`: those that are followed from here on;
-    None from a version that did not say. `run`: the streamer's process that wrote it. `earlier`: the lists before it,
-    the oldest first, no more than KEPT."""
+    None from a version that did not say. `rules`: by which rows are shown from here on (contract/fingerprint.py); empty
+    from a version that did not say. `unequal`: tables, as `db.table`, of which a change was put aside and did not reach
+    Kafka, each with the place of the last one's transaction. `run`: the streamer's process that wrote it. `earlier`:
+    the lists before it, the oldest first, no more than KEPT."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -60,6 +62,8 @@ class Checkpoint(BaseModel):
     tables: Tables | None = None
     earlier: tuple[Earlier, ...] = ()
     run: str = ""
+    rules: str = ""
+    unequal: dict[str, tuple[int, int, int]] = {}
 
     def follows(self, db: str, table: str) -> bool:
         """Whether the table's changes behind this place are delivered."""

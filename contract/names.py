@@ -68,6 +68,18 @@ def ddl_topic(pipeline: Pipeline) -> str:
     return f"{pipeline.name}.ddl"
 
 
+def transactions_topic(pipeline: Pipeline) -> str:
+    return f"{pipeline.name}.transactions"
+
+
+def heartbeat_topic(pipeline: Pipeline) -> str:
+    return f"{pipeline.name}.heartbeat"
+
+
+def dead_letter_topic(pipeline: Pipeline) -> str:
+    return f"{pipeline.name}.dead-letter"
+
+
 def transactional_id(pipeline: Pipeline) -> str:
     """By which the broker knows the pipeline's streamer: it takes records from the latest one that began alone."""
     return f"headrace-{pipeline.name}"

@@ -7,6 +7,7 @@ file (`password_file`) and never appear in an error or a repr.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -14,17 +15,21 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, ValidationError, field_validator, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from contract import cron, start_at, topic_template
+from contract import cron, pipeline_keys, pipeline_transforms, start_at, topic_template
 from contract.gtid import GtidSet
 from contract.patterns import TablePattern, any_matches
 from contract.pipeline_archive import Archive
-from contract.pipeline_columns import Columns
+from contract.pipeline_columns import Columns, Shown
 from contract.pipeline_events import EventRule
 from contract.pipeline_file import SECRET, Lines, PipelineFileError, Problem, problems_of, read_text, read_yaml
 from contract.pipeline_kafka import Kafka, Section
+from contract.pipeline_keys import KeyRule
+from contract.pipeline_records import Records
 from contract.pipeline_sinks import AnOutput, APosition, KafkaCheckpoint, KafkaOutput, misfits
 from contract.pipeline_source import Port, Source
 from contract.pipeline_topics import TopicRule
+from contract.pipeline_transforms import TransformRule
+from contract.schema import TableSchema
 
 __all__ = ["Archive", "Kafka", "Pipeline", "PipelineFileError", "Problem", "Source", "load"]
 
@@ -134,9 +139,12 @@ class Pipeline(Section):
     source: Source
     tables: Tables
     columns: Columns = Columns()
+    keys: tuple[KeyRule, ...] = ()
     events: tuple[EventRule, ...] = ()
+    transforms: tuple[TransformRule, ...] = ()
     kafka: Kafka = Kafka()
     topics: tuple[TopicRule, ...] = ()
+    records: Records = Records()
     streamer: Streamer = Streamer()
     sinks: tuple[AnOutput, ...] = (KafkaOutput(),)
     checkpoints: APosition = KafkaCheckpoint()
@@ -146,6 +154,20 @@ class Pipeline(Section):
     quality: Quality = Quality()
     archive: Archive | None = None
     path: Path = Field(default=Path(), exclude=True, repr=False)
+
+    def show(self, source: TableSchema) -> Shown:
+        """A table of the source as streamer, snapshot and lake show it: its columns, masks, and key. Raises
+        ColumnRuleError."""
+        key = pipeline_keys.key_of(self.keys, source)
+        if key is None:
+            return self.columns.show(source)
+        return replace(self.columns.show(source.model_copy(update={"key": key})), source=source)
+
+    @property
+    def dead_letters(self) -> bool:
+        """Whether records may go to the dead letter topic."""
+        buried = any(rule.on_error == "dead_letter" for rule in self.transforms)
+        return buried or self.records.oversized is not None
 
     @model_validator(mode="after")
     def _start_of_the_flavor(self) -> Pipeline:
@@ -168,6 +190,12 @@ class Pipeline(Section):
     def _outputs_fit(self) -> Pipeline:
         for place, value, message, fix in misfits(self):
             raise _at(place, value, message, fix)
+        return self
+
+    @model_validator(mode="after")
+    def _scripts_are_there(self) -> Pipeline:
+        for at, why, fix in pipeline_transforms.mistakes(self.transforms, self.path.parent):
+            raise _at(("transforms", at, "script"), self.transforms[at].name, why, fix)
         return self
 
     @model_validator(mode="after")
@@ -209,7 +237,7 @@ class Pipeline(Section):
         return self.streamer.delivery or ("exactly_once" if alone else "at_least_once")
 
 
-def _at(place: tuple[str, ...], value: str, message: str, fix: str) -> ValidationError:
+def _at(place: tuple[str | int, ...], value: str, message: str, fix: str) -> ValidationError:
     """An error that stands at the key, not at the whole file."""
     error = PydanticCustomError("key", "{message}", {"message": message, "fix": fix})
     details = InitErrorDetails(type=error, loc=place, input=value)

@@ -122,8 +122,23 @@ def misfits(pipeline: Pipeline) -> Iterator[Misfit]:
     if pipeline.has_kafka and not pipeline.kafka.bootstrap:
         fix = "add kafka: {bootstrap: host:port}, or name other sinks than Kafka (sinks)"
         yield ("kafka", "bootstrap"), "", "is missing", fix
+    if not pipeline.has_kafka:
+        yield from _of_kafka_alone(pipeline)
     if pipeline.feeds_lake and not pipeline.lake.path:
         yield ("lake", "path"), "", "is missing", "add lake: {path: ...}"
+
+
+def _of_kafka_alone(pipeline: Pipeline) -> Iterator[Misfit]:
+    """What is asked of records, and no other sink has."""
+    asked = pipeline.records
+    given = {
+        "headers": asked.headers, "partition_by": asked.partition_by != "key", "tombstones": asked.tombstones,
+        "oversized": asked.oversized,
+    }  # fmt: skip
+    for key, value in given.items():
+        if value:
+            message = "is of Kafka's records, and Kafka is none of the sinks"
+            yield ("records", key), key, message, "remove it, or add {type: kafka} to sinks"
 
 
 def _among_sinks(pipeline: Pipeline) -> Iterator[Misfit]:

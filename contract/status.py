@@ -39,7 +39,8 @@ class AppliedSnapshot(Record):
 class TableStatus(Record):
     """`rows`: live rows. `changes`: landed and merged since the first run; `changes_last_run` in the last one.
     `freshness_ms`: source time up to which the table is complete, Unix ms UTC. `version`: the Delta version of
-    the table that goes with the status's `changes_version`. `stopped`: why the table is no longer merged."""
+    the table that goes with the status's `changes_version`. `stopped`: why the table is no longer merged.
+    `unequal`: why it cannot be what the source has, until it gets another snapshot."""
 
     db: str
     table: str
@@ -50,6 +51,7 @@ class TableStatus(Record):
     version: int | None = None
     snapshot: AppliedSnapshot | None = None
     stopped: str | None = None
+    unequal: str | None = None
 
 
 class LakeStatus(Record):

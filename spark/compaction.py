@@ -12,6 +12,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as fn
 
+from contract import names
 from contract.checkpoint import Checkpoint
 from contract.pipeline import Pipeline
 from contract.status import LakeStatus, TableStatus, parse
@@ -126,6 +127,18 @@ class Standing:
             version=at,
             snapshot=None if snapshots.gap(name) else snapshots.tables.get(name),
             stopped=stop,
+            unequal=self._unequal(name, checkpoint),
+        )
+
+    def _unequal(self, name: Name, checkpoint: Checkpoint | None) -> str | None:
+        """A snapshot that begins behind the change has it."""
+        place = checkpoint.unequal.get(".".join(name)) if checkpoint else None
+        applied = self.handoff.snapshots.tables.get(name)
+        if place is None or (applied and tuple(applied.floor[:3]) > place):
+            return None
+        return (
+            f"a record too large for Kafka was put aside (the topic {names.dead_letter_topic(self.lake.pipeline)} says "
+            "where): run the snapshot DAG for the table, which reads such rows from the source"
         )
 
     def _fresh(self, last: TableStatus | None, stop: str | None, checkpoint: Checkpoint | None) -> int | None:

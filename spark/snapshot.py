@@ -28,6 +28,7 @@ from spark.errors import LakeError, TableStoppedError
 from spark.lake import Lake
 from spark.manifests import MANIFEST, Manifest, rows_folder
 from spark.source import Source, session_of
+from spark.transformed import SnapshotTransforms
 
 BEAT = "beat.json"  # when a snapshot that runs was last seen to write
 ABANDONED = 3600.0  # seconds without a beat; far more than a group of chunks takes
@@ -99,7 +100,7 @@ def jdbc_options(pipeline: Pipeline) -> dict[str, str]:
 def rows_of(spark: SparkSession, pipeline: Pipeline, schema: TableSchema, wanted: list[str]) -> DataFrame:
     """`key` and `after` of the rows of each condition (over k0, k1 .. of the key), one partition a condition.
     `schema`: the source's; the texts are of what the pipeline shows of it."""
-    flavor, shown = pipeline.source.flavor, pipeline.columns.show(schema)
+    flavor, shown = pipeline.source.flavor, pipeline.show(schema)
     keys = [f"{chunks.quoted(name)} AS k{at}" for at, name in enumerate(schema.key)]
     texts = [f"{row_json(shown, flavor, shown.schema.key)} AS row_key", f"{row_json(shown, flavor)} AS row_after"]
     query = f"(SELECT {', '.join([*keys, *texts])} FROM {chunks.table_sql(schema)}) AS q"
@@ -120,7 +121,7 @@ def rows_of(spark: SparkSession, pipeline: Pipeline, schema: TableSchema, wanted
 def shown_of(pipeline: Pipeline, source: TableSchema) -> Shown:
     """The table as the stream tells it. Raises LakeError where a rule of `columns` cannot hold for it."""
     try:
-        return pipeline.columns.show(source)
+        return pipeline.show(source)
     except ColumnRuleError as error:
         raise LakeError(error.told(pipeline.path)) from None
 
@@ -140,6 +141,7 @@ class Staging:
     def run(self, p0: Checkpoint, tables: list[tuple[str, str]]) -> Manifest:
         """Stages the tables. Raises LakeError; nothing is left of them then."""
         self.source.wait_for(p0.gtid_set, 60)
+        self._transforms = SnapshotTransforms(self.spark, self.pipeline, p0, self.tell)
         planned = [self._plan(db, table) for db, table in tables]
         # Names sort by time; two snapshots at one millisecond would be of one job.
         name = time.strftime("%Y%m%dT%H%M%S", time.gmtime()) + f"{int(time.time() * 1000) % 1000:03d}Z"
@@ -156,7 +158,7 @@ class Staging:
         counts: dict[str, int] = {}
         self._beat(folder)
         read = [self._table(folder, schema, counts) for schema in planned]
-        shapes_read = [self.pipeline.columns.show(schema).schema for schema in read]
+        shapes_read = [self.pipeline.show(schema).schema for schema in read]
         manifest = Manifest(
             id=name, pipeline=self.pipeline.name, p0=p0, p1=self.source.executed(), tables=shapes_read, counts=counts
         )
@@ -210,7 +212,9 @@ class Staging:
     def _read(self, folder: str, schema: TableSchema) -> int:
         target = rows_folder(folder, schema)
         name, began = f"{schema.db}.{schema.table}", time.time()
-        boundaries = chunks.walk(schema, self.pipeline.snapshot.chunk_rows, self.source.row)
+        # Without a primary key there is no index to walk: one chunk.
+        size = self.pipeline.snapshot.chunk_rows
+        boundaries = chunks.walk(schema, size, self.source.row) if schema.key else []
         wanted = chunks.conditions([f"k{at}" for at in range(len(schema.key))], boundaries)
         readers, done, rows = self.pipeline.snapshot.parallelism, 0, 0
         for at in range(0, len(wanted), readers * GROUP):
@@ -218,10 +222,27 @@ class Staging:
                 self.between(schema, at)
             group = wanted[at : at + readers * GROUP]
             part = f"{target}/{at:08d}"
-            rows_of(self.spark, self.pipeline, schema, group).coalesce(readers).write.parquet(part)
+            read = rows_of(self.spark, self.pipeline, schema, group).coalesce(readers)
+            if self._transforms.of(schema):
+                self._transforms.write(read, self.pipeline.show(schema).schema, part)
+            else:
+                read.write.parquet(part)
             rows += self.spark.read.parquet(part).count()
             self._beat(folder)
             done += len(group)
             rate = rows / max(time.time() - began, 0.001)
             self.tell(f"{name}: {done}/{len(wanted)} chunks, {rows:,} rows, {rate:,.0f} rows/s")
+        self._refuse_shared_keys(schema, target, rows)
         return rows
+
+    def _refuse_shared_keys(self, schema: TableSchema, target: str, rows: int) -> None:
+        """Of a key that the pipeline file chose nothing but the rows themselves say that it is one."""
+        key = self.pipeline.show(schema).schema.key
+        if key == schema.key or not rows:
+            return
+        shared = rows - self.spark.read.parquet(f"{target}/*").select("key").distinct().count()
+        if shared:
+            raise LakeError(
+                f"{schema.db}.{schema.table}: {shared:,} row(s) have the key ({', '.join(key)}) of another one, and "
+                f"the lake would have one row of each key: choose unique columns in keys of {self.pipeline.path}"
+            )

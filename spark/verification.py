@@ -16,7 +16,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
-from contract import jobs
+from contract import jobs, pipeline_transforms
 from contract.checkpoint import Checkpoint
 from contract.pipeline import Pipeline
 from contract.pipeline_columns import Shown
@@ -161,6 +161,8 @@ class Verification:
         shapes = schemas.all(schema.db, schema.table)
         walk = steps(mine, shapes, schema, lake, self.low.place, answer.high)
         found = _matched(answer, total(now, schema), walk, _why(table), began)
+        if table.unequal:
+            return replace(found, boundary=None, reason=table.unequal)
         if found.boundary is None and not mine.where("op = 't'").isEmpty():
             return replace(found, reason="the table was truncated while it was checked: verify again")
         return found
@@ -208,11 +210,14 @@ def _why(table: TableStatus) -> str | None:
 def incomparable(pipeline: Pipeline, db: str, table: str) -> dict[str, Any] | None:
     """The line of the report of a table whose lake is not meant to equal the source; None for others."""
     kinds = sorted(dropped(pipeline.events, db, table) & CHANGES_ROWS)
-    if not kinds:
+    if kinds:
+        told = f"events in {pipeline.path} leaves out its {', '.join(kinds)} changes, so the lake is another"
+    elif pipeline_transforms.chosen(pipeline.transforms, db, table):
+        told = f"transforms in {pipeline.path} change or drop its rows, so the lake is another"
+    else:
         return None
-    told = f"not compared: events in {pipeline.path} leaves out its {', '.join(kinds)} changes, so the lake is another"
     facts = ("source_count", "lake_count", "source_checksum", "lake_checksum")
-    return {"equal": None, **dict.fromkeys(facts), "reason": told}
+    return {"equal": None, **dict.fromkeys(facts), "reason": f"not compared: {told}"}
 
 
 def result(answer: Answer, finding: Finding, low: Checkpoint) -> dict[str, Any]:

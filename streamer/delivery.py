@@ -16,6 +16,7 @@ from streamer.checkpoints.port import Checkpoints
 from streamer.delivery_errors import BrokerUnreachableError, TopicError
 from streamer.errors import HeadraceError
 from streamer.ledger import Ledger
+from streamer.outgoing.record import Outgoing
 from streamer.patience import Patience
 from streamer.protocol.model import Commit
 from streamer.sinks.port import Partitioned, Sink
@@ -67,12 +68,37 @@ class Delivery:
             raise
         self.bytes += size
 
+    def made(self, events: int, records: Sequence[Outgoing]) -> None:
+        """Sends what `events` rows were made into, maybe nothing, or records that are none. Waits and raises as
+        `rows`."""
+        if self.ledger.full:
+            self.wait_for_room()
+        size = sum(record.size for record in records)
+        entry = self.ledger.enter(events, size, self.now) if events else self.ledger.note(0, size, self.now)
+        parts = self._partitioned
+        entry.pending = sum(parts is not None or one.value is not None for one in records)  # else without tombstones
+        self.records += events or len(records)
+        try:
+            for one in records:
+                if parts:
+                    parts.send_one(one.topic, one.key, one.value, entry.acknowledge, one.headers, one.partition)
+                elif one.value is not None:
+                    self._sink.send(one.topic, [one.key], [one.value], entry.acknowledge)
+        except HeadraceError:
+            entry.cut = True
+            raise
+        self.bytes += size
+
+    def beat(self, record: Outgoing) -> None:
+        """Sends a record that is of no transaction, between two."""
+        self.made(0, [record])
+
     def note(self, topic: str, key: bytes | None, value: bytes, everywhere: bool) -> None:
         """Sends a record that is no row; `everywhere`: to each partition of the topic. Waits and raises as `rows`."""
         if self.ledger.full:
             self.wait_for_room()
         parts = self._partitioned if everywhere else None
-        count = self._partitions(topic, parts) if parts else 1
+        count = self._counted(topic, parts) if parts else 1
         entry = self.ledger.note(count, count * len(value), self.now)
         self.records += count
         try:
@@ -84,7 +110,11 @@ class Delivery:
             entry.cut = True
             raise
 
-    def _partitions(self, topic: str, sink: Partitioned) -> int:
+    def partitions(self, topic: str) -> int:
+        """Of a sink that has some: 1 with others."""
+        return self._counted(topic, self._partitioned) if self._partitioned else 1
+
+    def _counted(self, topic: str, sink: Partitioned) -> int:
         """Asked of the broker now and then. Raises TopicError where it answers, and knows of none."""
         count, asked = self._counts.get(topic, (0, 0.0))
         if not count or self.now - asked >= COUNT_SECONDS:

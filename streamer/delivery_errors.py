@@ -135,3 +135,15 @@ class CutShortError(HeadraceError):
     """A oneshot run was stopped before its end."""
 
     kind = "cut_short"
+
+
+class OversizedStoreError(HeadraceError):
+    """A record too large for Kafka cannot be put where the pipeline file says."""
+
+    kind = "oversized_store"
+
+
+class TransformError(HeadraceError):
+    """A transform of the pipeline file that cannot be used, or failed on a change and is to stop."""
+
+    kind = "transform"

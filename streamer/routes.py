@@ -15,6 +15,7 @@ from contract import names
 from contract.pipeline import Pipeline, Tables
 from contract.schema import TableSchema
 from contract.sequence import Sequence
+from contract.transforms import Chain
 from streamer import VERSION
 from streamer.envelope import Envelope
 from streamer.kafka import topics
@@ -23,25 +24,31 @@ from streamer.schemas import Schemas
 
 log = structlog.get_logger("streamer")
 KEYLESS = (
-    "Exclude it in the pipeline file (tables.exclude), or give it a primary key: by it the lake knows a row, and takes "
-    "no table without."
+    "Exclude it in the pipeline file (tables.exclude), or give it a primary key, or columns of keys in the file: by a "
+    "key the lake knows a row, and takes no table without."
 )
 
 
 class Route:
-    """`counts`: records sent by operation."""
+    """`counts`: records sent by operation. `version`: the schema's. `chain`: the table's transforms, None without."""
 
-    __slots__ = ("counts", "envelope", "shape", "topic")
+    __slots__ = ("chain", "counts", "envelope", "shape", "topic", "version")
 
-    def __init__(self, topic: str, envelope: Envelope, shape: TableMap, counts: dict[str, int]) -> None:
+    def __init__(
+        self, topic: str, envelope: Envelope, shape: TableMap, counts: dict[str, int], version: int,
+        chain: Chain | None,
+    ) -> None:  # fmt: skip
         self.topic = topic
         self.envelope = envelope
         self.shape = shape
         self.counts = counts
+        self.version = version
+        self.chain = chain
 
 
 class Router:
-    """`ensure` makes topics, `publish` returns when a schema is durable; both may wait for the broker."""
+    """`ensure` makes topics, `publish` returns when a schema is durable; both may wait for the broker. `chain`: a
+    table's transforms."""
 
     def __init__(
         self,
@@ -49,14 +56,17 @@ class Router:
         schemas: Schemas,
         ensure: Callable[[list[topics.Wanted]], list[topics.Report]],
         publish: Callable[[TableSchema], None],
+        chain: Callable[[TableSchema], Chain | None] = lambda schema: None,
     ) -> None:
         self._pipeline = pipeline
         self.schemas = schemas
         self._ensure = ensure
         self._publish = publish
+        self._chain = chain
         self._by_shape: dict[TableMap, Route] = {}  # the shape in force of each table
         self._routes: dict[tuple[str, str], Route] = {}
         self._topics: dict[tuple[str, str], str] = {}  # those that are there
+        self._others: set[str] = set()
 
     def route(self, batch: RowsBatch, epoch: int) -> Route:
         """The table's route; a new one when its shape is not that of the batch before."""
@@ -93,7 +103,8 @@ class Router:
         envelope = Envelope(VERSION, self._pipeline.name, *quoted, schema.version, epoch, self._pipeline.source.flavor)
         if not shape.schema.key and (known is None or known.shape.schema.key):
             log.warning("joined without a key", table=f"{shape.db}.{shape.table}", next_step=KEYLESS)
-        route = Route(topic, envelope, shape, known.counts if known else {"c": 0, "u": 0, "d": 0})
+        counts = known.counts if known else {"c": 0, "u": 0, "d": 0}
+        route = Route(topic, envelope, shape, counts, schema.version, self._chain(shape.schema))
         if known:  # an old shape that comes back is a new version
             self._by_shape.pop(known.shape, None)
         self._routes[shape.db, shape.table] = self._by_shape[shape] = route
@@ -105,14 +116,23 @@ class Router:
             self._topics[db, table] = self._made(db, table)
         return self._topics[db, table]
 
+    def other(self, topic: str, db: str, table: str) -> None:
+        """Makes a topic that a transform chose, set as the table's own; asked of the broker once."""
+        if topic not in self._others:
+            self._make(topics.event_topic(self._pipeline, topic, db, table))
+            self._others.add(topic)
+
     def _made(self, db: str, table: str) -> str:
         [wanted] = topics.event_topics(self._pipeline, [(db, table)])
+        self._make(wanted)
+        return names.events_topic(self._pipeline, db, table)
+
+    def _make(self, wanted: topics.Wanted) -> None:
         for report in self._ensure([wanted]):
             if report.state == "created":
                 log.info("topic created", topic=report.topic)
             elif report.differences:
                 log.warning("topic differs", topic=report.topic, difference=report.advice())
-        return names.events_topic(self._pipeline, db, table)
 
 
 def _quoted(name: str) -> Any:

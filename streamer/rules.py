@@ -1,4 +1,4 @@
-"""The rules of `columns` and `events` in the pipeline file, at the tables that the stream meets."""
+"""The rules of `columns`, `keys` and `events` in the pipeline file, at the tables that the stream meets."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def filters(pipeline: Pipeline) -> Filters:
 def show(pipeline: Pipeline, source: TableSchema) -> Shown:
     """The table as the pipeline shows it. Raises RuleError where a rule cannot hold for it."""
     try:
-        return pipeline.columns.show(source)
+        return pipeline.show(source)
     except ColumnRuleError as error:
         cause = f"{place_of(pipeline.path, *error.place)}: {error.cause}"
         raise RuleError("read", f"rows of {source.db}.{source.table}", cause, error.fix) from None

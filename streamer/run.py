@@ -29,6 +29,8 @@ from streamer.follow.swap import Swap
 from streamer.goal import Goal
 from streamer.kafka import broker, topics
 from streamer.ledger import Ledger
+from streamer.outgoing.stream import OutgoingStream
+from streamer.outgoing.transforming import Transforms
 from streamer.patience import Patience, Stopping
 from streamer.preflight import refusing as preflight
 from streamer.preflight.findings import Finding
@@ -89,6 +91,7 @@ class Runner:
 
     def _run(self) -> None:
         pipeline = self._pipeline
+        self._transforms = self.report.transforms = Transforms(pipeline)
         found = self._servers.any()
         if pipeline.has_kafka:
             self._patience.until_answered(partial(broker.answers, pipeline.kafka, BROKER_SECONDS), KAFKA)
@@ -121,6 +124,8 @@ class Runner:
         if checkpoint:
             start.refuse_lost_schemas(checkpoint, schemas.place(pipeline), len(known))
         begin, found = self._resume(checkpoint) if checkpoint else (self._first(found), found)
+        if begin.rules != self._transforms.rules:  # a snapshot shows its rows by the same
+            begin = begin.model_copy(update={"rules": self._transforms.rules})
         bounds = pipeline.streamer.ledger
         ledger = Ledger(bounds.max_events, bounds.max_bytes, pipeline.source.gtids(begin.gtid_set), begin.events)
         seen = pipeline.source.gtids(begin.seen_set) if begin.seen_set else None
@@ -129,7 +134,9 @@ class Runner:
         watcher = delivery.watcher
         definitions = Definitions(found.source, ledger.entered, delivery.turn)
         filters = self.report.filters = rules.filters(pipeline)
-        stream = Stream(
+        made = self._transforms
+        plain = not pipeline.transforms and not pipeline.records.asks
+        stream: Stream = (Stream if plain else partial(OutgoingStream, pipeline, made))(
             connect=lambda gtids: self._connect(stream, watcher, definitions, prepared, gtids),
             decoder=lambda behind: BinlogDecoder(
                 self._pipeline.tables.match,
@@ -149,7 +156,7 @@ class Runner:
         if seen is not None:
             stream.seen = Seen(seen, None if begin.seen_elsewhere else begin.place[1:])
         publish = partial(self._publish, delivery, checkpoints)
-        stream.router = Router(pipeline, schemas.Schemas(known), self._ensure, publish)
+        stream.router = Router(pipeline, schemas.Schemas(known), self._ensure, publish, made.chain)
         stream.goal = self._goal(begin, found)
         stream.swap = Swap(self._file, delivery, watcher, prepared, partial(self._follow, stream))
         self.report.attach(found.facts, stream, ledger, watcher, checkpoints, guarantee.sink)

@@ -158,11 +158,15 @@ class Stream:
                 self.read_at = time.time()
             else:
                 self.caught_up_at = time.time()
+                self._idle(decoder)
             self.delivery.turn()
             if not chunk or not connection.more():
                 self.delivery.pause()
             if self.swap.due and self.halfway.batch is None and decoder.between_transactions:
                 self.swap.between(decoder)
+
+    def _idle(self, decoder: Decoder) -> None:
+        """The server has nothing more for now."""
 
     def _decode(self, connection: Connection, decoder: Decoder, chunk: bytes) -> None:
         rows = self._rows
@@ -232,6 +236,11 @@ class Stream:
     def ignored(self) -> dict[str, int]:
         """Events that were passed by since the start, by their names: of unknown kinds, which say that they may be."""
         return dict(self._ignored + Counter(self.decoder.ignored if self.decoder else ()))
+
+    @property
+    def put_aside(self) -> dict[str, int]:
+        """Records that did not go to Kafka, by `db.table`: of none where the pipeline file does not ask for it."""
+        return {}
 
     def begin_anew(self, epoch: int) -> None:
         """Between two connections, when all that was sent is durable: what comes now has other coordinates."""

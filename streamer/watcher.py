@@ -120,6 +120,13 @@ class Watcher:
             self._again = None
         return released if self._again is None else released.union(self._again)
 
+    def mark(self, table: str, place: tuple[int, int, int]) -> None:
+        """Of the table a change does not reach Kafka, as each checkpoint from now on says. `place`: its
+        transaction's."""
+        known = self.checkpoint.unequal
+        marks = {**known, table: max(place, known.get(table, place))}  # on a replay the earlier ones come again
+        self.checkpoint = self.checkpoint.model_copy(update={"unequal": marks})
+
     def begin_anew(self, checkpoint: Checkpoint) -> None:
         """Goes on from a checkpoint of the next epoch, when all before it is released."""
         self.checkpoint = checkpoint

@@ -14,6 +14,7 @@ from spark.kafka import Broker
 from spark.lake import Lake
 from spark.snapshot import Staging, chosen, refuse_unfollowed
 from spark.streamed import streamed
+from spark.transformed import refuse_other_rules
 
 
 def snapshot(spark: SparkSession, pipeline: Pipeline, tables: list[str]) -> dict[str, Any]:
@@ -30,6 +31,7 @@ def snapshot(spark: SparkSession, pipeline: Pipeline, tables: list[str]) -> dict
     with streamed(pipeline, p0) as source:
         wanted = chosen(pipeline, source, tables)
         refuse_unfollowed(p0, wanted)
+        refuse_other_rules(source.pipeline, p0)
         manifest = Staging(spark, source.pipeline, lake, source, lambda line: print(line, flush=True)).run(p0, wanted)
     rows, seconds = sum(manifest.counts.values()), time.time() - began
     return {

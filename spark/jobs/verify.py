@@ -20,6 +20,7 @@ from spark.lake import Lake
 from spark.schema import Schemas
 from spark.snapshot import chosen
 from spark.streamed import streamed
+from spark.transformed import refuse_other_rules
 from spark.verification import Answer, Verification, incomparable, result
 
 THREADS = 4  # tables compared side by side
@@ -35,6 +36,7 @@ def verify(spark: SparkSession, pipeline: Pipeline, tables: list[str]) -> dict[s
     if low is None:
         raise LakeError(f"the commit log of {pipeline.name} is empty: start the streamer, then verify again")
     with streamed(pipeline, low) as source:
+        refuse_other_rules(source.pipeline, low)
         check = Verification(spark, source.pipeline, lake, source, low, _tell)
         wanted = chosen(pipeline, source, tables)
         results = {f"{db}.{t}": facts for db, t in wanted if (facts := incomparable(pipeline, db, t))}

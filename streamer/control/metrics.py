@@ -70,6 +70,8 @@ class StatusCollector(Collector):
         yield from _sinks(name, status.get("sinks", []))
         yield _events(name, _at(status, ("events", "tables")) or {})
         yield _dropped(name, _at(status, ("filtered", "tables")) or {})
+        yield _put_aside(name, _at(status, ("put_aside",)) or {})
+        yield _transformed(name, _at(status, ("transformed",)) or {})
         for metric, text, path in BY_KIND:
             yield _by_kind(metric, text, name, _at(status, path) or {})
 
@@ -116,6 +118,23 @@ def _dropped(pipeline: str, tables: dict[str, dict[str, int]]) -> Metric:
     for table, counts in tables.items():
         for kind, count in counts.items():
             family.add_metric([pipeline, table, kind], float(count))
+    return family
+
+
+def _put_aside(pipeline: str, tables: dict[str, int]) -> Metric:
+    text = "Records since this start that were too large for Kafka and were put aside"
+    family = CounterMetricFamily("headrace_put_aside", text, labels=["pipeline", "table"])
+    for table, count in tables.items():
+        family.add_metric([pipeline, table], float(count))
+    return family
+
+
+def _transformed(pipeline: str, tables: dict[str, dict[str, int]]) -> Metric:
+    text = "Changes since this start that a transform took: changed, dropped, dead_letter, passed"
+    family = CounterMetricFamily("headrace_transformed", text, labels=["pipeline", "table", "outcome"])
+    for table, counts in tables.items():
+        for outcome, count in counts.items():
+            family.add_metric([pipeline, table, outcome], float(count))
     return family
 
 

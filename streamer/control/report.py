@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from streamer.definitions_since import Ahead
     from streamer.follow.file import FileWatch
     from streamer.ledger import Ledger
+    from streamer.outgoing.transforming import Transforms
     from streamer.protocol.filters import Filters
     from streamer.sinks.port import Sink
     from streamer.source import Facts
@@ -37,6 +38,7 @@ class Report:
         self.filters: Filters | None = None  # what was left out
         self.ahead: Ahead | None = None
         self.file: FileWatch | None = None
+        self.transforms: Transforms | None = None  # what they did
 
     def attach(
         self,
@@ -97,6 +99,8 @@ class Report:
             },
             "ignored_events": stream.ignored,
             "filtered": self.filters.as_dict() if self.filters else {},
+            "transformed": self.transforms.as_dict() if self.transforms else {},
+            "put_aside": stream.put_aside,
             "ddl": {"counts": dict(stream.ddl.counts), "last": list(stream.ddl.last)},
             "schemas": stream.router.schemas.latest(),
         }

@@ -16,10 +16,10 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
 
 from contract import names
-from contract.pipeline import Pipeline
+from contract.pipeline import Kafka, Pipeline
 from contract.pipeline_file import place_of
 from contract.pipeline_sinks import KafkaCheckpoint
-from contract.pipeline_topics import settings
+from contract.pipeline_topics import TopicSettings, settings
 from streamer import source
 from streamer.delivery_errors import TopicError
 from streamer.kafka import broker
@@ -80,7 +80,7 @@ class Provisioned:
 
 def service_topics(pipeline: Pipeline) -> list[Wanted]:
     """The commit log, where the checkpoints are in Kafka, and the schemas: small, compacted, kept for ever; the DDL,
-    of which all is kept."""
+    of which all is kept; and those that the file asks for."""
     config = {
         "cleanup.policy": "compact",
         # A compacted topic is read at every start, and only closed segments are compacted: keep them small.
@@ -91,10 +91,17 @@ def service_topics(pipeline: Pipeline) -> list[Wanted]:
     topics = [names.schemas_topic(pipeline)]
     if isinstance(pipeline.checkpoints, KafkaCheckpoint):
         topics.insert(0, names.commit_log_topic(pipeline))
-    ddl = {"cleanup.policy": "delete", "retention.ms": "-1", "max.message.bytes": config["max.message.bytes"]}
+    kept = {"cleanup.policy": "delete", "retention.ms": "-1", "max.message.bytes": config["max.message.bytes"]}
+    more = [(names.ddl_topic(pipeline), kept)]
+    if pipeline.records.transactions:
+        more.append((names.transactions_topic(pipeline), kept | {"retention.ms": _retention(pipeline.kafka)}))
+    if pipeline.records.heartbeat_seconds is not None:
+        more.append((names.heartbeat_topic(pipeline), kept | {"retention.ms": _retention(pipeline.kafka)}))
+    if pipeline.dead_letters:
+        more.append((names.dead_letter_topic(pipeline), kept))
     return [
-        *(Wanted(topic, 1, pipeline.kafka.replication, config) for topic in topics),
-        Wanted(names.ddl_topic(pipeline), 1, pipeline.kafka.replication, ddl),
+        Wanted(topic, 1, pipeline.kafka.replication, config)
+        for topic, config in [*((topic, config) for topic in topics), *more]
     ]
 
 
@@ -107,18 +114,22 @@ def event_topics(pipeline: Pipeline, tables: Iterable[tuple[str, str]]) -> list[
         hint = f"Write {{pipeline}}.{{db}}.{{table}} at {place}; or take the table out, by tables.exclude."
         raise TopicError("naming the topics of", f"pipeline {pipeline.name}", "; ".join(found), hint)
     topics = {names.events_topic(pipeline, db, table): (db, table) for db, table in tables}
-    return [_event_topic(pipeline, topic, *of) for topic, of in topics.items()]
+    return [event_topic(pipeline, topic, *of) for topic, of in topics.items()]
 
 
-def _event_topic(pipeline: Pipeline, topic: str, db: str, table: str) -> Wanted:
+def event_topic(pipeline: Pipeline, topic: str, db: str, table: str) -> Wanted:
     """`db`, `table`: a table of it; where it has several, no setting is by table."""
     chosen = settings(pipeline.topics, pipeline.kafka, db, table)
     config = {
         "cleanup.policy": "delete",
-        "retention.ms": str(chosen.retention_hours * HOUR_MS),
+        "retention.ms": _retention(chosen),
         "max.message.bytes": str(pipeline.kafka.max_message_bytes),
     }
     return Wanted(topic, chosen.partitions, chosen.replication, config)
+
+
+def _retention(chosen: TopicSettings | Kafka) -> str:
+    return str(chosen.retention_hours * HOUR_MS)
 
 
 def provision(pipeline: Pipeline, tables: Iterable[tuple[str, str]] | None = None) -> Provisioned:

@@ -1,4 +1,4 @@
-"""The check of the rules of `columns`: those that cannot hold for a table, and those that choose nothing."""
+"""The check of the rules of `columns` and `keys`: those that cannot hold for a table, and those that choose nothing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from contract.types import SPELLINGS
 from streamer.preflight.findings import Finding, Server
 
 COLUMNS = """
-SELECT c.table_schema, c.table_name, c.column_name, LOWER(c.data_type), c.column_key = 'PRI'
+SELECT c.table_schema, c.table_name, c.column_name, LOWER(c.data_type), c.column_key = 'PRI',
+       c.is_nullable = 'YES'
 FROM information_schema.columns c
 JOIN information_schema.tables t ON t.table_schema = c.table_schema AND t.table_name = c.table_name
 WHERE t.table_type = 'BASE TABLE' ORDER BY 1, 2, c.ordinal_position
@@ -21,12 +22,12 @@ WHERE t.table_type = 'BASE TABLE' ORDER BY 1, 2, c.ordinal_position
 
 def columns(server: Server) -> Iterator[Finding]:
     rules, path = server.pipeline.columns, server.pipeline.path
-    if not rules.hides:
+    if not rules.hides and not server.pipeline.keys:
         return
     found = list(_tables(server))
     for table in found:
         try:
-            rules.show(table)
+            server.pipeline.show(table)
         except ColumnRuleError as error:
             yield Finding("error", "columns", f"{place_of(path, *error.place)}: {error.cause}", error.fix + ".")
     for place, pattern in rules.unused(found):
@@ -38,6 +39,9 @@ def _tables(server: Server) -> Iterator[TableSchema]:
     """As far as the rules look at them."""
     rows = [row for row in server.ask(COLUMNS) or [] if server.pipeline.tables.match(row[0], row[1])]
     for (db, table), members in groupby(rows, key=lambda row: (row[0], row[1])):
-        listed = [(Column(name=name, type=SPELLINGS.get(kind, kind)), key) for _, _, name, kind, key in members]
+        listed = [
+            (Column(name=name, type=SPELLINGS.get(kind, kind), nullable=bool(nullable)), key)
+            for _, _, name, kind, key, nullable in members
+        ]
         key = tuple(column.name for column, is_key in listed if is_key)
         yield TableSchema(db=db, table=table, columns=tuple(column for column, _ in listed), key=key)

@@ -17,6 +17,7 @@ from streamer.delivery_errors import NotRunningError, PortInUseError
 from streamer.errors import HeadraceError
 from streamer.flavors import flavor
 from streamer.kafka import broker, topics
+from streamer.outgoing.transforming import Transforms
 from streamer.preflight import checks as preflight
 from streamer.servers import Servers
 from streamer.sinks import files, objects
@@ -55,6 +56,7 @@ def check(pipeline: Pipeline) -> list[Result]:
     if commit_log[-1].level != "error":
         results += _caught("broker", lambda: _topics(pipeline, wanted)) if pipeline.has_kafka else []
         results += _caught("checkpoint", lambda: _checkpoint(pipeline, checkpoint)) if answers else []
+    results += _caught("transforms", lambda: _transforms(pipeline)) if pipeline.transforms else []
     return [*results, *_port(pipeline, runs)]
 
 
@@ -120,6 +122,12 @@ def _sinks(pipeline: Pipeline) -> Iterable[Result]:
             objects.used(output)
         if not isinstance(output, KafkaOutput):
             yield Result("ok", "sink", output.title)
+
+
+def _transforms(pipeline: Pipeline) -> Iterable[Result]:
+    Transforms(pipeline)
+    names = ", ".join(dict.fromkeys(rule.name for rule in pipeline.transforms))
+    yield Result("ok", "transforms", f"{names}: loaded, not tried on a change")
 
 
 def _topics(pipeline: Pipeline, wanted: list[topics.Wanted]) -> Iterable[Result]:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from contract import types
+from contract.pipeline_keys import rule_of
 from contract.types import INEXACT
 from streamer.preflight.columns import columns
 from streamer.preflight.findings import Finding, Server
@@ -54,10 +55,16 @@ def _inexact_keys(server: Server) -> Iterator[Finding]:
 
 
 def _keyless(server: Server) -> Iterator[Finding]:
-    for level, rows in server.levels(server.ask(KEYLESS)):
+    given = server.pipeline.keys
+    for level, rows in server.levels(row for row in server.ask(KEYLESS) or () if rule_of(given, *row) is None):
         tables = [f"{db}.{table}" for db, table in rows]
         what = f"no primary key, by which the lake knows a row: {', '.join(tables)}"
-        yield Finding(level, "key", what, f"Give each one a primary key, or write {_excluding(tables)}")
+        yield Finding(
+            level,
+            "key",
+            what,
+            f"Give each one a primary key, or columns of keys in the pipeline file, or write {_excluding(tables)}",
+        )
 
 
 def _odd_tables(server: Server) -> Iterator[Finding]:

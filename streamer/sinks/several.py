@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
-from streamer.sinks.port import Callback, Partitioned, Sink
+from streamer.sinks.port import Callback, Headers, Message, Partitioned, Sink
 
 POLL_SECONDS = 0.01
 
@@ -100,6 +100,21 @@ class SeveralSinks:
         batch = Batch(callback, count, count * len(self.lanes))
         for lane in self.lanes:
             lane.sink.send(topic, keys, values, lane.part(count, batch))
+
+    def send_one(
+        self, topic: str, key: bytes | None, value: bytes | None, callback: Callback, headers: Headers = (),
+        partition: int | None = None,
+    ) -> None:  # fmt: skip
+        """A tombstone goes to the one with partitions alone."""
+        lanes = [lane for lane in self.lanes if value is not None or lane.sink is self._partitioned]
+        batch = Batch(callback, 1, len(lanes))
+        for lane in lanes:
+            if lane.sink is self._partitioned:
+                self._partitioned.send_one(topic, key, value, lane.part(1, batch), headers, partition)
+            elif value is not None:
+                lane.sink.send(topic, [key], [value], lane.part(1, batch))
+        if not lanes:
+            callback(None, Message(topic))
 
     def partitions(self, topic: str) -> int:
         return self._partitioned.partitions(topic) if self._partitioned is not None else 1

@@ -87,6 +87,10 @@ def test_a_class_of_ones_own_gets_its_settings(tmp_path: Path) -> None:
         ),
         ("streamer: {delivery: exactly_once}\n" + FILE + KAFKA, 5, "streamer.delivery", "delivery: at_least_once"),
         ("streamer: {high_availability: true}\n" + FILE + KAFKA, 5, "streamer.high_availability", "remove"),
+        (
+            "sinks: [{type: stdout}]\nrecords: {headers: [op]}\n" + FILE, 6, "records.headers",
+            "is of Kafka's records, and Kafka is none of the sinks",
+        ),
         ("sinks: [{type: a.b-c}]\n" + FILE, 5, "sinks[0].type", "a class by its dotted path"),
     ],
 )  # fmt: skip

@@ -96,6 +96,11 @@ class Streamer:
             found: dict[str, Any] = json.load(answer)
         return found
 
+    def metrics(self) -> str:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.values['http']}/metrics", timeout=5) as answer:
+            found: str = answer.read().decode()
+        return found
+
     def wait_for(self, holds: Callable[[dict[str, Any]], Any], seconds: float = 60) -> dict[str, Any]:
         until = time.monotonic() + seconds
         status: dict[str, Any] = {}

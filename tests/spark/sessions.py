@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -23,6 +24,7 @@ lake: {{path: {lake}}}
 
 def local_session() -> SparkSession:
     settings = {
+        "spark.pyspark.python": sys.executable,
         "spark.master": "local[2]",
         "spark.jars": ",".join(map(str, spark_jars())),
         "spark.driver.memory": "1g",

@@ -62,9 +62,13 @@ def test_a_table_of_which_changes_are_left_out_is_not_compared() -> None:
             "events": rules,
             "kafka": {"bootstrap": "h:9092"},
             "lake": {"path": "lake"},
+            "transforms": [{"tables": ["shop.visits"], "function": "visits.transform"}],
             "path": "shop.yaml",
         }
     )
+    transformed = incomparable(pipeline, "shop", "visits")
+    assert transformed is not None
+    assert (transformed["equal"], "transforms in shop.yaml change" in transformed["reason"]) == (None, True)
     assert incomparable(pipeline, "shop", "orders") is None, "all of its rows are there"
     facts = incomparable(pipeline, "shop", "audit")
     assert facts is not None

@@ -24,6 +24,8 @@ from streamer.errors import HeadraceError
 from streamer.follow.file import FileWatch
 from streamer.follow.swap import Swap
 from streamer.ledger import Ledger
+from streamer.outgoing.stream import OutgoingStream
+from streamer.outgoing.transforming import Transforms
 from streamer.patience import Patience
 from streamer.protocol.held import PreparedXa
 from streamer.protocol.model import Commit, Item, RowsBatch, TableMap
@@ -220,10 +222,12 @@ def rig(
     sink: ListSink | None = None,
     schemas: Schemas | None = None,
     begin: Checkpoint | None = None,
+    asked: Pipeline | None = None,
     **streamer: Any,
 ) -> Rig:
-    """A stream over the fakes, from the binlog's start or the checkpoint `begin` on."""
-    settings = pipeline(**streamer)
+    """A stream over the fakes, from the binlog's start or the checkpoint `begin` on. `asked`: a pipeline that asks for
+    more than plain records."""
+    settings = asked or pipeline(**streamer)
     sink = sink or ListSink()
     status, stop = Status("sales"), threading.Event()
     bounds = settings.streamer.ledger
@@ -233,11 +237,16 @@ def rig(
     watcher = Watcher(ledger, checkpoints, sink, status, start, settings.streamer.stuck_after_seconds)
     notes = DdlNotes(settings)
     delivery = Delivery(ledger, sink, checkpoints, watcher, Patience(status, stop))
-    stream = Stream(binlog.connect, binlog.decoder, delivery, watcher, status, notes, start.epoch, "MySQL")
+    made = Transforms(settings)
+    kind = Stream if asked is None else partial(OutgoingStream, settings, made)
+    stream = kind(
+        connect=binlog.connect, decoder=binlog.decoder, delivery=delivery, watcher=watcher, status=status, ddl=notes,
+        epoch=start.epoch, source="MySQL",
+    )  # fmt: skip
     if start.seen_set:
         stream.seen = Seen(GtidSet.parse(start.seen_set), None if start.seen_elsewhere else start.place[1:])
     publish = partial(delivery.publish, topic="sales.schemas")
-    stream.router = Router(settings, schemas or Schemas(), lambda wanted: [], publish)
+    stream.router = Router(settings, schemas or Schemas(), lambda wanted: [], publish, made.chain)
     file, prepared = FileWatch(settings, lambda found: None), PreparedXa()
     stream.swap = Swap(file, delivery, watcher, prepared, stream.router.follow)
     return Rig(stream, ledger, sink, status, stop, watcher, checkpoints, file, prepared)

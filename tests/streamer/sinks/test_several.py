@@ -16,6 +16,7 @@ from streamer.delivery import Delivery
 from streamer.delivery_errors import SinkError
 from streamer.patience import Patience, Stopping
 from streamer.sinks.background import BackgroundSink
+from streamer.sinks.port import Partitioned
 from streamer.sinks.several import SeveralSinks
 from streamer.watcher import Watcher
 from tests.streamer.fakes import Binlog, ListSink, Rig, pipeline, rig, transaction
@@ -79,6 +80,20 @@ def over_both(binlog: Binlog, **streamer: Any) -> tuple[Rig, ListSink, ListSink]
     what.stream._watcher = what.watcher
     what.stream.router._publish = lambda schema: delivery.publish(schema, "sales.schemas")
     return what, kafka, other
+
+
+def test_headers_and_tombstones_are_kafka_s_and_the_record_is_everybody_s() -> None:
+    one, other = ListSink(), ListSink()
+    both, fates = SeveralSinks([one, other]), Fates()
+    both._partitioned = one
+    both.send_one("t", b"1", b"v", fates, [("__op", b"c")], 1)
+    both.send_one("t", b"1", None, fates)
+    drained(both)
+    assert fates.errors == [None, None]
+    assert one.records == [("t", b"1", b"v"), ("t", b"1", None)]
+    assert one.headers[0] == ("t", [("__op", b"c")], 1)
+    assert (other.records, other.headers) == ([("t", b"1", b"v")], [])
+    assert isinstance(both, Partitioned), "else a truncation would not come to each partition"
 
 
 def test_the_checkpoint_follows_the_slowest(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,39 @@
+"""The pipeline file's section `records`: what the records carry, and which others there are, beside the plain ones."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, get_args
+
+from pydantic import Field, field_validator
+
+from contract.pipeline_kafka import Section
+
+Header = Literal["op", "db", "table", "gtid", "file", "pos", "ts_ms", "schema", "seq"]
+
+
+class Oversized(Section):
+    """Where records go that are too large for Kafka."""
+
+    target: str = Field(min_length=1, description="a folder, or a URL such as s3://bucket/folder")
+    options: dict[str, Any] = Field(default_factory=dict, repr=False, description="of the URL's fsspec file system")
+
+
+class Records(Section):
+    headers: tuple[Header, ...] = Field((), description=f"of records of rows: some of {', '.join(get_args(Header))}")
+    partition_by: Literal["key", "table", "single"] = Field("key", description="what chooses a record's partition")
+    oversized: Oversized | None = Field(None, description="without it a record too large for Kafka stops the stream")
+    heartbeat_seconds: float | None = Field(None, ge=0.1, description="a topic with a record so often, idle or not")
+    tombstones: bool = Field(False, description="a record without a value behind each delete, under its key")
+    transactions: bool = Field(False, description="a topic with the begin and end of each transaction")
+
+    @field_validator("headers")
+    @classmethod
+    def _once(cls, headers: tuple[Header, ...]) -> tuple[Header, ...]:
+        if len(set(headers)) < len(headers):
+            raise ValueError("names a header twice")
+        return headers
+
+    @property
+    def asks(self) -> bool:
+        """Whether records are to be more than the plain ones."""
+        return self != Records()

@@ -1,0 +1,1 @@
+"""What a pipeline file asks for beside the records as they are: transforms, dead letters, headers, transactions."""

@@ -1,0 +1,169 @@
+"""What a pipeline asks for beside plain records, over a source and a sink without servers."""
+
+from __future__ import annotations
+
+import json
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from contract.pipeline import Pipeline
+from streamer import stream as stream_module
+from streamer.delivery_errors import TransformError
+from streamer.patience import Stopping
+from tests.streamer.fakes import FILE, Binlog, pipeline, rig, transaction
+from tests.streamer.test_stream import ddl, lost, run_until_released
+
+
+@pytest.fixture(autouse=True)
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream_module, "RECONNECT_FIRST_SECONDS", 0.001)
+
+
+def asking(folder: Path, script: str = "", on_error: str = "stop", **records: Any) -> Pipeline:
+    more: dict[str, Any] = {"records": records, "path": folder / "sales.yaml"}
+    (folder / "sales.yaml").write_text("transforms: []\n")
+    if script:
+        (folder / "t.py").write_text("def transform(event):\n    " + script.replace("\n", "\n    ") + "\n")
+        more["transforms"] = [{"tables": ["shop.*"], "script": "t.py", "on_error": on_error}]
+    plain = pipeline().model_dump() | {"source": pipeline().source} | more
+    return Pipeline.model_validate(plain)
+
+
+ODD = "if event.after['id'] % 2:\n    return None\nevent.after['v'] = -1\nreturn event"
+
+
+def test_what_a_transform_drops_completes_and_keeps_its_place_in_the_order(tmp_path: Path) -> None:
+    what = rig(Binlog([transaction(1, [3, 2]), transaction(2, [1]), transaction(3, [2])]), asked=asking(tmp_path, ODD))
+    run_until_released(what, 3)
+    told = [(event["source"]["seq"][2:], event["after"]["v"]) for event in what.sink.events()]
+    assert told == [([1000, 0, 0], -1), ([1000, 0, 2], -1), ([1000, 1, 0], -1), ([2000, 0, 0], -1), ([3000, 0, 0], -1)]
+    assert what.sink.checkpoints()[-1].events == what.ledger.events == 8, "of all rows that were read"
+    assert what.ledger.depth == what.ledger.size == 0
+    assert what.stream.router.counts() == {"shop.t": {"c": 5, "u": 0, "d": 0}}
+    assert what.stream.transforms.as_dict() == {"shop.t": {"changed": 5, "dropped": 3}}
+
+
+def test_a_transaction_of_which_all_is_dropped_moves_the_checkpoint(tmp_path: Path) -> None:
+    what = rig(Binlog([transaction(n, [2]) for n in (1, 2)]), asked=asking(tmp_path, "return None"))
+    run_until_released(what, 2)
+    assert what.sink.events() == []
+    assert what.sink.checkpoints()[-1].pos == 2900
+
+
+def test_a_connection_lost_halfway_brings_nothing_twice(tmp_path: Path) -> None:
+    binlog = Binlog([transaction(1, [2, 1, 2])], breaks=[2], lost=lost)
+    what = rig(binlog, asked=asking(tmp_path, ODD, transactions=True))
+    run_until_released(what, 1)
+    assert [event["source"]["seq"][3:] for event in what.sink.events()] == [[0, 0], [1, 0], [2, 0]]
+    [begin, end] = what.sink.values("sales.transactions")
+    assert (begin["status"], end["status"], end["event_count"]) == ("BEGIN", "END", 3)
+    assert len(binlog.starts) == 2
+
+
+def test_an_error_stops_with_its_place_and_nothing_behind_it_is_sent(tmp_path: Path) -> None:
+    script = "if event.after['id'] == 2000000:\n    raise ValueError(event.after['v'])\nreturn event"
+    what = rig(Binlog([transaction(1, [1]), transaction(2, [1]), transaction(3, [1])]), asked=asking(tmp_path, script))
+    with pytest.raises(TransformError) as caught:
+        what.stream.run()
+    told = str(caught.value)
+    assert f"a change of shop.t ({FILE}:2100, " in told
+    assert "row 0): " in told
+    assert "sales.yaml" in told
+    assert "transforms[0]: t.py: ValueError at t.py:3. Mend it" in told
+    assert "2000000" not in told
+    assert what.stream.delivery.drain(10)
+    assert [event["after"]["id"] for event in what.sink.events()] == [1000000]
+    assert what.sink.checkpoints()[-1].pos == 1900
+
+
+FAILS = "event.after['v'] = 0\nif event.after['id'] % 2:\n    raise ValueError('quokka')\nreturn event"
+
+
+def test_a_dead_letter_has_the_key_the_place_and_the_record_as_it_was(tmp_path: Path) -> None:
+    what = rig(Binlog([transaction(1, [2])]), asked=asking(tmp_path, FAILS, "dead_letter"))
+    with capture_logs() as logs:
+        run_until_released(what, 1)
+    [(_, key, value)] = [one for one in what.sink.records if one[0] == "sales.dead-letter"]
+    letter = json.loads(value)
+    assert key == b'{"id":1000001}'
+    assert letter["error"] == {"kind": "transform", "cause": "ValueError at t.py:4", "by": "t.py"}
+    assert (letter["topic"], letter["op"], letter["value"]["after"]["v"]) == ("sales.shop.t", "c", 1000001)
+    assert (letter["source"]["file"], letter["source"]["pos"], letter["source"]["row"]) == (FILE, 1100, 1)
+    assert [event["after"] for event in what.sink.events()] == [{"id": 1000000, "v": 0}]
+    [told] = [line for line in logs if "dead letter" in line["event"]]
+    assert (told["table"], told["pos"], told["row"]) == ("shop.t", 1100, 1)
+    assert "quokka" not in json.dumps(logs)
+    assert what.ledger.events == 2
+
+
+def test_what_passes_is_as_it_was_and_is_told(tmp_path: Path) -> None:
+    what = rig(Binlog([transaction(1, [2])]), asked=asking(tmp_path, FAILS, "pass"))
+    with capture_logs() as logs:
+        run_until_released(what, 1)
+    assert [event["after"]["v"] for event in what.sink.events()] == [0, 1000001]
+    assert what.stream.transforms.as_dict() == {"shop.t": {"changed": 1, "passed": 1}}
+    assert [line["row"] for line in logs if "passed unchanged" in line["event"]] == [1]
+
+
+def test_a_topic_of_its_own_is_made_once(tmp_path: Path) -> None:
+    what = rig(
+        Binlog([transaction(n, [2]) for n in (1, 2)]), asked=asking(tmp_path, "event.topic = 'else'\nreturn event")
+    )
+    made: list[str] = []
+    what.stream.router._ensure = lambda wanted: made.extend(one.name for one in wanted) or []  # type: ignore[func-returns-value]
+    run_until_released(what, 2)
+    assert made == ["sales.shop.t", "else"]
+    assert len(what.sink.values("else")) == 4
+    assert what.sink.events() == []
+
+
+def test_headers_and_the_place_in_the_transaction(tmp_path: Path) -> None:
+    given = asking(tmp_path, headers=["op", "table", "gtid", "seq"], transactions=True)
+    what = rig(Binlog([transaction(1, [2]), ddl(2, "CREATE TABLE t (id INT)"), transaction(3, [1])]), asked=given)
+    run_until_released(what, 3)
+    gtid = what.sink.events()[0]["source"]["gtid"]
+    [first, *_] = [headers for topic, headers, _ in what.sink.headers if topic == "sales.shop.t"]
+    assert first == [("__op", b"c"), ("__table", b"t"), ("__gtid", gtid.encode()), ("__seq", b"[0,1,1000,0,0]")]
+    places = [event["transaction"] for event in what.sink.events()]
+    assert [(one["total_order"], one["data_collection_order"]) for one in places] == [(1, 1), (2, 2), (1, 1)]
+    assert places[0]["id"] == gtid
+    told = what.sink.values("sales.transactions")
+    assert [one["status"] for one in told] == ["BEGIN", "END", "BEGIN", "END"], "none for DDL"
+    assert told[1] == {
+        "status": "END", "id": gtid, "ts_ms": 10**12, "event_count": 2,
+        "data_collections": [{"data_collection": "shop.t", "event_count": 2}],
+    }  # fmt: skip
+    order = [topic for topic, _, _ in what.sink.records if topic in ("sales.shop.t", "sales.transactions")]
+    assert order[:4] == ["sales.transactions", "sales.shop.t", "sales.shop.t", "sales.transactions"]
+    assert what.ledger.depth == what.ledger.size == 0
+    assert what.ledger.events == 3
+
+
+def test_a_delete_is_followed_by_a_tombstone_and_no_other_change_is(tmp_path: Path) -> None:
+    [batch, end] = transaction(1, [2])
+    batch.op = "d"
+    what = rig(Binlog([[batch, end], transaction(2, [1])]), asked=asking(tmp_path, tombstones=True, transactions=True))
+    run_until_released(what, 2)
+    found = [(key, value is not None) for topic, key, value in what.sink.records if topic == "sales.shop.t"]
+    first, second, third = b'{"id":1000000}', b'{"id":1000001}', b'{"id":2000000}'
+    assert found == [(first, True), (first, False), (second, True), (second, False), (third, True)]
+    assert what.ledger.events == 3
+    assert what.sink.values("sales.transactions")[1]["event_count"] == 2
+
+
+def test_the_heart_beats_between_transactions_also_when_idle(tmp_path: Path) -> None:
+    what = rig(Binlog([transaction(n, [1]) for n in (1, 2, 3)]), asked=asking(tmp_path, heartbeat_seconds=0.1))
+    threading.Timer(0.6, what.stop.set).start()
+    with pytest.raises(Stopping):
+        what.stream.run()
+    assert what.stream.delivery.drain(10)
+    beats = what.sink.values("sales.heartbeat")
+    assert 3 <= len(beats) <= 7
+    assert beats[-1]["file"] == FILE
+    assert what.ledger.events == 3
+    assert what.ledger.depth == what.ledger.size == 0
+    assert what.sink.checkpoints()[-1].pos == 3900
