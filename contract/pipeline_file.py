@@ -18,7 +18,7 @@ Model = TypeVar("Model", bound=BaseModel)
 Keys = tuple[str | int, ...]
 Lines = dict[Keys, int]
 
-ENV = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+REFERENCE = re.compile(r"\$\{(?:file:(?P<file>[^}]+)|(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?)\}")
 SECRET = re.compile(r"(password|secret)$")
 DEPTH = 10  # levels of keys; the format has four
 
@@ -140,15 +140,20 @@ class _Reader:
 
     def _check_secret(self, written: str, value: str, keys: Keys) -> None:
         """Neither its text nor a default for it may stand in the file. The message does not show it."""
-        names = ENV.findall(written)
+        found = list(REFERENCE.finditer(written))
         name = str(keys[-1])
         also = ", or give password_file instead" if keys == ("source", "password") else ""
-        if not names or any(default for _, default in names):
-            fix = f"write {name}: ${{NAME}} and set the environment variable NAME{also}"
-            self.problems.append(Problem(self.lines[keys], dotted(keys), "stands in the file as plain text", "", fix))
+        if not found or any(one["default"] for one in found):
+            file = f"{name}: ${{file:/run/secrets/NAME}}"
+            fix = f"write {file}, or {name}: ${{NAME}} and set the environment variable NAME{also}"
+            self._problem(keys, "stands in the file as plain text", fix)
         elif not value:
-            fix = f"set the environment variable {names[0][0]}{also}"
-            self.problems.append(Problem(self.lines[keys], dotted(keys), "is empty", "", fix))
+            first = found[0]
+            where = f"a text into {first['file']}" if first["file"] else f"the environment variable {first['name']}"
+            self._problem(keys, "is empty", f"{'write' if first['file'] else 'set'} {where}{also}")
+
+    def _problem(self, keys: Keys, message: str, fix: str) -> None:
+        self.problems.append(Problem(self.lines[keys], dotted(keys), message, "", fix))
 
     def _mapping(self, node: yaml.MappingNode, keys: Keys) -> dict[str, Any]:
         tree: dict[str, Any] = {}
@@ -163,17 +168,33 @@ class _Reader:
         return tree
 
     def _filled(self, text: str, keys: Keys) -> str:
-        def fill(match: re.Match[str]) -> str:
-            name, default = match.groups()
-            if (value := os.environ.get(name, default)) is None:
-                message = f"the environment variable {name} is not set"
-                secret = SECRET.search(str(keys[-1]))  # for which a default would be a password in the file
-                fix = f"export {name}=..." + ("" if secret else f", or write ${{{name}:-default}}")
-                self.problems.append(Problem(self.lines[keys], dotted(keys), message, "", fix))
-                return "0"
-            return value
+        return REFERENCE.sub(lambda match: self._value(match, keys), text)
 
-        return ENV.sub(fill, text)
+    def _value(self, match: re.Match[str], keys: Keys) -> str:
+        secret = SECRET.search(str(keys[-1]))
+        if match["file"]:
+            return self._read(match["file"], keys) if secret else self._no_secret(keys)
+        name, default = match["name"], match["default"]
+        if (value := os.environ.get(name, default)) is None:
+            fix = f"export {name}=..."
+            if not secret:  # for which a default would be a password in the file
+                fix += f", or write ${{{name}:-default}}"
+            self._problem(keys, f"the environment variable {name} is not set", fix)
+            return "0"
+        return value
+
+    def _read(self, name: str, keys: Keys) -> str:
+        """A secret's file, less the line's end that editors leave behind it."""
+        try:
+            return Path(name).read_text(encoding="utf-8").strip("\r\n")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or "not UTF-8 text"
+            self._problem(keys, f"the file {name} cannot be read: {reason}", "check its path and its rights")
+            return "0"
+
+    def _no_secret(self, keys: Keys) -> str:
+        self._problem(keys, "is no secret, and files are read for those alone", "write the value, or ${NAME}")
+        return "0"
 
 
 def problems_of(

@@ -19,6 +19,7 @@ from streamer.cli import (
     decoder,
     pipelines,
     run,
+    seek,
     serve,
     status,
     tail,
@@ -47,6 +48,7 @@ def main(version: Annotated[bool, typer.Option("--version", help="print the vers
 app.command(epilog=run.EXAMPLE)(run.run)
 app.command(epilog=serve.EXAMPLE)(serve.serve)
 app.command(epilog=check.EXAMPLE)(check.check)
+app.command(epilog=seek.EXAMPLE)(seek.seek)
 app.command(epilog=topics.EXAMPLE)(topics.topics)
 app.command(epilog=status.EXAMPLE)(status.status)
 app.command(epilog=tail.EXAMPLE)(tail.tail)

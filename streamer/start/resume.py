@@ -29,7 +29,7 @@ def resume(
     the server, None where it has no such file. By GTID a stream goes on from any server that has all that was
     streamed, and still has all that was not. Raises WrongServerError, BehindError, PurgedError.
     """
-    _refuse_lacking(checkpoint, facts, seen if partly is None else seen.union(partly))
+    refuse_lacking(checkpoint, facts, seen if partly is None else seen.union(partly))
     if lost := facts.purged.subtract(seen):
         raise PurgedError(
             "resuming",
@@ -56,7 +56,7 @@ def _newer(known: GtidSet, seen: GtidSet) -> bool:
     return any(until > last.get(source, 0) for source, _, until in known.subtract(seen))
 
 
-def _refuse_lacking(checkpoint: Checkpoint, facts: Facts, streamed: GtidSet) -> None:
+def refuse_lacking(checkpoint: Checkpoint, facts: Facts, streamed: GtidSet) -> None:
     missing = streamed.subtract(facts.executed)
     if not missing:
         return

@@ -166,6 +166,14 @@ def _orders(app: FastAPI, supervisor: Supervisor) -> None:
     for path in ("start", "stop", "pause", "resume"):
         order(path, getattr(supervisor, path))
 
+    @app.post("/pipelines/{name}/seek", dependencies=[OPERATE], responses=told(404, 409, 503), tags=["orders"])
+    def seek_pipeline(name: Name, wanted: shown.Wanted) -> shown.Moved:
+        """Let a pipeline that stands still go on from another place of its server's binlog."""
+        from streamer.seek.command import seek  # Kafka's client is loaded by the first move, not by every supervisor
+
+        with supervisor.standing(name, "moving") as pipeline:
+            return shown.moved(seek(pipeline, wanted.to, wanted.skip_changes, wanted.dry_run))
+
 
 def _document(app: FastAPI) -> None:
     """The framework describes its own form of a 422, which is not given here."""

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from streamer.supervisor.problems import Mistake
 from streamer.supervisor.tokens import Role
 from streamer.supervisor.unit import Unit
+
+if TYPE_CHECKING:
+    from streamer.seek.plan import Plan
 
 WELL = ("streaming", "standby")
 
@@ -65,12 +68,42 @@ class Shown(BaseModel):
     role: Role
 
 
+class Wanted(BaseModel):
+    """`to`: as `streamer.start` of the pipeline file. `skip_changes`: what was not delivered may be left out for good.
+    `dry_run`: nothing is moved."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    to: str = Field(min_length=1, max_length=65_536)
+    skip_changes: bool = False
+    dry_run: bool = False
+
+
+class Moved(BaseModel):
+    """`moves`: false where the pipeline stands there already. `sent_again`, `skipped`: GTID sets. `snapshot_behind`:
+    the place behind which the tables' snapshots must begin."""
+
+    moves: bool
+    file: str
+    pos: int
+    gtid_set: str
+    epoch: int
+    sent_again: str
+    skipped: str
+    found: str
+    snapshot_behind: str
+
+
 class Checked(BaseModel):
     """`name`: of the pipeline, where the file is right."""
 
     valid: bool
     name: str | None
     mistakes: list[Mistake]
+
+
+def moved(planned: Plan) -> Moved:
+    return Moved(**planned.facts())
 
 
 def summary(unit: Unit) -> Summary:

@@ -217,6 +217,33 @@ def test_a_password_of_the_broker_in_the_file_is_a_mistake(tmp_path: Path) -> No
     assert load(path).kafka.properties == {"sasl.password": "s3cret"}
 
 
+def test_a_secret_is_read_from_the_file_that_is_named(tmp_path: Path) -> None:
+    secret = tmp_path / "run-secret"
+    secret.write_text("from a file \n")
+    path = edited(tmp_path, a=(PASSWORD, f"password: ${{file:{secret}}}"))
+    pipeline = load(path)
+    assert pipeline.source.secret() == "from a file "
+    assert "from a file" not in repr(pipeline)
+    secret.write_text("\n")
+    with pytest.raises(PipelineFileError, match=r"source\.password: is empty\n.*write a text into"):
+        load(path)
+    secret.unlink()
+    with pytest.raises(
+        PipelineFileError, match=r"source\.password: the file .*run-secret cannot be read: No such file"
+    ):
+        load(path)
+    assert load(path, secrets=False).name == "flights"
+
+
+def test_a_file_is_read_for_secrets_alone(tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.write_text("never shown")
+    path = edited(tmp_path, a=("kafka:\n", f"kafka:\n  properties: {{client.id: '${{file:{other}}}'}}\n"))
+    with pytest.raises(PipelineFileError, match=r"client\.id: is no secret") as caught:
+        load(path)
+    assert "never shown" not in str(caught.value)
+
+
 def test_an_empty_password_is_a_mistake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEADRACE_MYSQL_PASSWORD", "")
     with pytest.raises(PipelineFileError, match=r"source\.password: is empty\n.*HEADRACE_MYSQL_PASSWORD"):

@@ -10,6 +10,7 @@ from streamer import delivery_errors
 from streamer.archive import errors as archive_errors
 from streamer.crosscheck import errors as crosscheck_errors
 from streamer.errors import HeadraceError
+from streamer.seek import errors as seek_errors
 from streamer.supervisor import errors as supervisor_errors
 
 PAGE = Path(__file__).parents[2] / "docs" / "operations.md"
@@ -24,6 +25,7 @@ def kinds(error: type[HeadraceError]) -> Iterator[str]:
 
 def test_every_kind_of_error_is_explained() -> None:
     rooms = {
+        seek_errors.SeekError,
         delivery_errors.TopicError,
         crosscheck_errors.PlaceError,
         archive_errors.NoArchiveError,

@@ -23,7 +23,7 @@ def ended(streamer: Streamer) -> None:
 
 @pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once"])
 def test_oneshot_runs_deliver_what_is_there_and_end(make: Make, server: Database, kafka: Kafka, delivery: str) -> None:
-    streamer = make(f"once_{server.flavor}_{server.port}_{delivery[:2]}", server, delivery=delivery)
+    streamer = make(f"once{type(server).__name__.lower()}{delivery[:2]}", server, delivery=delivery)
     ended(streamer)  # a first start at `latest`: nothing to do, but from here on
     insert(server, streamer.name, 1, 500)
     execute(server, f"CREATE DATABASE IF NOT EXISTS {streamer.name}_other")  # the last transaction is none of its own
@@ -38,7 +38,7 @@ def test_oneshot_runs_deliver_what_is_there_and_end(make: Make, server: Database
 def test_the_mode_of_the_pipeline_file_counts_and_a_stop_before_the_end_is_an_error(
     make: Make, mysql: Database, kafka: Kafka
 ) -> None:
-    streamer = make("once_cut", mysql)
+    streamer = make("oncecut", mysql)
     streamer.file.write_text(streamer.file.read_text().replace("  start:", "  mode: oneshot\n  start:"))
     streamer.start()
     assert streamer.end(40) == 0, streamer.log()
@@ -50,7 +50,7 @@ def test_the_mode_of_the_pipeline_file_counts_and_a_stop_before_the_end_is_an_er
 
 
 def test_a_standby_can_not_be_oneshot(make: Make, mysql: Database) -> None:
-    streamer = make("once_ha", mysql)
+    streamer = make("onceha", mysql)
     streamer.file.write_text(streamer.file.read_text().replace("  start:", "  high_availability: true\n  start:"))
     told = streamer.command("run", "--oneshot")
     assert told.returncode == 2

@@ -9,10 +9,17 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+from contract.checkpoint import Checkpoint
+from contract.gtid import GtidSet
+from contract.pipeline import Pipeline
+from streamer.seek import command
+from streamer.seek.errors import SkipsChangesError
+from streamer.seek.plan import Plan
 from streamer.supervisor import guard, tokens
 from streamer.supervisor.api import application
 from streamer.supervisor.errors import ServeError
 from streamer.supervisor.tokens import Tokens
+from tests.streamer.fakes import SOURCE
 from tests.streamer.supervisor.conftest import Served, text
 
 READ, OPERATE = "read-token-0123456789", "operate-token-0123456789"
@@ -147,6 +154,37 @@ def test_without_tokens_other_pages_of_the_browser_give_no_orders(api: TestClien
     problem(api.get("/pipelines", headers={"Host": "evil.example:8180"}), 403, "foreign_origin")
     assert served.supervisor.unit("shop").wanted == "running"
     assert api.post("/pipelines/shop/stop", headers={"Origin": HERE}).status_code == 200
+
+
+def test_a_pipeline_that_stands_still_is_moved(
+    api: TestClient, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+    place = Checkpoint(
+        pipeline="shop", connector_id="c", server_id=1, server_uuid="u", epoch=4, file="binlog.000002", pos=9,
+        gtid_set="", ts_ms=1, events=1, written_at=1,
+    )  # fmt: skip
+
+    def seek(pipeline: Pipeline, *more: Any) -> Plan:
+        asked.append((pipeline.name, *more))
+        if more[0] == "latest":
+            raise SkipsChangesError("moving", "shop to latest", "changes would be lost", "Say so.")
+        return Plan(place, GtidSet.parse(f"{SOURCE}:5-7"), GtidSet(), "found", "binlog.000003:4")
+
+    monkeypatch.setattr(command, "seek", seek)
+    api.post("/pipelines", content=text("shop"), headers=YAML)
+    served.wait(lambda: served.state("shop") == "streaming")
+    problem(api.post("/pipelines/shop/seek", json={"to": "earliest"}), 409, "conflict")
+    api.post("/pipelines/shop/pause")
+    served.wait(lambda: served.state("shop") == "paused")
+    moved = api.post("/pipelines/shop/seek", json={"to": "earliest", "dry_run": True}).json()
+    assert (moved["epoch"], moved["pos"], moved["sent_again"]) == (4, 9, f"{SOURCE}:5-7")
+    problem(api.post("/pipelines/shop/seek", json={"to": "latest"}), 409, "skips_changes")
+    problem(api.post("/pipelines/shop/seek", json={"to": "latest", "skip": True}), 422, "request")
+    problem(api.post("/pipelines/shop/seek", content="no JSON", headers={"Content-Type": "application/json"}), 422,
+            "request")  # fmt: skip
+    assert asked == [("shop", "earliest", False, True), ("shop", "latest", False, False)]
+    assert api.post("/pipelines/shop/resume").status_code == 200
 
 
 def test_metrics_tell_states_and_restarts(api: TestClient, served: Served) -> None:

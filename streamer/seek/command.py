@@ -1,0 +1,115 @@
+"""`headrace seek`: looks whether the pipeline stands still, plans the move, and writes the checkpoint."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import structlog
+from confluent_kafka import KafkaException
+
+from contract import names
+from contract.checkpoint import Checkpoint
+from contract.pipeline import Pipeline
+from streamer import guarantees
+from streamer.checkpoints.kafka import read_checkpoint
+from streamer.control.http import take_port
+from streamer.control.status import Status
+from streamer.delivery_errors import BrokerUnreachableError, PortInUseError
+from streamer.kafka import broker
+from streamer.ledger import Ledger
+from streamer.patience import Patience, Stopping
+from streamer.seek.errors import SeekError, SkipsChangesError, StillRunningError
+from streamer.seek.plan import Plan, plan
+from streamer.servers import Servers
+from streamer.start import resume as start
+
+log = structlog.get_logger("streamer")
+WRITE_SECONDS = 30.0
+PAUSE = "Pause or stop it first."
+
+
+def seek(pipeline: Pipeline, to: str, skip_changes: bool = False, dry_run: bool = False) -> Plan:
+    """Moves the pipeline, unless it stands there already. `skip_changes`: changes that were not delivered may be lost.
+
+    Raises SeekError, SkipsChangesError, StillRunningError, PurgedError, WrongServerError, and the errors of a
+    connection and of the broker; nothing was moved then.
+    """
+    with _alone(pipeline):
+        checkpoint = _checkpoint(pipeline)
+        found = Servers(pipeline).any()
+        seen = pipeline.source.gtids(checkpoint.seen_set or checkpoint.gtid_set)
+        start.refuse_lacking(checkpoint, found.facts, seen)
+        planned = plan(Servers(pipeline).pipeline(found.source), checkpoint, found.facts, to)
+        if planned.skipped and not skip_changes:
+            raise SkipsChangesError(
+                "moving", f"pipeline {pipeline.name} to {to}",
+                f"these transactions were not delivered, and never would be: {planned.skipped}",
+                "If that is meant, say so (--skip-changes; over the REST API skip_changes: true), and run the snapshot "
+                "DAG afterwards.",
+            )  # fmt: skip
+        if planned.moves and not dry_run:
+            _write(pipeline, checkpoint, planned.checkpoint)
+        return planned
+
+
+@contextmanager
+def _alone(pipeline: Pipeline) -> Iterator[None]:
+    """The streamer's port is held for as long as the block lasts, so that none starts on this machine."""
+    what = ("moving", f"pipeline {pipeline.name}")
+    try:
+        listener = take_port(pipeline.streamer.http)
+    except PortInUseError as error:
+        cause = f"its streamer runs, or something else has {error.object}"
+        raise StillRunningError(*what, cause, PAUSE) from None
+    try:
+        if pipeline.streamer.high_availability and (others := _members(pipeline)):
+            raise StillRunningError(*what, f"streamers of it run elsewhere: {others}", PAUSE)
+        yield
+    finally:
+        listener.close()
+
+
+def _members(pipeline: Pipeline) -> int:
+    group = names.election_group(pipeline)
+    try:
+        found = broker.admin(pipeline.kafka).describe_consumer_groups([group])[group].result()
+    except KafkaException as error:
+        raise broker.typed(error, "asking for the streamers of", pipeline.kafka) from None
+    return len(found.members)
+
+
+def _checkpoint(pipeline: Pipeline) -> Checkpoint:
+    checkpoint = read_checkpoint(pipeline)
+    if checkpoint is None:
+        cause = "it has no checkpoint: it never ran"
+        hint = "Set streamer.start in the pipeline file, and start it."
+        raise SeekError("moving", f"pipeline {pipeline.name}", cause, hint)
+    return checkpoint
+
+
+def _write(pipeline: Pipeline, known: Checkpoint, moved: Checkpoint) -> None:
+    """As a streamer would: of exactly-once delivery another one that runs somewhere is shut out."""
+    stop = threading.Event()
+    timer = threading.Timer(WRITE_SECONDS, stop.set)
+    timer.daemon = True
+    timer.start()
+    status = Status(pipeline.name)
+    guarantee = guarantees.chosen(pipeline, status, Patience(status, stop), careful=False)
+    try:
+        guarantee.begin()
+        if guarantee.checkpoints.load() != known:
+            cause = "its checkpoint moved on meanwhile: a streamer of it runs elsewhere"
+            raise StillRunningError("moving", f"pipeline {pipeline.name}", cause, PAUSE)
+        bounds = pipeline.streamer.ledger
+        ledger = Ledger(bounds.max_events, bounds.max_bytes, pipeline.source.gtids(moved.gtid_set), moved.events)
+        guarantee.delivery(ledger, moved, True).settle()
+        log.info("moved", file=moved.file, pos=moved.pos, gtid_set=moved.gtid_set, epoch=moved.epoch)
+    except Stopping:
+        error = status.error["message"] if status.error else "the checkpoint was not acknowledged"
+        hint = "Look where the pipeline stands (headrace seek --dry-run) before you try again."
+        raise BrokerUnreachableError("moving", f"pipeline {pipeline.name}", error, hint) from None
+    finally:
+        timer.cancel()
+        guarantee.sink.close()

@@ -1,0 +1,120 @@
+"""`headrace seek`: back sends again in a new epoch, forward loses only what was agreed to, and nothing moves a pipeline
+that runs."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import pytest
+
+from contract.checkpoint import Checkpoint
+from stack.database import Database
+from stack.kafka import Kafka
+from tests.integration.decoding import executed
+from tests.integration.streaming import Make, Streamer, execute, insert
+from tests.integration.topic_records import records
+
+
+def last(kafka: Kafka, name: str) -> Checkpoint:
+    found = [Checkpoint.model_validate(record.value) for record in records(kafka, f"{name}.commit-log")]
+    greatest = Checkpoint.greatest(found)
+    assert greatest is not None
+    return greatest
+
+
+def seek(streamer: Streamer, to: str, *options: str) -> Any:
+    done = streamer.command("seek", "--to", to, "--json", *options)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def refused(streamer: Streamer, kind: str, to: str, *options: str) -> None:
+    done = streamer.command("seek", "--to", to, *options)
+    assert done.returncode == 1, done.stdout
+    assert f"error ({kind})" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def once(streamer: Streamer) -> None:
+    streamer.start("--oneshot")
+    assert streamer.end(40) == 0, streamer.log()
+
+
+def sent(kafka: Kafka, name: str) -> list[tuple[int, int]]:
+    """Epoch and key of each record, in the order of their keys."""
+    return sorted((record.seq[0], record.key["id"]) for record in records(kafka, f"{name}.{name}.t"))
+
+
+@pytest.mark.parametrize(("delivery", "kind"), [("exactly_once", "mysql"), ("at_least_once", "mariadb")])
+def test_back_and_forward(make: Make, request: pytest.FixtureRequest, kafka: Kafka, delivery: str, kind: str) -> None:
+    server: Database = request.getfixturevalue(kind)
+    name = f"seek{kind}"
+    streamer = make(name, server, delivery=delivery)
+    once(streamer)
+    begin = str(executed(server))
+    insert(server, name, 1, 3)
+    time.sleep(1.1)  # the server's clock tells the two apart by seconds
+    with server.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("SELECT DATE_FORMAT(UTC_TIMESTAMP(), '%Y-%m-%dT%H:%i:%sZ')")
+        [moment] = cursor.fetchone()
+    insert(server, name, 4, 2)
+    once(streamer)
+    before = last(kafka, name)
+    assert sent(kafka, name) == [(0, n) for n in range(1, 6)]
+
+    told = seek(streamer, begin, "--dry-run")
+    assert told["moves"]
+    assert last(kafka, name) == before, "it was only asked"
+    assert seek(streamer, begin)["epoch"] == 1
+    once(streamer)
+    assert sent(kafka, name)[5:] == [(1, n) for n in range(1, 6)]
+    gap = last(kafka, name).since(name, "t")
+    assert gap is not None
+    assert gap > before.place, "the lake's table wants a snapshot behind what came again"
+
+    seek(streamer, moment)
+    once(streamer)
+    assert sent(kafka, name)[10:] == [(2, 4), (2, 5)]
+    assert not seek(streamer, "latest")["moves"]
+
+    insert(server, name, 6, 2)
+    refused(streamer, "skips_changes", "latest")
+    assert seek(streamer, "latest", "--skip-changes")["skipped"]
+    insert(server, name, 8, 1)
+    once(streamer)
+    assert sent(kafka, name)[12:] == [(3, 8)]
+    assert last(kafka, name).since(name, "t") is not None
+
+
+def test_what_runs_and_what_there_is_not_is_not_moved(make: Make, mysql: Database, kafka: Kafka) -> None:
+    streamer = make("seeknot", mysql)
+    refused(streamer, "seek", "latest")  # no checkpoint yet
+    streamer.started()
+    insert(mysql, "seeknot", 1, 1)
+    streamer.wait_until_released()
+    refused(streamer, "still_running", "latest")
+    assert streamer.stop() == 0
+    stood = last(kafka, "seeknot")
+    uuid = stood.server_uuid
+    refused(streamer, "seek", f"{uuid}:1-99999999", "--skip-changes")
+    refused(streamer, "seek", "binlog.999999:4", "--skip-changes")
+    refused(streamer, "seek", "some day")
+    assert last(kafka, "seeknot") == stood
+    once(streamer)
+
+
+def test_what_is_purged_is_not_gone_back_to(make: Make, mysql_server: Any, kafka: Kafka) -> None:
+    own = mysql_server()
+    streamer = make("seekpurged", own)
+    once(streamer)
+    begin = str(executed(own))
+    insert(own, "seekpurged", 1, 1)
+    execute(own, "FLUSH BINARY LOGS")
+    once(streamer)
+    with own.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("SHOW BINARY LOGS")
+        newest = cursor.fetchall()[-1][0]
+        cursor.execute(f"PURGE BINARY LOGS TO '{newest}'")
+    refused(streamer, "purged", begin)
