@@ -10,6 +10,7 @@ import typer
 from contract import pipeline as pipeline_file
 from contract.start_at import EXPECTED
 from streamer.cli.console import File, explained, out
+from streamer.control import logs
 
 if TYPE_CHECKING:
     from streamer.seek.plan import Plan
@@ -34,6 +35,7 @@ def seek(
     """
     from streamer.seek import command
 
+    logs.configure("auto", "WARNING")
     with explained():
         planned = command.seek(pipeline_file.load(pipeline), to, skip_changes, dry_run)
     if as_json:

@@ -12,8 +12,7 @@ from confluent_kafka import KafkaException
 from contract import names
 from contract.checkpoint import Checkpoint
 from contract.pipeline import Pipeline
-from streamer import guarantees
-from streamer.checkpoints.kafka import read_checkpoint
+from streamer import guarantees, outputs
 from streamer.control.http import take_port
 from streamer.control.status import Status
 from streamer.delivery_errors import BrokerUnreachableError, PortInUseError
@@ -81,7 +80,7 @@ def _members(pipeline: Pipeline) -> int:
 
 
 def _checkpoint(pipeline: Pipeline) -> Checkpoint:
-    checkpoint = read_checkpoint(pipeline)
+    checkpoint = outputs.position(pipeline)
     if checkpoint is None:
         cause = "it has no checkpoint: it never ran"
         hint = "Set streamer.start in the pipeline file, and start it."
@@ -113,3 +112,4 @@ def _write(pipeline: Pipeline, known: Checkpoint, moved: Checkpoint) -> None:
     finally:
         timer.cancel()
         guarantee.sink.close()
+        guarantee.checkpoints.close()

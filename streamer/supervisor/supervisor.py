@@ -14,12 +14,13 @@ from pathlib import Path
 import structlog
 
 from contract.pipeline import Pipeline, PipelineFileError, Problem
+from streamer import disk
 from streamer.follow.file import differing
 from streamer.supervisor.errors import ConflictError, ServeError, UnknownPipelineError
 from streamer.supervisor.folder import Folder, Found
 from streamer.supervisor.output import Output
 from streamer.supervisor.unit import Unit
-from streamer.supervisor.wanted import Wanted, WantedStates, replace
+from streamer.supervisor.wanted import Wanted, WantedStates
 
 log = structlog.get_logger("supervisor")
 TURN_SECONDS = 0.1
@@ -183,7 +184,7 @@ class Supervisor:
 
     def _write(self, path: Path, text: str) -> None:
         try:
-            replace(path, text)
+            disk.replace(path, text.encode("utf-8"))
         except OSError as error:
             raise _disk(path, error) from None
         self._look(at_once=True)

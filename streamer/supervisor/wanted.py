@@ -2,39 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import tempfile
 from pathlib import Path
 from typing import Literal
 
+from streamer import disk
 from streamer.supervisor.errors import ServeError
 
 Wanted = Literal["running", "paused", "stopped"]
-
-
-def replace(path: Path, text: str) -> None:
-    """Writes the file as a whole: whoever reads it, also after a crash, finds the old text or the new. Raises
-    OSError."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        with contextlib.suppress(FileNotFoundError):
-            os.chmod(name, path.stat().st_mode & 0o777)
-        os.replace(name, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(name)
-        raise
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
 
 
 class WantedStates:
@@ -62,7 +37,7 @@ class WantedStates:
         if states == self._states:
             return
         try:
-            replace(self._path, json.dumps(states, indent=1, sort_keys=True) + "\n")
+            disk.replace(self._path, (json.dumps(states, indent=1, sort_keys=True) + "\n").encode())
         except OSError as error:
             raise self._error("writing", error) from None
         self._states = states

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,9 +13,11 @@ import pytest
 from contract.checkpoint import Checkpoint
 from stack.database import Database
 from stack.kafka import Kafka
+from stack.mysql import MySQL
 from tests.integration.decoding import executed
 from tests.integration.streaming import Make, Streamer, execute, insert
 from tests.integration.topic_records import records
+from tests.integration.without_kafka import NoKafka, in_folder
 
 
 def last(kafka: Kafka, name: str) -> Checkpoint:
@@ -118,3 +121,28 @@ def test_what_is_purged_is_not_gone_back_to(make: Make, mysql_server: Any, kafka
         newest = cursor.fetchall()[-1][0]
         cursor.execute(f"PURGE BINARY LOGS TO '{newest}'")
     refused(streamer, "purged", begin)
+
+
+def test_without_kafka_too_a_run_ends_and_a_pipeline_is_moved(no_kafka: NoKafka, mysql: MySQL, tmp_path: Path) -> None:
+    outputs = "sinks: [{type: files, path: {folder}/out}]\ncheckpoints: {type: file, path: {folder}/position}\n"
+    streamer = no_kafka("seekfiles", outputs)
+
+    def sent() -> list[tuple[int, int]]:
+        found = in_folder(tmp_path / "out", "seekfiles.seekfiles.t")
+        return [(record.seq[0], record.key["id"]) for record in found]
+
+    once(streamer)
+    begin = str(executed(mysql))
+    insert(mysql, "seekfiles", 1, 3)
+    once(streamer)
+    assert sent() == [(0, 1), (0, 2), (0, 3)]
+    assert seek(streamer, begin)["epoch"] == 1
+    once(streamer)
+    assert sent()[3:] == [(1, 1), (1, 2), (1, 3)]
+    insert(mysql, "seekfiles", 4, 1)
+    refused(streamer, "skips_changes", "latest")
+    assert seek(streamer, "latest", "--skip-changes")["skipped"]
+    once(streamer)
+    assert len(sent()) == 6
+    streamer.started()
+    refused(streamer, "still_running", begin)
