@@ -112,7 +112,7 @@ class BinlogFile:
             yield from self._envelope(item.table.db, item.table.table).records(item)[1]
         elif isinstance(item, Ddl):
             source = self._source(item) | {"db": item.db, "thread": item.thread, "temporary": item.temporary}
-            yield _json({"op": "ddl", "statement": without_secrets(item.statement), "source": source})
+            yield _json({"op": "ddl", "statement": without_secrets(item.statement, item.escapes), "source": source})
         elif isinstance(item, Commit):
             yield _json({"op": "commit", "source": self._source(item) | {"xid": item.xid}})
 

@@ -84,8 +84,8 @@ class Definitions:
                 raise refused(self.source, error) from None
         return self._shown[db, table]
 
-    def changed(self, db: str, text: str, gtid: str, ended: int) -> None:
-        read = statement(db, text, ended, gtid)
+    def changed(self, db: str, text: str, gtid: str, ended: int, escapes: bool = True) -> None:
+        read = statement(db, text, ended, gtid, escapes)
         self._read.append(read)
         self._shown = {name: shown for name, shown in self._shown.items() if not read.is_of(*name)}
         for (db, table), said in list(self._said.items()):

@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from struct import Struct
 
 import structlog
 
@@ -23,7 +22,6 @@ from streamer.protocol import mariadb
 from streamer.protocol.packets import Event, Packets, ServerAnswerError
 from streamer.protocol.query import Meaning, meaning, query
 
-unpack_seconds = Struct("<I").unpack_from  # how long a statement ran
 log = structlog.get_logger("streamer")
 NO_REPLICA = 0  # the server id of a reader that is none: it takes no other one's place
 KEPT = 16 << 20  # bytes of statements, about; what comes behind them is read anew for each question
@@ -135,13 +133,13 @@ class _Statements:
 
     def _query(self, event: Event) -> Iterator[Statement]:
         d, o, end, header = event
-        _, db, text = query(d, o, end)
+        read = query(d, o, end)
         if header[ev.TYPE] == ev.QUERY_COMPRESSED:
-            text = mariadb.plain(text, 0, len(text))
-        means = meaning(text)
+            read = read._replace(statement=mariadb.plain(read.statement, 0, len(read.statement)))
+        means = meaning(read.statement, read.escapes)
         if means is Meaning.DDL:
-            ended = header[ev.TIMESTAMP] + unpack_seconds(d, o + 4)[0]
-            yield statement(db.decode(errors="replace"), text.decode(errors="replace"), ended, self._gtid)
+            ended = header[ev.TIMESTAMP] + read.seconds
+            yield statement(read.database, read.text(), ended, self._gtid, read.escapes)
         if self._alone or means in (Meaning.COMMIT, Meaning.ROLLBACK):
             self._end()
 

@@ -50,7 +50,7 @@ class DdlNotes:
         """What is sent of it; nothing of another's tables, nor of a session's own."""
         if item.temporary:
             return
-        change = ddl.change(item.statement, item.db)
+        change = ddl.change(item.statement, item.db, item.escapes)
         tables = [(db.lower(), table.lower()) if self.lower_case else (db, table) for db, table in change.tables]
         names = [(db, table) for db, table in dict.fromkeys(tables) if self._ours(db, table)]
         if names or (change.kind == "unknown" and not change.tables):
@@ -65,7 +65,7 @@ class DdlNotes:
             "kind": kind,
             "tables": tables,
             "db": item.db,
-            "statement": shown(item.statement),
+            "statement": shown(item.statement, item.escapes),
             "gtid": item.gtid,
             "file": item.file,
             "pos": item.pos,

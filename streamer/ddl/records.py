@@ -63,7 +63,7 @@ def _ddl(pipeline: Pipeline, kind: ddl.Kind, db: str, table: str | None, item: D
         "db": db,
         "table": table,
         "kind": kind,
-        "statement": without_secrets(item.statement),
+        "statement": without_secrets(item.statement, item.escapes),
         "database": item.db,
         "gtid": item.gtid,
         "file": item.file,
@@ -72,7 +72,7 @@ def _ddl(pipeline: Pipeline, kind: ddl.Kind, db: str, table: str | None, item: D
         "ts_ms": item.ts_ms,
     }
     if kind == "unknown":  # it may be of users as well, with their passwords
-        told["statement"] = without_texts(item.statement)
+        told["statement"] = without_texts(item.statement, item.escapes)
     value = _json(told)
     if len(value) > limit:
         value = _json(told | {"statement": told["statement"][: max(0, limit - ENVELOPE_BYTES) // WIDEST], "cut": True})

@@ -14,12 +14,14 @@ ALTER, ANOTHER = re.compile(r"\s*alter\s"), re.compile(r"\b(rename|exchange|conv
 
 
 class Statement(NamedTuple):
-    """`db`: the session's database. `text`: in lower case, cut. `ended`: Unix seconds, by the session's clock."""
+    """`db`: the session's database. `text`: in lower case, cut. `ended`: Unix seconds, by the session's clock.
+    `escapes`: whether a backslash in its texts is one."""
 
     db: str
     text: str
     ended: int
     gtid: str
+    escapes: bool = True
 
     def is_of(self, db: str, table: str) -> bool:
         """Whether it may be about the table."""
@@ -32,7 +34,7 @@ class Statement(NamedTuple):
     def _leaves(self, db: str, table: str, columns: Sequence[str]) -> bool:
         if len(self.text) >= LONGEST:
             return False
-        change = ddl.change(self.text, self.db.casefold())
+        change = ddl.change(self.text, self.db.casefold(), self.escapes)
         if change.kind in ("harmless", "truncate"):  # ANALYZE, GRANT, an index, a view, an engine, and their like
             return True
         if change.kind == "unknown":
@@ -49,5 +51,5 @@ class Statement(NamedTuple):
         return name in self.text and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", self.text) is not None
 
 
-def statement(db: str, text: str, ended: int, gtid: str) -> Statement:
-    return Statement(db, text[:LONGEST].casefold(), ended, gtid)
+def statement(db: str, text: str, ended: int, gtid: str, escapes: bool = True) -> Statement:
+    return Statement(db, text[:LONGEST].casefold(), ended, gtid, escapes)

@@ -54,10 +54,10 @@ class Change(NamedTuple):
 NOTHING = Change("harmless", ())
 
 
-def change(statement: str, db: str) -> Change:
-    """`db`: the session's database, which unqualified names are of. Of a very long statement the beginning alone is
-    read; of an ALTER TABLE, what follows is not understood then."""
-    tokens = Tokens(scan(statement[:LONGEST]), db)
+def change(statement: str, db: str, escapes: bool = True) -> Change:
+    """`db`: the session's database, which unqualified names are of. `escapes`: whether a backslash is one there. Of a
+    very long statement the beginning alone is read; of an ALTER TABLE, what follows is not understood then."""
+    tokens = Tokens(scan(statement[:LONGEST], escapes), db)
     first = tokens.first()
     if first == "TRUNCATE":
         tokens.skip("TABLE")

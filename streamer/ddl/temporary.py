@@ -23,16 +23,16 @@ class TemporaryTables:
         """The server was started: they are gone."""
         self._known.clear()
 
-    def changed(self, thread: int, db: str, text: str, exact: bool) -> bool:
+    def changed(self, thread: int, db: str, text: str, exact: bool, escapes: bool = True) -> bool:
         """Whether a statement that is marked as of a thread changes a temporary table, and none of a pipeline's.
-        `exact`: whether the server marks no other TRUNCATE and ALTER TABLE."""
-        tokens = Tokens(scan(text[: ddl.LONGEST]), db)
+        `exact`: whether the server marks no other TRUNCATE and ALTER TABLE. `escapes`: whether a backslash is one."""
+        tokens = Tokens(scan(text[: ddl.LONGEST], escapes), db)
         first = tokens.first()
         tokens.skip("OR", "REPLACE")
         if first in ("CREATE", "DROP") and tokens.skip("TEMPORARY"):
             self._note(thread, tokens, made=first == "CREATE")
             return False
-        change = ddl.change(text, db)
+        change = ddl.change(text, db, escapes)
         names = [(thread, its.lower(), table.lower()) for its, table in change.tables]
         if first not in ("TRUNCATE", "ALTER") or not names:
             return False

@@ -8,13 +8,17 @@ from typing import NamedTuple
 
 # Of a versioned comment, /*!80000 ... */ or /*M!100100 ... */, the inside is the statement. What is not closed goes to
 # the end: so that the time is that of the length.
-TOKEN = re.compile(
-    r"""\s+ | /\*M?!\d* | \*/ | /\*.*?(?:\*/|\Z) | --(?=\s|$)[^\n]* | \#[^\n]*
+_TOKEN = r"""\s+ | /\*M?!\d* | \*/ | /\*.*?(?:\*/|\Z) | --(?=\s|$)[^\n]* | \#[^\n]*
     | `(?P<quoted>(?:[^`]|``)*)(?:`|\Z)
-    | (?P<string>'(?:[^'\\]|''|\\.)*(?:'|\\?\Z) | "(?:[^"\\]|""|\\.)*(?:"|\\?\Z))
-    | (?P<word>[\w$@]+) | (?P<mark>.)""",
-    re.DOTALL | re.VERBOSE,
-)
+    | (?P<string>%s)
+    | (?P<word>[\w$@]+) | (?P<mark>.)"""
+_TEXT = r"""'(?:[^'\\]|''|\\.)*(?:'|\\?\Z) | "(?:[^"\\]|""|\\.)*(?:"|\\?\Z)"""
+_PLAIN_TEXT = r"""'(?:[^']|'')*(?:'|\Z) | "(?:[^"]|"")*(?:"|\Z)"""
+# By whether a backslash in a text is an escape: with the sql_mode NO_BACKSLASH_ESCAPES it is a character as any other.
+TOKEN = {
+    escapes: re.compile(_TOKEN % text, re.DOTALL | re.VERBOSE)
+    for escapes, text in ((True, _TEXT), (False, _PLAIN_TEXT))
+}
 
 
 class Token(NamedTuple):
@@ -82,8 +86,9 @@ class Tokens:
         yield part
 
 
-def scan(statement: str) -> Iterator[Token]:
-    for match in TOKEN.finditer(statement):
+def scan(statement: str, escapes: bool = True) -> Iterator[Token]:
+    """`escapes`: whether a backslash is one, by the session's sql_mode."""
+    for match in TOKEN[escapes].finditer(statement):
         quoted, string, word, mark = match.groups()
         if quoted is not None:
             yield Token("", quoted.replace("``", "`"))

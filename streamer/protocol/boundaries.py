@@ -17,7 +17,7 @@ from streamer.protocol.held import Held, PreparedXa
 from streamer.protocol.holding import HeldRows
 from streamer.protocol.model import Commit, Ddl, Item, RowsBatch
 from streamer.protocol.packets import Header
-from streamer.protocol.query import Meaning, filled, meaning, query
+from streamer.protocol.query import Meaning, Query, filled, meaning, query
 from streamer.protocol.unclear import Definitions
 
 BEGINS = 1_000  # spellings of BEGIN, with the session's settings, kept
@@ -76,10 +76,11 @@ class Transactions(HeldRows):
             self._thread = unpack_thread(d, o)[0]
             self._state = NEXT[self._state, "BEGIN"]
             return ()
-        self._thread, db, statement = query(d, o, end)
+        read = query(d, o, end)
+        self._thread = read.thread
         if packed:
-            statement = mariadb.plain(statement, 0, len(statement))
-        kind = meaning(statement)
+            read = read._replace(statement=mariadb.plain(read.statement, 0, len(read.statement)))
+        kind = meaning(read.statement, read.escapes)
         if kind is Meaning.BEGIN:
             if len(self._begins) >= BEGINS:
                 self._begins.clear()
@@ -87,12 +88,13 @@ class Transactions(HeldRows):
             self._state = NEXT[self._state, "BEGIN"]
             return ()
         if kind is Meaning.DDL:
-            if header[ev.FLAGS] & ev.OF_A_THREAD and self._of_a_temporary(db, statement):
-                return self._ddl(db, statement, header, temporary=True)
-            self._defined_anew(db, statement, unpack_thread(d, o + 4)[0], header)
-        return self._statement(kind, db, statement, header)
+            if header[ev.FLAGS] & ev.OF_A_THREAD and self._of_a_temporary(read):
+                return self._ddl(read, header, temporary=True)
+            self._defined_anew(read, header)
+        return self._statement(kind, read, header)
 
-    def _statement(self, kind: Meaning, db: bytes, statement: bytes, header: Header) -> Iterable[Item]:
+    def _statement(self, kind: Meaning, read: Query, header: Header) -> Iterable[Item]:
+        statement = read.statement
         if kind is Meaning.COMMIT:
             return self._end(header, None)
         if kind is Meaning.ROLLBACK:
@@ -112,21 +114,21 @@ class Transactions(HeldRows):
             raise refusals.statement()
         if kind is Meaning.HEARTBEAT:
             return () if self._state == OPEN else self._end(header, None)
-        return self._ddl(db, statement, header)
+        return self._ddl(read, header)
 
-    def _ddl(self, db: bytes, statement: bytes, header: Header, temporary: bool = False) -> Iterable[Item]:
+    def _ddl(self, read: Query, header: Header, temporary: bool = False) -> Iterable[Item]:
         ddl = Ddl(
-            db.decode(errors="replace"), statement.decode(errors="replace"), self._gtid, self.file, self._tx_pos,
-            self._micros, header[ev.SERVER_ID], self._thread, temporary,
+            read.database, read.text(), self._gtid, self.file, self._tx_pos, self._micros, header[ev.SERVER_ID],
+            self._thread, temporary, read.escapes,
         )  # fmt: skip
-        if (table := filled(ddl.statement, ddl.db)) and self._is_ours(*table):
+        if (table := filled(ddl.statement, ddl.db, ddl.escapes)) and self._is_ours(*table):
             raise refusals.statement()
         # CREATE TABLE ... SELECT has its DDL inside the transaction of its rows.
         return (ddl,) if self._state == OPEN else (ddl, *self._end(header, None))
 
-    def _of_a_temporary(self, db: bytes, statement: bytes) -> bool:
-        texts = db.decode(errors="replace"), statement.decode(errors="replace")
-        return self._temporary.changed(self._thread, *texts, exact=self._server.mariadb)
+    def _of_a_temporary(self, read: Query) -> bool:
+        exact = self._server.mariadb
+        return self._temporary.changed(self._thread, read.database, read.text(), exact=exact, escapes=read.escapes)
 
     def _is_ours(self, db: str, table: str) -> bool:
         """By the letters that were typed, or in lower case, as some servers compare names."""

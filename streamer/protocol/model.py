@@ -97,13 +97,15 @@ class RowsBatch:
 class Ddl:
     """A statement that is not row data: DDL, GRANT and their like, in a transaction of its own. `db`: the
     session's database, empty without one. `pos`: where the transaction starts. `temporary`: its table is one that its
-    session alone sees, whatever table has the name besides."""
+    session alone sees, whatever table has the name besides. `escapes`: whether a backslash in its texts is one."""
 
-    __slots__ = ("db", "file", "gtid", "pos", "server_id", "statement", "temporary", "thread", "ts_ms", "ts_us")
+    __slots__ = (
+        "db", "escapes", "file", "gtid", "pos", "server_id", "statement", "temporary", "thread", "ts_ms", "ts_us",
+    )  # fmt: skip
 
     def __init__(
         self, db: str, statement: str, gtid: str, file: str, pos: int, ts_us: int, server_id: int = 0, thread: int = 0,
-        temporary: bool = False,
+        temporary: bool = False, escapes: bool = True,
     ) -> None:  # fmt: skip
         self.db = db
         self.statement = statement
@@ -115,6 +117,7 @@ class Ddl:
         self.server_id = server_id
         self.thread = thread
         self.temporary = temporary
+        self.escapes = escapes
 
 
 class OpenXa(NamedTuple):

@@ -12,6 +12,7 @@ from streamer.protocol.images import check_images
 from streamer.protocol.model import Item, Op, RowsBatch, TableMap
 from streamer.protocol.packets import Header
 from streamer.protocol.position import Position
+from streamer.protocol.query import Query
 from streamer.protocol.server import NEWEST
 from streamer.protocol.table_map import names, table_map
 from streamer.protocol.unclear import Definitions
@@ -56,12 +57,12 @@ class RowsEvents:
         self._shapes[shape] = table
         return table
 
-    def _defined_anew(self, db: bytes, statement: bytes, seconds: int, header: Header) -> None:
-        """By a statement that ran so long: the same TABLE_MAP may stand for other columns now."""
+    def _defined_anew(self, read: Query, header: Header) -> None:
+        """By a statement: the same TABLE_MAP may stand for other columns now."""
         if self._definitions is not None and self._server.mariadb:
             self._shapes.clear()
-            texts = db.decode(errors="replace"), statement.decode(errors="replace")
-            self._definitions.changed(*texts, self._gtid, header[ev.TIMESTAMP] + seconds)
+            ended = header[ev.TIMESTAMP] + read.seconds
+            self._definitions.changed(read.database, read.text(), self._gtid, ended, read.escapes)
 
     def _rows(
         self, op: Op, newer: bool, d: bytes, o: int, end: int, header: Header, form: int = PLAIN

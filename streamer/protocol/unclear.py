@@ -41,7 +41,7 @@ class Definitions(Protocol):
     def shown(self, db: str, table: str) -> tuple[str, Set[str]]:
         """What the table is by now, as information_schema spells it, and its columns; empty where it is gone."""
 
-    def changed(self, db: str, statement: str, gtid: str, ended: int) -> None:
+    def changed(self, db: str, statement: str, gtid: str, ended: int, escapes: bool = True) -> None:
         """A statement that may have defined tables anew was read; it ran until `ended` (Unix seconds) in a session of
         the database `db`. Raises UnclearTypeError where what was said before is in doubt by it."""
 

@@ -26,6 +26,7 @@ from tests.integration.decoding import executed, items, pipeline, run, source
 Row = dict[str, Any]
 START = ["CREATE TABLE t (id int primary key, a int, b varchar(20)) ENGINE=InnoDB", "INSERT INTO t VALUES (1, 10, 'x')"]
 INSERTS = ("insert", "replace")
+BACKSLASHES = "NO_BACKSLASH_ESCAPES"
 NAMES, NAMED = ("t", "u", "_t_gho", "_t_new"), re.compile(r"(?:INTO|into) (?:`changing`\.)?`?(\w+)")
 
 FORMS = [
@@ -218,6 +219,46 @@ def told(server: Database, found: list[Item]) -> list[tuple[str, str]]:
     sent = [one for item in found if isinstance(item, Ddl) for one in notes.records(item, 0, router)]
     values = [json.loads(one.value) for one in sent if not one.everywhere]
     return [(value["kind"], value["table"]) for value in values]
+
+
+TYPED = [
+    # client's character set, its sql_mode, the statement, and what is told of it
+    ("latin1", "", "TRUNCATE TABLE größe", ("truncate", "größe")),
+    ("latin1", "", "ALTER TABLE größe DROP COLUMN v", ("alter", "größe")),
+    ("gbk", "", "/* x */ TRUNCATE TABLE 模", ("truncate", "模")),  # the bytes of ģ in UTF-8
+    ("sjis", "", "ALTER TABLE t COMMENT '予定表', ADD COLUMN n INT NOT NULL DEFAULT 5", ("alter", "t")),
+    ("utf8mb4", BACKSLASHES, r"ALTER TABLE t COMMENT 'C:\', ADD COLUMN m INT NOT NULL DEFAULT 5", ("alter", "t")),
+    ("sjis", "", "CREATE TABLE p (a INT COMMENT '表', b INT COMMENT 'select one')", ("shape", "p")),
+    ("utf8mb4", BACKSLASHES, r"CREATE TABLE q (p VARCHAR(9) DEFAULT 'C:\', q INT COMMENT 'SELECT')", ("shape", "q")),
+    ("latin1", "", "DROP TABLE größe", ("drop", "größe")),
+]
+
+
+def test_statements_are_read_as_their_clients_wrote_them(server: Database) -> None:
+    """By the session's character set and sql_mode, which stand with each statement."""
+    run(server, "DROP DATABASE IF EXISTS changing", "CREATE DATABASE changing CHARACTER SET utf8mb4")
+    tables = [f"CREATE TABLE `{name}` (id int primary key, v int)" for name in ("größe", "gr", "模", "ģ", "t")]
+    run(server, *tables, database="changing")
+    begin = executed(server)
+    with server.connect(database="changing", autocommit=True) as connection, connection.cursor() as cursor:
+        for names, mode, statement, _ in TYPED:
+            cursor.execute(f"SET NAMES {names}")
+            cursor.execute(f"SET sql_mode = '{mode}'")
+            cursor.execute(statement.encode(names.removesuffix("mb4")))
+    found = list(items(server, begin, executed(server)))
+    assert told(server, found) == [said for *_, said in TYPED]
+    texts = [item.statement for item in found if isinstance(item, Ddl)]
+    assert texts[:-1] == [statement for _, _, statement, _ in TYPED[:-1]]
+
+
+@pytest.mark.lacks("mysql80", "with GTIDs, CREATE TABLE ... SELECT came with 8.0.21")
+def test_a_statement_that_the_server_writes_itself_has_its_names_in_utf8(server: Database) -> None:
+    run(server, "DROP DATABASE IF EXISTS changing", "CREATE DATABASE changing CHARACTER SET utf8mb4")
+    begin = executed(server)
+    with server.connect(database="changing", autocommit=True) as connection, connection.cursor() as cursor:
+        cursor.execute("SET NAMES latin1")
+        cursor.execute("CREATE TABLE größe (id INT PRIMARY KEY) SELECT 1 AS id".encode("latin1"))
+    assert told(server, list(items(server, begin, executed(server)))) == [("shape", "größe")]
 
 
 @pytest.mark.lacks("mysql80", "with GTIDs, CREATE TABLE ... SELECT came with 8.0.21")

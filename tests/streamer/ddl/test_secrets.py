@@ -62,3 +62,9 @@ def test_no_secret_reaches_the_ddl_topic(statement: str) -> None:
 )
 def test_other_texts_stay(statement: str) -> None:
     assert secrets.without_secrets(statement) == statement
+
+
+def test_a_backslash_that_is_no_escape_hides_no_secrets_end() -> None:
+    statement = r"CREATE USER a COMMENT 'C:\' IDENTIFIED BY 's3cret'"
+    assert "s3cret" not in secrets.without_secrets(statement, escapes=False)
+    assert "s3cret" not in secrets.shown(statement, escapes=False)

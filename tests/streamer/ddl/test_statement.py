@@ -123,6 +123,12 @@ def test_what_is_told_though_rows_stay(statement: str, kind: str, tables: list[d
     assert ddl.change(statement, "shop") == ddl.Change(kind, tuple(tables))  # type: ignore[arg-type]
 
 
+def test_a_backslash_that_is_no_escape() -> None:
+    statement = r"ALTER TABLE t COMMENT 'C:\', ADD COLUMN n INT NOT NULL DEFAULT 5, COMMENT 'x'"
+    assert ddl.change(statement, "shop", escapes=False).kind == "alter"
+    assert ddl.change(statement, "shop").kind == "harmless", "the action is in the text there"
+
+
 @given(
     st.text(),
     st.sampled_from(["", "TRUNCATE ", "ALTER TABLE ", "DROP TABLE t,", "RENAME TABLE a TO ", "ALTER TABLE t "]),
