@@ -39,7 +39,9 @@ ACTIONS = _words(
     "STATS_AUTO_RECALC STATS_PERSISTENT STATS_SAMPLE_PAGES TABLESPACE VALIDATION WITH WITHOUT"
 )
 CHANGING = _words("MODIFY CHANGE CONVERT IMPORT DISCARD")
-INDEXES = _words("INDEX KEY FULLTEXT SPATIAL VECTOR UNIQUE FOREIGN CHECK")
+INDEXES = _words("INDEX KEY FULLTEXT SPATIAL UNIQUE FOREIGN CHECK")
+# What names partitions, or columns, up to the statement's end.
+LISTS = {(word, "PARTITION") for word in _words("REORGANIZE REBUILD ANALYZE OPTIMIZE CHECK REPAIR")} | {("ORDER", "BY")}
 # A new column with one of these words is not simply NULL in the rows that are there.
 FILLED = _words("NOT GENERATED AS AUTO_INCREMENT PRIMARY KEY SERIAL")
 
@@ -133,6 +135,8 @@ def _alter(tokens: Tokens, ignores: bool) -> Change:
             tables.append(rest.table())
         elif words[0:1] in (["EXCHANGE"], ["CONVERT"]) and "TABLE" in words:  # partition p with, or to, table [db.]name
             tables.append(Tokens(part[words.index("TABLE") + 1 :], tables[0][0]).table())
+        if tuple(words[:2]) in LISTS:
+            break
     return _found(min(kinds, key=KINDS.index), tables)
 
 
@@ -160,6 +164,8 @@ def _added(second: str, words: list[str]) -> Kind:
     if second == "CONSTRAINT":
         return "alter" if "PRIMARY" in words else "harmless"
     if second in INDEXES or second == "PARTITION":
+        return "harmless"
+    if second == "VECTOR" and words[2] in ("INDEX", "KEY"):  # by itself, a column's name
         return "harmless"
     defaults = any(word == "DEFAULT" and after != "NULL" for word, after in zip(words, [*words[1:], ""], strict=True))
     return "alter" if defaults or FILLED & set(words) or _filled_with_now(words) else "shape"
