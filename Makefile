@@ -19,7 +19,7 @@ MAXFAIL ?= 40
 # Each has servers of its own, 4 GiB of memory; WORKERS=0: the tests one after the other, in one process.
 WORKERS ?= 2
 
-.PHONY: help install demo demo-down test test-large unit lint format lock check-pythons spark-jars images bench-streamer bench-latency fuzz fuzz-bytes \
+.PHONY: help install demo demo-down test test-large soak-away unit lint format lock check-pythons spark-jars images bench-streamer bench-latency fuzz fuzz-bytes \
 	clean
 
 help: ## list the targets
@@ -60,6 +60,9 @@ test: install ## all tests on real servers, then lint and types
 
 test-large: install ## one transaction of a million rows, killed in its middle
 	@HEADRACE_LARGE_ROWS=1000000 $(PYTHON_IN) -m pytest -s tests/integration/test_large_transactions.py
+
+soak-away: install ## Kafka gone under load for MINUTES (10), the blocked dump dropped meanwhile: both modes go on, nothing is lost
+	@HEADRACE_AWAY_SECONDS=$$(( $(or $(MINUTES),10) * 60 )) $(PYTHON_IN) -m pytest -s -o timeout=0 tests/integration/test_away.py
 
 unit: install ## the tests that start no server
 	@$(PYTHON_IN) -m pytest -n $(WORKERS) -m "not integration" $(PYTEST)

@@ -15,7 +15,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaExcepti
 
 from contract import names
 from contract.pipeline import Pipeline
-from streamer.kafka import broker
+from streamer.kafka import broker, topics
 from streamer.kafka.compacted import NO_LEADER_YET, reader
 
 POLL_SECONDS = 0.2
@@ -48,7 +48,8 @@ def changes(
 ) -> Iterator[Change]:
     """From now on, or from the topics' `beginning`, until `stopping` says so. Tombstones, and records that a user's own
     code made of something else, are passed by. `tell` hears of a broker that goes away, and comes back. Raises
-    BrokerUnreachableError where none answers at first, BrokerRefusedError."""
+    BrokerUnreachableError where none answers at first, BrokerRefusedError, TopicError of a pipeline without Kafka."""
+    topics.refuse_without(pipeline, "showing the changes of")
     consumer = reader(pipeline.kafka)
     try:
         assigned = _Assigned(pipeline, consumer, tell)

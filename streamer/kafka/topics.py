@@ -139,11 +139,16 @@ def provision(pipeline: Pipeline, tables: Iterable[tuple[str, str]] | None = Non
     Raises TopicError, BrokerUnreachableError, BrokerRefusedError, and the errors of source.tables; what was
     created until then stays.
     """
-    if not pipeline.has_kafka:
-        hint = "Add {type: kafka} to sinks where its changes are to go to Kafka."
-        raise TopicError("making the topics of", f"pipeline {pipeline.name}", "Kafka is none of its sinks", hint)
+    refuse_without(pipeline, "making the topics of")
     chosen = source.tables(pipeline) if tables is None else tables
     return Provisioned(tuple(ensure(pipeline, [*service_topics(pipeline), *event_topics(pipeline, chosen)])))
+
+
+def refuse_without(pipeline: Pipeline, doing: str) -> None:
+    """Raises TopicError where Kafka is none of the pipeline's sinks."""
+    if not pipeline.has_kafka:
+        hint = "Add {type: kafka} to sinks where its changes are to go to Kafka."
+        raise TopicError(doing, f"pipeline {pipeline.name}", "Kafka is none of its sinks", hint)
 
 
 def ensure(pipeline: Pipeline, wanted: list[Wanted]) -> list[Report]:

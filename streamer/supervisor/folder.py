@@ -15,6 +15,7 @@ from pathlib import Path
 from contract import pipeline as pipeline_file
 from contract.pipeline import Pipeline, PipelineFileError, Problem
 from contract.pipeline_file import line_of
+from contract.pipeline_sinks import StdoutOutput
 from streamer.supervisor.errors import ServeError
 
 ENDINGS = (".yaml", ".yml")
@@ -134,6 +135,11 @@ def _clash(
         line = line_of(pipeline.path, text, "streamer", "http", "port")
         fix = f"give each pipeline a port of its own, such as streamer: {{http: {{port: {_free(ports)}}}}}"
         return Problem(line, "streamer.http.port", f"{port} is the port of {ports[port]}, too", "", fix)
+    for number, output in enumerate(pipeline.sinks):
+        if isinstance(output, StdoutOutput):  # nobody would read it
+            message = "a pipeline that is served beside others has no standard output of its own"
+            line = line_of(pipeline.path, text, "sinks", number, "type")
+            return Problem(line, f"sinks[{number}].type", message, "", "start it by headrace run, or name another sink")
     return None
 
 
