@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from streamer import delivery_errors
+from streamer import binlog_file, delivery_errors
 from streamer.archive import errors as archive_errors
 from streamer.crosscheck import errors as crosscheck_errors
 from streamer.errors import HeadraceError
@@ -27,6 +27,7 @@ def test_every_kind_of_error_is_explained() -> None:
     rooms = {
         seek_errors.SeekError,
         delivery_errors.TopicError,
+        binlog_file.BinlogFileError,
         crosscheck_errors.PlaceError,
         archive_errors.NoArchiveError,
         supervisor_errors.ServeError,
