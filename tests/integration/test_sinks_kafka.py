@@ -1,4 +1,4 @@
-"""The contract suites on a real Kafka, and Kafka beside other sinks: each has everything, the slowest holds the rest."""
+"""The contract suites on a real Kafka, and Kafka beside other sinks: each has all, and one that fails holds all."""
 
 from __future__ import annotations
 
