@@ -103,8 +103,10 @@ class KafkaSink:
         return True
 
     def close(self) -> None:
-        self._producer.purge()
-        with suppress(KafkaException):  # a client that stopped has said so before
+        # A client that stopped has said so before; one that a purge of what is in flight stops says so by SystemError.
+        with suppress(KafkaException, SystemError):
+            self._producer.purge()
+        with suppress(KafkaException, SystemError):
             self._producer.poll(0)
 
     def _produce_late(

@@ -18,11 +18,11 @@ from stack.mysql import MySQL
 from tests.integration.conftest import MySQLServer
 from tests.integration.streaming import Make, Streamer, execute
 
-SECONDS = float(os.environ.get("HEADRACE_AWAY_SECONDS", "15"))
+SECONDS = float(os.environ.get("HEADRACE_AWAY_SECONDS", "12"))
 LONG = SECONDS > 60
 BLOCKED_SECONDS = 2  # after which the server drops a dump that takes nothing
 ROWS, TEXT = 50, 4_000
-BYTES_SECOND = 1_000_000 if LONG else 5_000_000  # more than sockets' buffers hold, in the time
+BYTES_SECOND = 1_000_000 if LONG else 4_000_000  # more than sockets' buffers hold, in the time
 MEMORY = 150_000_000
 MODES = ("at_least_once", "exactly_once")
 
@@ -115,7 +115,7 @@ def test_kafka_gone_under_load(make: Make, mysql_server: MySQLServer, kafka_serv
         arrived = [value["after"]["id"] for value in read(kafka, f"{streamer.name}.{streamer.name}.big")]
         counted = [value["after"]["n"] for value in read(kafka, f"{streamer.name}.{streamer.name}.counter")]
         assert sorted(set(arrived)) == list(range(load.transactions * ROWS)), "nothing is lost"
-        assert list(dict.fromkeys(counted)) == list(range(load.transactions + 1)), "and a key keeps its order"
+        assert list(dict.fromkeys(counted)) == list(range(1, load.transactions + 1)), "and a key keeps its order"
         if streamer.values["delivery"] == "exactly_once":
             assert len(arrived) == load.transactions * ROWS
-            assert len(counted) == load.transactions + 1
+            assert len(counted) == load.transactions

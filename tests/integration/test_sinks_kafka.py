@@ -108,8 +108,9 @@ def own_topics(kafka: Kafka) -> Callable[[Pipeline], None]:
         client = topics.broker.admin(given.kafka)
         wanted = topics.service_topics(given)
         there = set(client.list_topics(timeout=10).topics)
-        for future in client.delete_topics([one.name for one in wanted if one.name in there]).values():
-            future.result()
+        if gone := [one.name for one in wanted if one.name in there]:
+            for future in client.delete_topics(gone).values():
+                future.result()
         while set(client.list_topics(timeout=10).topics) & {one.name for one in wanted}:
             pass
         topics.ensure(given, wanted)
