@@ -76,9 +76,26 @@ def _facts(status: dict[str, Any]) -> Table:
         **dict(_sink(sink) for sink in status["sinks"]),
         "GTID set": status["gtid_set"] or "empty",
     }
+    rows |= {"put aside": _put_aside(aside)} if (aside := status.get("put_aside")) else {}
+    rows |= {"transforms": _transformed(done)} if (done := status.get("transformed")) else {}
     for name, value in [*rows.items(), *(_ddl(note) for note in status["ddl"]["last"])]:
         table.add_row(f"[dim]{name}[/]", value)
     return table
+
+
+def _put_aside(tables: dict[str, int]) -> str:
+    told = ", ".join(f"{escape(name)} {count:,}" for name, count in tables.items())
+    return f"[yellow]{told} record(s) too large for Kafka:[/] run the snapshot DAG for the tables"
+
+
+def _transformed(tables: dict[str, dict[str, int]]) -> str:
+    """What failed is in yellow."""
+    lines = []
+    for name, counts in tables.items():
+        told = ", ".join(f"{count:,} {outcome.replace('_', ' ')}" for outcome, count in counts.items())
+        failed = counts.keys() & {"dead_letter", "passed"}
+        lines.append(f"{escape(name)}: [yellow]{told}[/]" if failed else f"{escape(name)}: {told}")
+    return "\n".join(lines)
 
 
 def _sink(sink: dict[str, Any]) -> tuple[str, str]:

@@ -111,11 +111,14 @@ def test_its_table_is_unequal_until_a_snapshot(
     monkeypatch.setenv("TEST_PASSWORD", mysql.password)
     streamer = asked(make, "besides", {"target": str(tmp_path / "large")}, "exactly_once")
     pipeline = load(streamer.file)
-    run(mysql, "INSERT INTO papers VALUES (1, 'a')", "INSERT INTO t VALUES (1, 1, 'x')", database="besides")
-    streamer.wait_until_released()
-    snapshot(spark, pipeline, [])
-    run(mysql, f"INSERT INTO papers VALUES (2, repeat('b', {BODY}))", database="besides")
-    run(mysql, "DELETE FROM papers WHERE id = 2", database="besides")
+    run(
+        mysql,
+        "INSERT INTO papers VALUES (1, 'a')",
+        "INSERT INTO t VALUES (1, 1, 'x')",
+        f"INSERT INTO papers VALUES (2, repeat('b', {BODY}))",
+        "DELETE FROM papers WHERE id = 2",
+        database="besides",
+    )
     streamer.wait_until_released()
     compact(spark, pipeline, [])
     with pytest.raises(JobFailedError, match=r"besides\.papers: a record too large for Kafka was put aside") as caught:
