@@ -25,7 +25,7 @@ class Event:
     ) -> None:  # fmt: skip
         self._op, self._db, self._table = op, db, table
         self.key, self.before, self.after, self.topic = key, before, after, topic
-        self._source = MappingProxyType(dict(source))
+        self._source = source if isinstance(source, MappingProxyType) else MappingProxyType(dict(source))
 
     @property
     def op(self) -> str:

@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import PurePath
 from traceback import extract_tb
 from typing import Any
@@ -28,10 +29,14 @@ BIGINT = range(-(2**63), 2**63)
 UNSIGNED = range(2**64)
 
 
+# One encoder: json.dumps makes a new one each time that it is asked for anything but its defaults.
+encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
+
+
 def json_text(value: Any) -> bytes | None:
     """Compact, UTF-8; None for what is no JSON, such as a NaN or half a character."""
     try:
-        return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
+        return encode(value).encode()
     except (ValueError, TypeError, RecursionError):
         return None
 
@@ -44,8 +49,8 @@ KINDS: dict[str, Callable[[Any], bool]] = {
     "bigint": lambda value: type(value) is int and value in BIGINT,
     "decimal(20,0)": lambda value: type(value) is int and value in UNSIGNED,
     "boolean": lambda value: type(value) is bool,
-    "double": lambda value: type(value) in (int, float) and json_text(value) is not None,
-    "string": lambda value: type(value) is str and json_text(value) is not None,
+    "double": lambda value: type(value) is int or (type(value) is float and isfinite(value)),
+    "string": lambda value: type(value) is str and (value.isascii() or json_text(value) is not None),
 }
 TOLD = {"bigint": "a whole number", "decimal(20,0)": "a whole number", "boolean": "true or false", "string": "a text"}
 
@@ -171,17 +176,16 @@ class Chain:
             return None
         if type(changed) is not Event:
             raise RefusedChangeError(f"it returned {type(changed).__name__}, neither the event nor None")
-        made = kept.copy()
-        made.before = self._image("before", kept.before, changed.before)
-        made.after = self._image("after", kept.after, changed.after)
-        made.key = self._identity(made, kept.key, changed.key)
-        made.topic = self._topic(changed.topic)
-        return made
+        before = self._image("before", kept.before, changed.before)
+        after = self._image("after", kept.after, changed.after)
+        key = self._identity(before, after, kept.key, changed.key)
+        topic = self._topic(changed.topic)
+        return Event(kept.op, kept.db, kept.table, key, before, after, topic, kept.source)
 
     def _image(self, name: str, old: Image | None, new: Any) -> Image | None:
         if (old is None) != (new is None):
             raise RefusedChangeError(f"it {'made' if old is None else 'removed'} {name}: op would not be true")
-        if new is None:
+        if new is None or old is None:
             return None
         if not isinstance(new, dict):
             raise RefusedChangeError(f"it made {name} something else than a dict")
@@ -189,17 +193,18 @@ class Chain:
             lacking = ", ".join(sorted(self._kinds.keys() - new.keys())) or "none"
             raise RefusedChangeError(f"it left {name} other columns than the table's schema tells (lacking: {lacking})")
         for column, (fits, told) in self._kinds.items():
-            if new[column] is not None and not fits(new[column]):
+            value = new[column]
+            if value is not None and value is not old[column] and not fits(value):
                 raise RefusedChangeError(f"it gave the column {column} a value that is not {told}")
         return {column: new[column] for column in self._names}
 
-    def _identity(self, made: Event, old: Image | None, new: Any) -> Image | None:
+    def _identity(self, before: Image | None, after: Image | None, old: Image | None, new: Any) -> Image | None:
         """The key is that of the row, by which the lake knows it."""
         if not self._key:
             if new is not None and not (isinstance(new, dict) and made_of_parts(new)):
                 raise RefusedChangeError("it made the key something else than a dict or None")
             return new
-        rows = [{name: image[name] for name in self._key} for image in (made.before, made.after) if image is not None]
+        rows = [{name: image[name] for name in self._key} for image in (before, after) if image is not None]
         if any(value is None for row in rows for value in row.values()):
             raise RefusedChangeError(f"it left the key ({', '.join(self._key)}) without a value")
         if rows[0] != rows[-1]:
