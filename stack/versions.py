@@ -16,6 +16,7 @@ MYSQL_PACKAGES = ("mysql-server-core", "mysql-client-core")
 
 # What the jar of MariaDB's server leaves out.
 MARIADB_CLIENT_PACKAGES = ("mariadb-client",)
+PROMTOOL_PACKAGES = ("promtool",)
 
 # Servers of an earlier time and of another make, of which the tests ask the same as of the newest MySQL.
 MYSQL_80 = "8.0.15"

@@ -29,7 +29,7 @@ def plain(text: object) -> str:
 
 
 def test_the_platform_is_whole() -> None:
-    assert set(SERVICES) == {"mysql", "kafka", "kafka-ui", "streamer", "airflow"}
+    assert set(SERVICES) == {"mysql", "kafka", "kafka-ui", "streamer", "prometheus", "grafana", "airflow"}
 
 
 @every_service
