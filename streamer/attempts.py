@@ -32,7 +32,7 @@ NO_FAULT = (Stopping, TransactionLostError, FencedError, DeposedError)  # of wha
 
 class Attempts:
     """`attempt`: from the last checkpoint on, until an error or a stop. `careful`: whether the present one commits
-    after each transaction."""
+    after each transaction. `standing_by`: called each time before another streamer of the pipeline is waited for."""
 
     def __init__(
         self,
@@ -41,12 +41,14 @@ class Attempts:
         patience: Patience,
         stop: threading.Event,
         attempt: Callable[[], None],
+        standing_by: Callable[[], None] = lambda: None,
     ) -> None:
         self._pipeline = pipeline
         self._status = status
         self._patience = patience
         self._stop = stop
         self._attempt = attempt
+        self._standing_by = standing_by
         self.careful = False
         self._held_back = False  # whole transactions, by a final error in the one behind them
         self._fences = 0
@@ -77,6 +79,7 @@ class Attempts:
 
     def _stand_by(self, election: Election) -> None:
         """Returns when this streamer is to be the active one. Raises Stopping."""
+        self._standing_by()
         self._status.enter("standby")
         log.info("standing by")
         while not election.elected(STANDBY_POLL_SECONDS):

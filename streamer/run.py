@@ -96,7 +96,8 @@ class Runner:
         if pipeline.has_kafka:
             self._patience.until_answered(partial(broker.answers, pipeline.kafka, BROKER_SECONDS), KAFKA)
             self._patience.until_answered(self._service_topics, KAFKA)
-        self._attempts = Attempts(pipeline, self.status, self._patience, self._stop, partial(self._attempt, found))
+        attempt, forget = partial(self._attempt, found), self.report.detach
+        self._attempts = Attempts(pipeline, self.status, self._patience, self._stop, attempt, forget)
         self._attempts.run()
 
     def _attempt(self, found: Chosen) -> None:

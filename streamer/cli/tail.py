@@ -14,6 +14,7 @@ from contract import pipeline as pipeline_file
 from contract.patterns import any_matches
 from contract.pipeline import Pipeline
 from streamer.cli.console import File, Patterns, err, explained, out, table_patterns
+from streamer.errors import HeadraceError
 
 EXAMPLE = "Example: [cyan]headrace tail pipelines/flights.yaml --table nycflights.flights[/]"
 
@@ -40,6 +41,7 @@ def tail(
     patterns = table_patterns(table)
     with explained():
         settings = pipeline_file.load(pipeline)
+        _refuse_without_kafka(settings)
         _say_what_is_not_followed(settings, patterns)
         wanted = (lambda db, name: any_matches(patterns, db, name)) if patterns else settings.tables.match
         found = tailing.changes(
@@ -51,6 +53,14 @@ def tail(
                 out.file.flush()
             else:
                 out.print(line(change), soft_wrap=True)
+
+
+def _refuse_without_kafka(pipeline: Pipeline) -> None:
+    if not pipeline.has_kafka:
+        raise HeadraceError(
+            "following", f"pipeline {pipeline.name}", "none of its sinks is Kafka, which is what is read",
+            "Look at what its sinks write, or add {type: kafka} to sinks.",
+        )  # fmt: skip
 
 
 def _say_what_is_not_followed(pipeline: Pipeline, patterns: tuple[str, ...]) -> None:

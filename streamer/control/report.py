@@ -51,6 +51,10 @@ class Report:
     ) -> None:
         self._parts = (facts, stream, ledger, watcher, checkpoints, sink)
 
+    def detach(self) -> None:
+        """The parts run no more, and what they counted is not what another streamer of the pipeline does."""
+        self._parts = self._read = self.filters = self.ahead = None
+
     def reads(self, source: Source, facts: Facts) -> None:
         """Which of the pipeline's servers is read now."""
         self._read = (source, facts)

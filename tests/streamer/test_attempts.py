@@ -59,7 +59,11 @@ class Rig:
         self.begun: list[bool] = []
         self._ends: Iterator[Exception] = iter(ends)
         self._held_back, self._half = held_back, half
-        self.attempts = Attempts(pipeline(**streamer), status, self.patience, stop, self._attempt)
+        self.attempts = Attempts(pipeline(**streamer), status, self.patience, stop, self._attempt, self._stands_by)
+        self.stood = 0
+
+    def _stands_by(self) -> None:
+        self.stood += 1
 
     def _attempt(self) -> None:
         self.begun.append(self.attempts.careful)
@@ -146,6 +150,7 @@ def test_who_was_deposed_or_shut_out_stands_by(ours: Callable[[bool], None], mon
     with pytest.raises(Stopping):
         what.attempts.run()
     assert len(what.begun) == 4
+    assert what.stood == 3, "at first, and each time that another one took the pipeline"
 
 
 def test_a_guard_ends_every_wait() -> None:

@@ -102,6 +102,17 @@ def test_status_asked_once_tells_a_program_by_its_exit_status(folder: Path, stat
     assert (found.exit_code, "not_running" in found.stderr) == (1, True)
 
 
+def test_a_pipeline_that_writes_nothing_to_kafka_has_nothing_to_tail(tmp_path: Path) -> None:
+    text = (
+        FILE.format(name="filed", port=1).replace("${NOT_SET_HERE}", "p").replace('password: "p"', "password_file: x")
+    )
+    more = "sinks: [{type: files, path: out}]\ncheckpoints: {type: file, path: place}\n"
+    (tmp_path / "filed.yaml").write_text(text + more)
+    found = run("tail", str(tmp_path / "filed.yaml"))
+    assert found.exit_code == 1, found.output
+    assert "none of its sinks is Kafka" in found.stderr
+
+
 class Terminal:
     """The command in a terminal of its own."""
 

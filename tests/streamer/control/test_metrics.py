@@ -52,3 +52,14 @@ def test_every_metric_is_documented() -> None:
     names = set(re.findall(r"^(headrace_\w+)", text(), re.MULTILINE))
     assert len(names) >= 15
     assert {name for name in names if f"`{name}`" not in documented} == set()
+
+
+def test_a_streamer_that_stands_by_shows_nothing_of_the_stream_that_it_had() -> None:
+    what = rig(Binlog([transaction(1, [3])]))
+    report = Report(pipeline(), what.status)
+    report.attach(FACTS, what.stream, what.ledger, what.watcher, what.checkpoints, what.sink)  # type: ignore[arg-type]
+    report.filters = Filters(drops=lambda db, table: {"ddl"})
+    assert "queue" in report.as_dict()
+    report.detach()
+    assert {"queue", "events", "checkpoint", "source"}.isdisjoint(report.as_dict())
+    assert "headrace_lag_seconds{" not in metrics.render(report).decode()
