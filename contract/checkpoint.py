@@ -15,7 +15,7 @@ from contract.pipeline import Tables
 from contract.sequence import file_number
 
 FORMAT = 1
-KEPT = 10  # earlier lists of tables; the lake takes note of each at its next run
+KEPT = 30  # different lists of tables; the lake takes note of each at its next run
 
 
 class CheckpointFormatError(ValueError):
@@ -73,7 +73,9 @@ class Checkpoint(BaseModel):
         """The same place, from which on these tables are followed."""
         if self.tables is None or tables == self.tables:
             return self.model_copy(update={"tables": tables})
-        earlier = (*self.earlier, Earlier(tables=self.tables, until=self.place))
+        # Of one list only its last time can be a gap, and none of the list that is followed from here on.
+        others = (one for one in self.earlier if one.tables not in (self.tables, tables))
+        earlier = (*others, Earlier(tables=self.tables, until=self.place))
         return self.model_copy(update={"tables": tables, "earlier": earlier[-KEPT:]})
 
     def since(self, db: str, table: str) -> tuple[int, int, int] | None:

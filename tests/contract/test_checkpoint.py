@@ -74,7 +74,16 @@ def test_since_when_a_table_is_followed() -> None:
     assert last.since("shop", "a") is None
     assert last.since("shop", "b") == (0, 1, 30)
     assert last.since("other", "a") == (0, 1, 30)
-    for n in range(50, 50 + 2 * KEPT):
+    for n in range(50, 50 + 2 * KEPT, 2):  # there and back again is one list more, however often
+        last = at(n).following(shop)
+        last = at(n + 1).following(Tables(include=("shop.*",), exclude=("shop.b",)))
+    last = at(49 + 2 * KEPT).following(shop)
+    assert last.since("other", "a") == last.place
+    last = at(50 + 2 * KEPT).following(Tables(include=("shop.*", "other.*")))
+    assert len(last.earlier) == 2
+    assert (last.since("shop", "b"), last.since("shop", "a")) == ((0, 1, 49 + 2 * KEPT), None)
+    assert last.since("other", "a") == (0, 1, 50 + 2 * KEPT)
+    for n in range(200, 200 + 2 * KEPT):
         last = at(n).following(Tables(include=("shop.*", f"new.t{n}")))
     assert len(last.earlier) == KEPT
     assert last.since("shop", "a") is None

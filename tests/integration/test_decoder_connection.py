@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 
 import pytest
+from pydantic import SecretStr
 
 from stack.database import Database
 from streamer.connection import BinlogConnection
@@ -18,6 +19,7 @@ from streamer.errors import (
     ServerIdInUseError,
     UnreachableError,
 )
+from streamer.source import facts
 from streamer.transaction import BinlogDecoder
 from tests.integration.decoding import endless, executed, items, nothing, purge, run, source
 
@@ -102,3 +104,26 @@ def test_a_wrong_password_is_access_denied(server: Database) -> None:
     with pytest.raises(AccessDeniedError) as error:
         list(BinlogConnection(wrong, nothing(server)).chunks())
     assert server.password not in str(error.value)
+
+
+@pytest.mark.lacks("mariadb", "it has no such plugin")
+def test_caching_sha2_password_with_and_without_the_server_s_cache(server: Database) -> None:
+    """The first login goes by the server's RSA key, since there is no TLS; the second by what the server remembers."""
+    name = "sha2"
+    run(
+        server,
+        f"DROP USER IF EXISTS {name}",
+        f"CREATE USER {name} IDENTIFIED WITH caching_sha2_password BY 'pa%ss word'",
+        f"GRANT SELECT, REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO {name}",
+        "FLUSH PRIVILEGES",
+    )
+    chosen = source(server).model_copy(update={"user": name, "password": SecretStr("pa%ss word")})
+    wrong = chosen.model_copy(update={"password": SecretStr("another")})
+    for _ in range(2):
+        with pytest.raises(AccessDeniedError):
+            facts(wrong)
+        assert facts(chosen).executed
+        connection = BinlogConnection(chosen, executed(server))
+        for _ in connection.chunks():
+            connection.close()
+    run(server, f"DROP USER {name}")

@@ -57,3 +57,36 @@ def test_heartbeats_tell_the_place_of_an_idle_server(server: Database) -> None:
             connection.close()
     assert found.isdisjoint({ev.HEARTBEAT, ev.HEARTBEAT_V2} - {expected})
     assert (decoder.file, decoder.pos) == (here.file, here.pos)
+
+
+def test_a_new_file_tells_the_transactions_before_it(server: Database) -> None:
+    """MySQL's PREVIOUS_GTIDS, MariaDB's GTID_LIST: they are passed by, and nothing is lost over them."""
+    begin = executed(server)
+    with recorded(server) as found:
+        run(
+            server,
+            "INSERT INTO t (id) VALUES (1)",
+            "FLUSH BINARY LOGS",
+            "INSERT INTO t (id) VALUES (2)",
+            database="streams",
+        )
+    expected = ev.GTID_LIST if server.flavor == "mariadb" else ev.PREVIOUS_GTIDS
+    assert expected in kinds(chunks(server, begin, executed(server)))
+    assert [row["id"] for _, row in rows(found)] == [1, 2]  # type: ignore[index]
+
+
+@pytest.mark.lacks("mariadb", "it marks no event as one that may be ignored")
+def test_an_event_that_says_that_it_may_be_ignored_is(server: Database) -> None:
+    """A server writes one kind alone with the flag: the statement before its rows."""
+    begin = executed(server)
+    with recorded(server) as found:
+        run(server, "SET binlog_rows_query_log_events = ON", "INSERT INTO t (id) VALUES (1), (2)", database="streams")
+    reading = Packets()
+    flags = {
+        header[ev.TYPE]: header[ev.FLAGS]
+        for chunk in chunks(server, begin, executed(server))
+        for _, _, _, header in reading.feed(chunk)
+    }
+    assert flags[ev.ROWS_QUERY] & ev.MAY_BE_IGNORED
+    assert not flags[ev.WRITE_ROWS] & ev.MAY_BE_IGNORED
+    assert [row["id"] for _, row in rows(found)] == [1, 2]  # type: ignore[index]
