@@ -102,7 +102,7 @@ class Servers:
         if facts.server_uuid != checkpoint.server_uuid:
             followed = checkpoint.tables or self._pipeline.tables
             preflight.refuse(self.pipeline(server), seen, checkpoint.ts_ms / 1000, self._tell, followed)
-            _try(server, seen, self._pipeline.name)
+            try_dump(server, seen, self._pipeline.name)
         self._behind.clear()
         self._servers = [server, *(one for one in self._servers if one is not server)]
         return Chosen(server, facts, anew)
@@ -136,7 +136,7 @@ class Servers:
         return UnreachableError("connect to", self.title, told, hint)
 
 
-def _try(server: Source, seen: GtidSet, reader: str) -> None:
+def try_dump(server: Source, seen: GtidSet, reader: str) -> None:
     """Begins a dump behind the set and ends it. MariaDB alone knows whether its domain's transaction of a number is the
     one that was streamed, or one of its own, and says so here. Raises the typed errors of a dump."""
     connection, packets = BinlogConnection(server, seen, reader), Packets()

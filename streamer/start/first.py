@@ -14,12 +14,15 @@ from typing import NamedTuple
 
 from contract.checkpoint import Checkpoint
 from contract.gtid import GtidSet
+from contract.gtid_mariadb import MariaGtids
 from contract.pipeline import Pipeline
 from contract.sequence import file_number
 from contract.start_at import FIRST, Place
 from streamer import source
+from streamer.definitions_since import NO_REPLICA
 from streamer.delivery_errors import StartError
-from streamer.errors import HeadraceError, PurgedError
+from streamer.errors import HeadraceError, PurgedError, SourceRefusedError
+from streamer.servers import try_dump
 from streamer.source import Facts
 from streamer.start.marks import Mark, marks
 
@@ -71,7 +74,24 @@ def find(pipeline: Pipeline, facts: Facts) -> Found:
     if begin == "latest":
         return Found(facts.executed, beginning, f"latest: behind all that the server has executed at {facts.file}")
     seen = pipeline.source.gtids(pipeline.streamer.start)
+    _refuse_unknown(pipeline, facts, seen)
     return Found(seen, beginning, f"behind the GTID set {seen}")
+
+
+def _refuse_unknown(pipeline: Pipeline, facts: Facts, seen: GtidSet) -> None:
+    """Raises StartError for transactions that the server has not: a stream behind them would leave out what comes."""
+    what = f"pipeline {pipeline.name} at {pipeline.streamer.start}"
+    hint = "Correct the GTID set, or write earliest or latest (streamer.start in the pipeline file)."
+    if missing := seen.subtract(facts.executed):
+        cause = f"the server has not executed {missing}: it has {facts.executed or 'nothing'}"
+        raise StartError("starting", what, cause, hint)
+    # MariaDB's sets tell the number alone; which server's transaction has it, a dump says. What is purged is told of
+    # behind this, with the transactions' names.
+    if isinstance(seen, MariaGtids) and not facts.purged.subtract(seen):
+        try:
+            try_dump(pipeline.source.model_copy(update={"server_id": NO_REPLICA}), seen, pipeline.name)
+        except SourceRefusedError as error:
+            raise StartError("starting", what, error.cause, hint) from None
 
 
 class _Search:

@@ -114,6 +114,24 @@ def test_a_place_that_is_none_is_refused(server: Database, change: Any, words: s
     assert file in str(error.value), "it says what there is"
 
 
+def test_a_gtid_set_that_the_server_has_not_is_refused(server: Database) -> None:
+    run(server, *(f"INSERT INTO t VALUES ({n}, 'x', NULL)" for n in range(3)), database="streams")
+    known = str(executed(server))
+    assert found(server, known)[0].gtid_set == known
+    if server.flavor == "mariadb":
+        own = known.split("-")
+        wrong = [f"{own[0]}-{own[1]}-{int(own[2]) + 1}", f"{known},9-9-9", f"{own[0]}-999-{int(own[2]) - 1}"]
+    else:
+        uuid, spans = known.split(":", 1)
+        last = int(spans.rpartition("-")[2])
+        wrong = [f"{uuid}:1-{last + 1}", f"{known},77777777-7777-7777-7777-777777777777:1-5"]
+    for each in wrong:
+        with pytest.raises(StartError, match=r"has not executed|not in the master's binlog") as error:
+            found(server, each)
+        assert "streamer.start" in error.value.hint
+        assert error.value.object.endswith(each)
+
+
 def test_before_a_whole_binlog_is_its_beginning_and_before_a_purged_one_is_refused(another: Another) -> None:
     server = another()
     run(server, "CREATE DATABASE a", "FLUSH BINARY LOGS", "CREATE DATABASE b", "FLUSH BINARY LOGS")

@@ -16,11 +16,12 @@ import pytest
 from confluent_kafka import OFFSET_END, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from stack.database import Database
 from stack.kafka import Kafka
 from stack.mysql import MySQL
 from stack.ports import free_port
 from streamer.source import facts
-from tests.integration.decoding import source
+from tests.integration.decoding import executed, source
 from tests.integration.streaming import ROOT, Make, Streamer, arrived, execute, fails, insert, kill_dumps
 from tests.integration.topic_records import records
 
@@ -250,6 +251,19 @@ def test_a_first_start_at_a_time_and_at_a_position(make: Make, mysql: MySQL, kaf
     assert sorted(found) == [3, 4, 5]
     ill = make("momentill", start=f"{place.file}:{place.pos + 1}")
     refused(ill, "in the middle of a transaction", f"{place.file}:{place.pos}, where it begins")
+
+
+def test_a_first_start_at_a_gtid_set_that_the_server_has_not(make: Make, server: Database, kafka: Kafka) -> None:
+    """Nothing is durable then: the corrected file starts."""
+    name = f"beyond{type(server).__name__.lower()}"
+    wrong = "7-7-5000" if server.flavor == "mariadb" else "77777777-7777-7777-7777-777777777777:1-5000"
+    streamer = make(name, mysql=server, start=f"'{wrong}'")
+    refused(streamer, f"the server has not executed {wrong}", "streamer.start")
+    known = str(executed(server))
+    insert(server, name, 0, 2)
+    streamer.file.write_text(streamer.file.read_text().replace(wrong, known))
+    streamer.started().wait_until_released()
+    assert arrived(kafka, name) == [0, 1]
 
 
 def test_a_stop_while_the_first_start_waits_for_kafka(make: Make, kafka: Kafka) -> None:

@@ -126,7 +126,7 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> dict[str, Facts | HeadraceError]
     monkeypatch.setattr(source, "facts", ask)
     monkeypatch.setattr(source, "before", lambda server, file: None)
     monkeypatch.setattr(preflight, "refuse", lambda *_: None)
-    monkeypatch.setattr(servers, "_try", lambda *_: None)
+    monkeypatch.setattr(servers, "try_dump", lambda *_: None)
     return told
 
 
