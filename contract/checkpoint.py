@@ -35,7 +35,8 @@ class Checkpoint(BaseModel):
     """`file`, `pos`: behind the transaction's last event. `gtid_set`: from which a start goes on. `seen_set`: the same
     with the XA transactions that are prepared and have not ended, of which a start reads again and nothing is to be
     delivered yet; empty without any. `seen_elsewhere`: whether a part of it came from another server than this one, and
-    may stand behind the place here. `ts_ms`: its commit time at the source, Unix milliseconds UTC. `events`: row
+    may stand behind the place here. `read_from`: file and position of this server that all is behind which such a start
+    reads, where they are known. `ts_ms`: its commit time at the source, Unix milliseconds UTC. `events`: row
     changes released since the pipeline's first start. `written_at`: ms. `tables`: those that are followed from here on;
     None from a version that did not say. `rules`: by which rows are shown from here on (contract/fingerprint.py); empty
     from a version that did not say. `unequal`: tables, as `db.table`, of which a change was put aside and did not reach
@@ -55,6 +56,7 @@ class Checkpoint(BaseModel):
     gtid_set: str
     seen_set: str = ""
     seen_elsewhere: bool = False
+    read_from: tuple[str, int] | None = None
     xid: int | None = None
     ts_ms: int
     events: int

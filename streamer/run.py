@@ -200,7 +200,7 @@ class Runner:
             watcher.begin_anew(self._anew(watcher.checkpoint, found))
             stream.delivery.settle()  # the new epoch is durable before its first record
             stream.begin_anew(watcher.checkpoint.epoch)
-            prepared.temporary.clear()  # another server's sessions
+            prepared.elsewhere()
         self.report.reads(found.source, found.facts)
         stream.ddl.lower_case = found.facts.lower_case
         definitions.source = found.source

@@ -26,8 +26,10 @@ from streamer.errors import HeadraceError
 from streamer.follow.swap import Swap
 from streamer.goal import Goal, Reached
 from streamer.halfway import Halfway
+from streamer.protocol import refusals
 from streamer.protocol.model import Commit, Ddl, Item, RowsBatch
 from streamer.protocol.packets import ServerAnswerError
+from streamer.protocol.position import WRAP
 from streamer.routes import Router
 from streamer.seen import Seen
 from streamer.watcher import Watcher
@@ -142,11 +144,16 @@ class Stream:
             connection.close()
 
     def _behind(self) -> tuple[str, int] | None:
-        """The place that all is behind that is still to come; not known while an XA transaction is to be read again."""
-        if self.last is None or self.last is self._elder:
-            checkpoint = self._watcher.checkpoint
-            return None if checkpoint.seen_set else (checkpoint.file, checkpoint.pos)
-        return None if self.last.open_xa else (self.last.file, self.last.pos)
+        """The place that all is behind that is still to come: from there on 32 bits tell positions of 64. A start that
+        reads an open XA transaction again knows it from its checkpoint, or not; up to 4 GiB nothing depends on it."""
+        if self.last is not None and self.last is not self._elder:
+            return self.last.file, self.last.pos
+        checkpoint = self._watcher.checkpoint
+        if not checkpoint.seen_set:
+            return checkpoint.file, checkpoint.pos
+        if checkpoint.read_from is None and checkpoint.pos >= WRAP:
+            raise refusals.unknown_place(checkpoint.file, checkpoint.pos)
+        return checkpoint.read_from
 
     def _read(self, connection: Connection, decoder: Decoder) -> None:
         for chunk in connection.chunks():

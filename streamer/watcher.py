@@ -106,6 +106,7 @@ class Watcher:
                 "pos": end.pos,
                 "gtid_set": str(released.without(end.open_xa) if end.open_xa else released),
                 "seen_set": seen,
+                "read_from": None if not seen else end.read_from if end.open_xa else (end.file, end.pos),
                 "seen_elsewhere": bool(seen) and self.checkpoint.seen_elsewhere,
                 "xid": end.xid,
                 "ts_ms": end.ts_ms,

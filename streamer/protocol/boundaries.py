@@ -159,7 +159,7 @@ class Transactions(HeldRows):
 
     def _odd_end(self, commit: Commit) -> Iterable[Item]:
         """Of a transaction with rows that were held, or savepoints, or while an XA transaction is open."""
-        commit.open_xa = self._prepared.open
+        commit.open_xa, commit.read_from = self._prepared.open, self._prepared.first
         self._odd = bool(commit.open_xa)
         return chain(self._let_go(), (commit,))
 
@@ -186,7 +186,7 @@ class Transactions(HeldRows):
         self._in_xa = False
         self._way(False, self._told)
         if not committed:
-            self._prepared.prepare(xid, self._held, self._gtid, self._before)
+            self._prepared.prepare(xid, self._held, self._gtid, self._before, (self.file, self._tx_pos))
             self._held, self._odd = Held(), True
         return self._end(header, None)
 

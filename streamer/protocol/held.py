@@ -85,6 +85,7 @@ class _Prepared(NamedTuple):
     batches: list[RowsBatch]
     size: int
     open: OpenXa
+    place: tuple[str, int] | None
 
 
 class PreparedXa:
@@ -101,6 +102,7 @@ class PreparedXa:
         if isinstance(behind, MariaGtids):
             self._last = {gtid.split("-")[0]: (gtid, "") for gtid in behind.last()}
         self.open: tuple[OpenXa, ...] = ()
+        self.first: tuple[str, int] | None = None  # file and position where the first of them begins, if known
         self._known: dict[bytes, _Prepared] = {}
         self._size = 0
 
@@ -117,9 +119,18 @@ class PreparedXa:
         if self._size + more > self.limit:
             raise refusals.held(self.limit)
 
-    def prepare(self, xid: bytes, held: Held, gtid: str, before: str) -> None:
+    def elsewhere(self) -> None:
+        """Another server goes on: its places are others, and its sessions."""
+        self._known = {xid: one._replace(place=None) for xid, one in self._known.items()}
+        self._changed()
+        self.temporary.clear()
+
+    def prepare(
+        self, xid: bytes, held: Held, gtid: str, before: str, place: tuple[str, int] | None = None
+    ) -> None:  # fmt: skip
+        """`place`: the file and position where its transaction begins."""
         self.end(xid)
-        self._known[xid] = _Prepared(held.batches, held.size, OpenXa(gtid, before))
+        self._known[xid] = _Prepared(held.batches, held.size, OpenXa(gtid, before), place)
         self._changed()
 
     def rows(self, xid: bytes, gtid: str) -> list[RowsBatch]:
@@ -137,4 +148,5 @@ class PreparedXa:
 
     def _changed(self) -> None:
         self.open = tuple(one.open for one in self._known.values())
+        self.first = next((one.place for one in self._known.values()), None)
         self._size = sum(one.size for one in self._known.values())

@@ -131,9 +131,10 @@ class OpenXa(NamedTuple):
 class Commit:
     """The end of a transaction, also of an empty or wholly filtered one. `file`, `pos`: behind its last
     event; a checkpoint may stand here. `xid`: None where the server wrote no XID event (DDL, MyISAM).
-    `open_xa`: what a checkpoint here must not contain, in the order in which they were prepared."""
+    `open_xa`: what a checkpoint here must not contain, in the order in which they were prepared; `read_from`: file and
+    position where the first of them begins, None where that is not known."""
 
-    __slots__ = ("file", "gtid", "open_xa", "pos", "server_id", "ts_ms", "ts_us", "tx_pos", "xid")
+    __slots__ = ("file", "gtid", "open_xa", "pos", "read_from", "server_id", "ts_ms", "ts_us", "tx_pos", "xid")
 
     def __init__(
         self, gtid: str, file: str, pos: int, tx_pos: int, xid: int | None, ts_us: int, server_id: int,
@@ -148,6 +149,7 @@ class Commit:
         self.ts_ms = ts_us // 1000
         self.server_id = server_id
         self.open_xa = open_xa
+        self.read_from: tuple[str, int] | None = None
 
 
 Item = RowsBatch | Ddl | Commit

@@ -68,6 +68,14 @@ def unknown_xa() -> UnsupportedTransactionError:
     return _transaction(cause, PASS_BY)
 
 
+def unknown_place(file: str, pos: int) -> UnsupportedTransactionError:
+    cause = (
+        f"the checkpoint is at {file}:{pos}, beyond 4 GiB, and an XA transaction is open there whose place it does not "
+        "tell: positions behind it could not be told from others"
+    )
+    return _transaction(cause, PASS_BY)
+
+
 def held(limit: int) -> UnsupportedTransactionError:
     cause = f"the rows of XA transactions that are prepared, or will be, take more than {limit:,} bytes"
     hint = (

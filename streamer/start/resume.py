@@ -92,6 +92,7 @@ def anew(checkpoint: Checkpoint, facts: Facts) -> Checkpoint:
             "file": facts.first_file,
             "pos": start_at.FIRST,
             "seen_elsewhere": bool(checkpoint.seen_set),
+            "read_from": None,
             "xid": None,
             "written_at": time.time_ns() // 1_000_000,
         }

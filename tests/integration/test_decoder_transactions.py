@@ -227,6 +227,8 @@ def test_rows_of_an_xa_transaction_are_of_its_commit(server: Database) -> None:
     prepared, middle, end = (item for item in found if isinstance(item, Commit))
     assert [one.gtid for one in prepared.open_xa] == [one.gtid for one in middle.open_xa] == [prepared.gtid]
     assert end.open_xa == ()
+    assert prepared.read_from == middle.read_from == (prepared.file, prepared.tx_pos)
+    assert end.read_from is None
     batches = [item for item in found if isinstance(item, RowsBatch)][1:]
     assert {batch.gtid for batch in batches} == {end.gtid}
     assert [(b.tx_pos, b.ordinal, b.ts_us) for b in batches] == [(end.tx_pos, n, end.ts_us) for n in (0, 1)]

@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from contract.checkpoint import Checkpoint
 from contract.gtid import GtidSet
 from streamer import delivery, patience, schemas
 from streamer import stream as stream_module
 from streamer.delivery_errors import RecordTooLargeError, StuckError, TopicError, WrongServerError
-from streamer.errors import ConnectionLostError, UnknownEventError
+from streamer.errors import ConnectionLostError, UnknownEventError, UnsupportedTransactionError
 from streamer.kafka import topics
 from streamer.patience import Stopping
 from streamer.protocol.model import Commit, Ddl, Item, OpenXa
@@ -118,6 +119,33 @@ def test_a_truncation_while_the_broker_is_away_waits_for_it(monkeypatch: pytest.
     threading.Timer(0.5, setattr, (what.sink, "away", False)).start()
     run_until_released(what, 1)
     assert len(what.sink.events()) == 2
+
+
+@pytest.mark.parametrize("read_from", [(FILE, 2_000), None])
+def test_a_start_that_reads_an_open_xa_transaction_again_knows_where_it_begins(
+    read_from: tuple[str, int] | None,
+) -> None:
+    """Pitfall "Binlog files over 4 GiB": behind a transaction of gigabytes the server tells 32 bits alone."""
+    far = 5_600_000_000
+    binlog = [transaction(1, [1]), transaction(2, []), transaction(3, [1])]
+    for one in binlog[1:]:
+        end = one[-1]
+        assert isinstance(end, Commit)
+        end.open_xa, end.read_from = (OpenXa(f"{SOURCE}:2", ""),), read_from
+        end.pos += far
+    what = rig(Binlog(binlog))
+    run_until_released(what, 3)
+    last = what.sink.checkpoints()[-1]
+    assert last.pos == far + 3900
+    assert Checkpoint.read(last.model_dump_json()).read_from == read_from
+    again = Binlog(binlog)
+    what = rig(again, begin=last)
+    if read_from is None:
+        with pytest.raises(UnsupportedTransactionError, match=f"{FILE}:{last.pos}, beyond 4 GiB"):
+            what.stream.run()
+    else:
+        run_until_released(what, 3)
+        assert again.behind == [read_from]
 
 
 def test_a_checkpoint_leaves_out_an_open_xa_transaction() -> None:

@@ -21,7 +21,7 @@ from streamer.errors import (
 )
 from streamer.protocol import events as ev
 from streamer.protocol.filters import Filters
-from streamer.protocol.held import PreparedXa
+from streamer.protocol.held import Held, PreparedXa
 from streamer.protocol.model import Commit, Item, RowsBatch
 from streamer.protocol.packets import ServerAnswerError
 from streamer.transaction import BinlogDecoder
@@ -238,3 +238,15 @@ def test_a_transaction_of_mariadb_that_comes_again_has_the_same_one_before_it() 
     assert prepared.before("0", "0-2-60") == "0-1-59", "a connection was lost in its middle"
     assert prepared.before("3", "3-1-8") == "3-1-7"
     assert prepared.before("4", "4-1-1") == ""
+
+
+def test_the_first_open_xa_transactions_place_is_known_until_it_ends_or_another_server_goes_on() -> None:
+    prepared = PreparedXa()
+    for n, place in enumerate([("b.000001", 5 << 32), ("b.000002", 4)]):
+        prepared.prepare(b"%d" % n, Held(), f"u:{n}", "", place)
+    assert prepared.first == ("b.000001", 5 << 32)
+    prepared.end(b"0")
+    assert prepared.first == ("b.000002", 4)
+    prepared.elsewhere()
+    assert prepared.first is None
+    assert len(prepared.open) == 1
