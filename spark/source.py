@@ -22,6 +22,7 @@ FLOAT_BYTES = 4  # of a VECTOR's element
 MEMBER = re.compile(r"'((?:[^']|'')*)'")
 ESCAPE = re.compile(r"''|\\.", re.DOTALL)  # as COLUMN_TYPE spells a member's characters
 CHARSETS = {"utf8": "utf8mb3"}  # as MySQL before 8.0.28 calls it
+BYTES = "binary"  # of an ENUM or SET, of which MySQL names no character set then
 ESCAPES = {"\\0": "\0", "\\n": "\n", "\\r": "\r"}
 
 COLUMNS = """
@@ -140,7 +141,7 @@ def _column(row: Sequence[Any]) -> Column:
         precision=int(precision) if kind == "decimal" else None,
         scale=int(scale) if kind == "decimal" else None,
         fsp=int(fsp or 0) if kind in ("time", "datetime", "timestamp") else 0,
-        charset=CHARSETS.get(charset, charset),
+        charset=BYTES if charset is None and kind in ("enum", "set") else CHARSETS.get(charset, charset),
         nullable=bool(nullable),
         members=_members(spelled) if kind in ("enum", "set") else (),
     )

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from contract.schema import Column
 from contract.types import GEOMETRIES
 from streamer.errors import UnsupportedTypeError
-from streamer.protocol.charsets import BINARY, BY_COLLATION, Charset
+from streamer.protocol.charsets import BINARY, BY_COLLATION, Charset, NoTextError
 from streamer.protocol.values.decimals import size_of
 from streamer.protocol.values.reader import Field
 
@@ -34,6 +34,7 @@ PLAIN = {
     DOUBLE: "double", DATE: "date", NEWDATE: "date", YEAR: "year",
 }  # fmt: skip
 FRACTIONAL = {TIME2: "time", DATETIME2: "datetime", TIMESTAMP2: "timestamp"}
+NO_TEXT = ("binary", "ucs2")  # character sets whose values may have no Unicode
 TEXTS = {1: "tinytext", 2: "text", 3: "mediumtext", 4: "longtext"}
 BLOBS = {1: "tinyblob", 2: "blob", 3: "mediumblob", 4: "longblob"}
 REFUSED = {0: "decimal (of MySQL 4)", 7: "timestamp (of MySQL 5.5)", 11: "time (of MySQL 5.5)",
@@ -144,8 +145,13 @@ def _json(raw: Raw) -> Field:
 def _chosen(raw: Raw) -> Field:
     """ENUM or SET."""
     charset = _charset(raw)
-    members = tuple(charset.text(member) for member in raw.members)
     kind = "enum" if raw.meta[0] == ENUM else "set"
+    try:
+        members = tuple(charset.text(member) for member in raw.members)
+    except (UnicodeDecodeError, NoTextError):
+        if charset.name not in NO_TEXT:
+            raise  # broken bytes
+        raise refused(raw.name, f"{kind} of the character set {charset.name} with members that are no text,") from None
     return Field(_column(raw, kind, charset=charset.name, members=members), raw.meta[1])
 
 

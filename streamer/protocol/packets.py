@@ -123,7 +123,7 @@ class Packets:
             if self._tail and not right:
                 raise wrong_checksum()
             return CHECKSUM
-        if header[FLAGS] & ARTIFICIAL:  # comes before the format description that would tell
+        if header[FLAGS] & ARTIFICIAL and not self._tail:  # comes before the format description that would tell
             return CHECKSUM if right else 0
         if self._tail and not right:
             raise wrong_checksum()

@@ -42,6 +42,12 @@ STOPS: dict[str, tuple[type[HeadraceError], list[str], str]] = {
         ["SET binlog_format = STATEMENT", "ANALYZE UPDATE t SET v = 'changed'"],
         "binlog_format = 'ROW'",
     ),
+    "members that are no text": (
+        UnsupportedTypeError,
+        ["CREATE TABLE n (id int primary key, e enum(x'ff', x'61') character set binary)",
+         "INSERT INTO n VALUES (1, 2)", "DROP TABLE n"],
+        "enum of the character set binary with members that are no text",
+    ),
     "image": (
         MissingMetadataError,
         ["SET binlog_row_image = MINIMAL", "UPDATE t SET v = 'changed'"],

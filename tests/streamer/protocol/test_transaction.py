@@ -84,6 +84,20 @@ KINDS = [
 ]
 
 
+def test_a_flipped_bit_in_an_event_that_the_server_makes_up_is_a_checksum_error() -> None:
+    """The rotation that begins a later file, as every dump begins with one."""
+    whole = packets(DUMP)
+    rotation = whole[0]
+    assert rotation[9] == ev.ROTATE
+    with_checksum = packet(rotation[5:] if len(rotation) - 5 == len(event(rotation)) else event(rotation))
+    assert list(decoder().feed(b"".join((*whole, with_checksum)))), "as it is"
+    for place in (-6, 30):  # of the file's name, of its position
+        flipped = bytearray(with_checksum)
+        flipped[place] ^= 1
+        with pytest.raises(ChecksumError):
+            list(decoder().feed(b"".join((*whole, flipped))))
+
+
 @settings(max_examples=800, deadline=None)
 @given(st.sampled_from(KINDS), st.lists(st.tuples(st.integers(19, 2000), st.integers(0, 255)), min_size=1, max_size=4))
 def test_mutated_events_with_right_checksums_give_typed_errors_only(place: int, changes: list[tuple[int, int]]) -> None:
