@@ -72,9 +72,10 @@ class OutgoingStream(Stream):
     def _small(self, aside: Aside, batch: RowsBatch, record: Outgoing) -> Outgoing:
         if not record.event or not aside.takes(record, self._header_bytes):
             return record
+        letter = aside.put(record)  # first: one that cannot be put aside may be sent after all, by a larger limit
         place = self._epoch, batch.file_number, batch.tx_pos
         self._watcher.mark(f"{batch.table.db}.{batch.table.table}", place)
-        return aside.put(record)
+        return letter
 
     def _of_table(self, topic: str, table: TableMap) -> int:
         return crc32(f"{table.db}.{table.table}".encode()) % self.delivery.partitions(topic)

@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 
 from contract.pipeline import Pipeline
 from streamer import stream as stream_module
-from streamer.delivery_errors import TransformError
+from streamer.delivery_errors import OversizedStoreError, TransformError
 from streamer.patience import Stopping
 from tests.streamer.fakes import FILE, Binlog, pipeline, rig, transaction
 from tests.streamer.test_stream import ddl, lost, run_until_released
@@ -167,3 +167,23 @@ def test_the_heart_beats_between_transactions_also_when_idle(tmp_path: Path) -> 
     assert what.ledger.events == 3
     assert what.ledger.depth == what.ledger.size == 0
     assert what.sink.checkpoints()[-1].pos == 3900
+
+
+def test_a_table_is_marked_when_its_record_is_put_aside_and_not_when_it_cannot_be(tmp_path: Path) -> None:
+    large = transaction(1, [1])
+    large[0].rows[0] = b'{"id":1000000,"v":"%b"}' % (b"x" * 4000)
+    given = asking(tmp_path, oversized={"target": str(tmp_path / "large")})
+    given = given.model_copy(update={"kafka": given.kafka.model_copy(update={"max_message_bytes": 4000})})
+    (tmp_path / "large").write_text("no folder")
+    what = rig(Binlog([large, transaction(2, [1])]), asked=given)
+    with pytest.raises(OversizedStoreError, match="putting a record aside"):
+        what.stream.run()
+    assert what.watcher.checkpoint.unequal == {}
+    (tmp_path / "large").unlink()
+    what = rig(Binlog([large, transaction(2, [1])]), asked=given)
+    run_until_released(what, 2)
+    assert what.sink.checkpoints()[-1].unequal == {"shop.t": (0, 1, 1000)}
+    assert [event["source"]["seq"][2] for event in what.sink.events()] == [2000]
+    [letter] = what.sink.values("sales.dead-letter")
+    assert json.loads(Path(letter["value_at"]).read_bytes())["after"]["v"] == "x" * 4000
+    assert what.stream.put_aside == {"shop.t": 1}
