@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from typing import Any, NamedTuple
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
@@ -45,7 +45,7 @@ def changes(
     beginning: bool,
     stopping: Callable[[], bool],
     tell: Callable[[str], None],
-) -> Iterator[Change]:
+) -> Generator[Change]:
     """From now on, or from the topics' `beginning`, until `stopping` says so. Tombstones, and records that a user's own
     code made of something else, are passed by. `tell` hears of a broker that goes away, and comes back. Raises
     BrokerUnreachableError where none answers at first, BrokerRefusedError, TopicError of a pipeline without Kafka."""

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 from fastapi import Depends, FastAPI, Query, Request
 from fastapi import Path as InPath
-from fastapi.responses import HTMLResponse, PlainTextResponse, Response
+from fastapi.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
@@ -23,11 +23,14 @@ from streamer.supervisor.guard import OPERATE, READ, Home, Limit
 from streamer.supervisor.problems import Mistake
 from streamer.supervisor.shown import Checked, Detail, Failure, Summary
 from streamer.supervisor.supervisor import Supervisor
+from streamer.supervisor.tailing import Tail
 from streamer.supervisor.tokens import Role, Tokens
 
 PAGE = Path(__file__).with_name("page.html")
 YAML = "application/yaml"
 YAMLS = (YAML, "text/yaml", "application/x-yaml", "text/plain")
+EVENTS = {"text/event-stream": {"schema": {"type": "string"}}}
+TABLE = r"^[^\s/.]+\.[^\s/.]+$"
 ABOUT = """Pipelines of this instance: one file and one process each. Errors are problem+json, with `kind`, `cause` and
 `next_step`. Where tokens are set, `Authorization: Bearer ...` of the role read or operate."""
 SENT = {
@@ -114,6 +117,21 @@ def _reading(app: FastAPI, supervisor: Supervisor) -> None:
     def recent_errors(name: Name, limit: Annotated[int, Query(ge=1, le=100)] = 20) -> list[Failure]:
         """The last warnings and errors since the supervisor's start, the newest first."""
         return [Failure(**error) for error in supervisor.unit(name).errors.all()[:limit]]
+
+    @app.get("/pipelines/{name}/events", dependencies=[READ], response_class=StreamingResponse, tags=["pipelines"],
+             responses={**told(404, 409), 200: {"content": EVENTS}})  # fmt: skip
+    def tail_events(
+        name: Name,
+        table: Annotated[str, Query(pattern=TABLE, description="`db.table`, with * and ?; all where left out")] = "*.*",
+        from_beginning: Annotated[bool, Query(description="what is in the topics first")] = False,
+        limit: Annotated[int, Query(ge=1, le=10_000, description="changes, after which it ends")] = 1_000,
+        seconds: Annotated[int, Query(ge=1, le=3_600, description="after which it ends")] = 60,
+    ) -> StreamingResponse:
+        """Changes as they are committed to Kafka, as server-sent events: `change`, whose id is its place in the order;
+        `waiting`, `problem`, and `end`. They hold rows' data, masked as the pipeline file says."""
+        found = supervisor.pipeline(name)
+        tail = Tail(found, table, from_beginning, limit, seconds)
+        return StreamingResponse(tail.events(), media_type="text/event-stream", headers={"Cache-Control": "no-store"})
 
 
 def _files(app: FastAPI, supervisor: Supervisor) -> None:

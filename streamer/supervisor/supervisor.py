@@ -122,6 +122,13 @@ class Supervisor:
                 raise UnknownPipelineError("looking for", f"pipeline {name}", "there is none of this name", hint)
             return self._units[name]
 
+    def pipeline(self, name: str) -> Pipeline:
+        """As its file says it now. Raises UnknownPipelineError, PipelineFileError."""
+        found = self.unit(name).found
+        if found.pipeline is None:
+            raise found.error or PipelineFileError(found.path, [])
+        return found.pipeline
+
     def text(self, name: str) -> str:
         """Of the file as it is now. Raises UnknownPipelineError, ServeError."""
         path = self.unit(name).found.path

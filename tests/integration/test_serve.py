@@ -47,6 +47,17 @@ class Service:
         with urllib.request.urlopen(request, timeout=10) as answer:
             return json.load(answer)
 
+    def changes(self, path: str) -> list[Any]:
+        """What the server-sent events of a read that ends say."""
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{self.port}{path}", headers={"Authorization": f"Bearer {TOKEN}"}
+        )
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            parts = [dict(line.split(": ", 1) for line in part.splitlines()) for part in
+                     answer.read().decode().split("\n\n") if part and not part.startswith(":")]  # fmt: skip
+        assert parts[-1]["event"] == "end", parts
+        return [json.loads(part["data"]) for part in parts[:-1]]
+
     def wait(self, holds: Callable[[], Any], seconds: float = 60) -> None:
         until = time.monotonic() + seconds
         while time.monotonic() < until:
@@ -88,6 +99,9 @@ def test_pipelines_of_two_servers_outlive_each_other_and_the_supervisor(
     insert(mysql, "servedone", 1, 10)
     insert(mariadb, "servedtwo", 1, 10)
     service.wait(lambda: arrived(kafka, "servedone") == arrived(kafka, "servedtwo") == list(range(1, 11)))
+
+    changes = service.changes("/pipelines/servedtwo/events?from_beginning=true&limit=10&table=servedtwo.t")
+    assert sorted(change["key"]["id"] for change in changes) == list(range(1, 11))
 
     before = service.ask("/pipelines/servedtwo")["pid"]
     killed = service.ask("/pipelines/servedone")["pid"]
