@@ -22,8 +22,12 @@ def ended(streamer: Streamer) -> None:
 
 
 @pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once"])
-def test_oneshot_runs_deliver_what_is_there_and_end(make: Make, server: Database, kafka: Kafka, delivery: str) -> None:
-    streamer = make(f"once{type(server).__name__.lower()}{delivery[:2]}", server, delivery=delivery)
+@pytest.mark.parametrize("kind", ["mysql", "mariadb"])
+def test_oneshot_runs_deliver_what_is_there_and_end(
+    make: Make, request: pytest.FixtureRequest, kafka: Kafka, kind: str, delivery: str
+) -> None:
+    server: Database = request.getfixturevalue(kind)
+    streamer = make(f"once{kind}{delivery[:2]}", server, delivery=delivery)
     ended(streamer)  # a first start at `latest`: nothing to do, but from here on
     insert(server, streamer.name, 1, 500)
     execute(server, f"CREATE DATABASE IF NOT EXISTS {streamer.name}_other")  # the last transaction is none of its own
