@@ -87,6 +87,9 @@ class Folder:
             return Found(path, stamp, pipeline_file.load(path), None)
         except PipelineFileError as error:
             return Found(path, stamp, None, error)
+        except Exception as error:  # whatever is in one file leaves the others alone
+            problem = Problem(0, "file", f"cannot be read: {type(error).__name__}", "", "start from another file")
+            return Found(path, stamp, None, PipelineFileError(path, [problem]))
 
     def _apart(self, files: Iterable[Found]) -> list[Found]:
         names: dict[str, Path] = {}

@@ -5,6 +5,7 @@ A streamer logs JSON lines that carry its name. Whatever else comes (a crash's l
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 import threading
@@ -32,7 +33,7 @@ class Output:
         rendered = text
         if self._render is not None:
             rendered = str(self._render(None, "", dict(fields)))
-        with self._lock:
+        with self._lock, contextlib.suppress(OSError):  # nobody reads the log any more: that stops no pipeline
             print(rendered, file=sys.stderr, flush=True)
 
 
@@ -67,8 +68,11 @@ class Reader(threading.Thread):
     def run(self) -> None:
         for raw in self._source:
             text = raw.decode("utf-8", "replace").rstrip("\r\n")
-            if text:
-                self._take(text)
+            try:
+                if text:
+                    self._take(text)
+            except Exception as error:  # a pipe that is read no further would stop the process
+                log.warning("a line was not handed on", pipeline=self._pipeline, error=type(error).__name__)
         self._source.close()
 
     def _take(self, text: str) -> None:

@@ -6,6 +6,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from http.client import HTTPException
 from typing import Any
 
 from contract.pipeline import Pipeline
@@ -51,7 +52,7 @@ class Watch:
     def _ask(self, pipeline: Pipeline, pid: int) -> None:
         try:
             status = ask(pipeline)
-        except HeadraceError:
+        except (HeadraceError, HTTPException):  # a process that ends may stop in the middle of an answer
             return
         if status.get("pid") != pid:  # another streamer has the port, which this one will tell of itself
             return
