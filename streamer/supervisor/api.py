@@ -129,7 +129,7 @@ def _reading(app: FastAPI, supervisor: Supervisor) -> None:
     ) -> StreamingResponse:
         """Changes as they are committed to Kafka, as server-sent events: `change`, whose id is its place in the order;
         `waiting`, `problem`, and `end`. They hold rows' data, masked as the pipeline file says."""
-        found = supervisor.pipeline(name)
+        found = supervisor.files.pipeline(name)
         tail = Tail(found, table, from_beginning, limit, seconds)
         return StreamingResponse(tail.events(), media_type="text/event-stream", headers={"Cache-Control": "no-store"})
 
@@ -143,7 +143,7 @@ def _files(app: FastAPI, supervisor: Supervisor) -> None:
         start: Annotated[bool, Query(description="false: it is made stopped")] = True,
     ) -> Summary:
         """Make a pipeline: its file, as it was sent, and its process. Secrets are given as ${NAME} alone."""
-        unit = await run_in_threadpool(supervisor.create, text, start)
+        unit = await run_in_threadpool(supervisor.files.create, text, start)
         response.headers["Location"] = f"/pipelines/{unit.key}"
         return shown.summary(unit)
 
@@ -151,7 +151,7 @@ def _files(app: FastAPI, supervisor: Supervisor) -> None:
     async def validate(text: Text) -> Checked:
         """Check a pipeline file; nothing is written. A pipeline of the same name is no mistake here."""
         try:
-            pipeline = await run_in_threadpool(supervisor.check, text)
+            pipeline = await run_in_threadpool(supervisor.files.check, text)
         except PipelineFileError as error:
             return Checked(valid=False, name=None, mistakes=[Mistake(**vars(one)) for one in error.problems])
         return Checked(valid=True, name=pipeline.name, mistakes=[])
@@ -160,18 +160,18 @@ def _files(app: FastAPI, supervisor: Supervisor) -> None:
              responses={**told(404), 200: {"content": {YAML: {"schema": {"type": "object"}}}}})  # fmt: skip
     def read_file(name: Name) -> Response:
         """The file's text as it is; secrets stand in it as ${NAME}."""
-        return Response(supervisor.text(name), media_type=YAML)
+        return Response(supervisor.files.text(name), media_type=YAML)
 
     @app.put("/pipelines/{name}", dependencies=[OPERATE], responses=told(404, 409, 415), openapi_extra=SENT,
              tags=["files"])  # fmt: skip
     async def change_pipeline(name: Name, text: Text) -> Summary:
         """Replace the file. Other tables are followed without a restart; for other keys the process is restarted."""
-        return shown.summary(await run_in_threadpool(supervisor.change, name, text))
+        return shown.summary(await run_in_threadpool(supervisor.files.change, name, text))
 
     @app.delete("/pipelines/{name}", status_code=204, dependencies=[OPERATE], responses=told(404, 409), tags=["files"])
     def delete_pipeline(name: Name) -> None:
         """Deliver what was read, end the process, delete the file. Topics and lake stay."""
-        supervisor.delete(name)
+        supervisor.files.delete(name)
 
 
 def _orders(app: FastAPI, supervisor: Supervisor) -> None:

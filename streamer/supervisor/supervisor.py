@@ -9,14 +9,12 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import structlog
 
-from contract.pipeline import Pipeline, PipelineFileError, Problem
-from streamer import disk
-from streamer.follow.file import differing
-from streamer.supervisor.errors import ConflictError, ServeError, UnknownPipelineError
+from contract.pipeline import Pipeline
+from streamer.supervisor.errors import ConflictError, UnknownPipelineError
+from streamer.supervisor.files import Files
 from streamer.supervisor.folder import Folder, Found
 from streamer.supervisor.output import Output
 from streamer.supervisor.unit import Unit
@@ -35,24 +33,25 @@ class Supervisor:
         self._states = states
         self._level = level
         self._output = output
-        self._lock = threading.RLock()
+        self.lock = threading.RLock()
         self._units: dict[str, Unit] = {}
         self._looked = 0.0
         self._closing = False
+        self.files = Files(self, folder, states)
 
     def run(self, stop: threading.Event) -> None:
         """Until the stop; then returns when all processes have ended, gracefully where they could."""
-        self._look(at_once=True)
+        self.look(at_once=True)
         while not stop.is_set():
             self._turn()
             stop.wait(TURN_SECONDS)
         self._close()
 
     def _turn(self) -> None:
-        with self._lock:
+        with self.lock:
             now = time.monotonic()
             if now - self._looked >= LOOK_SECONDS:
-                self._look()
+                self.look()
             for key, unit in list(self._units.items()):
                 unit.turn(now)
                 if unit.leaves and unit.process is None:
@@ -61,7 +60,7 @@ class Supervisor:
 
     def _close(self) -> None:
         log.info("stopping all pipelines")
-        with self._lock:
+        with self.lock:
             self._closing = True
             for unit in self._units.values():
                 unit.leaves = True
@@ -71,8 +70,9 @@ class Supervisor:
             time.sleep(TURN_SECONDS / 2)
         log.info("stopped")
 
-    def _look(self, at_once: bool = False) -> None:
-        with self._lock:
+    def look(self, at_once: bool = False) -> None:
+        """At the files; `at_once`: one that was written a moment ago is done."""
+        with self.lock:
             self._looked = time.monotonic()
             if self._closing:
                 return
@@ -110,96 +110,26 @@ class Supervisor:
         return next(known, found.path.name if stem in taken else stem)
 
     def units(self) -> list[Unit]:
-        with self._lock:
+        with self.lock:
             return [unit for _, unit in sorted(self._units.items())]
+
+    def has(self, name: str) -> bool:
+        with self.lock:
+            return name in self._units
 
     def unit(self, name: str) -> Unit:
         """Raises UnknownPipelineError."""
-        with self._lock:
+        with self.lock:
             if name not in self._units:
                 known = ", ".join(sorted(self._units)) or "none"
                 hint = f"Known are: {known}."
                 raise UnknownPipelineError("looking for", f"pipeline {name}", "there is none of this name", hint)
             return self._units[name]
 
-    def pipeline(self, name: str) -> Pipeline:
-        """As its file says it now. Raises UnknownPipelineError, PipelineFileError."""
-        found = self.unit(name).found
-        if found.pipeline is None:
-            raise found.error or PipelineFileError(found.path, [])
-        return found.pipeline
-
-    def text(self, name: str) -> str:
-        """Of the file as it is now. Raises UnknownPipelineError, ServeError."""
-        path = self.unit(name).found.path
-        try:
-            return path.read_bytes().decode("utf-8", "replace")
-        except OSError as error:
-            raise _disk(path, error, "reading") from None
-
-    def check(self, text: str) -> Pipeline:
-        """What the text would be as a file of its own. Raises PipelineFileError."""
-        with self._lock:
-            return self._folder.check(text, self._folder.place_of(text))
-
-    def create(self, text: str, start: bool) -> Unit:
-        """Raises PipelineFileError, ConflictError, ServeError."""
-        with self._lock:
-            home = self._folder.home
-            if home is None:
-                hint = "Serve a folder: headrace serve pipelines/"
-                raise ConflictError("making", "a pipeline", "single files are served, and no folder", hint)
-            name = self._folder.check(text, home / "new.yaml").name
-            path = home / f"{name}.yaml"
-            if name in self._units or path.exists():
-                hint = "Change the one that is there (PUT), or choose another name."
-                raise ConflictError("making", f"pipeline {name}", f"there is {path.name} already", hint)
-            self._states.set(name, "running" if start else "stopped")
-            self._write(path, text)
-            log.info("pipeline made", pipeline=name, path=str(path))
-            return self.unit(name)
-
-    def change(self, name: str, text: str) -> Unit:
-        """Raises UnknownPipelineError, PipelineFileError, ConflictError, ServeError."""
-        with self._lock:
-            unit = self._free(name)
-            found = self._folder.check(text, unit.found.path)
-            if unit.found.pipeline is not None and found.name != name:
-                fix = f"write name: {name}; another name is another pipeline, with topics of its own"
-                raise PipelineFileError(unit.found.path, [Problem(0, "name", f"is not {name}", "", fix)])
-            old = unit.found.pipeline
-            self._write(unit.found.path, text)
-            unit = self.unit(found.name)
-            if old is not None and differing(old, found):  # its tables alone it takes by itself
-                unit.restart()
-            log.info("pipeline changed", pipeline=found.name)
-            return unit
-
-    def delete(self, name: str) -> None:
-        """Takes the file away, and ends the process. Raises UnknownPipelineError, ConflictError, ServeError."""
-        with self._lock:
-            unit = self._free(name)
-            try:
-                unit.found.path.unlink(missing_ok=True)
-            except OSError as error:
-                raise _disk(unit.found.path, error) from None
-            self._states.set(name, "running")
-            unit.leaves = True
-            unit.stop()
-            self._look(at_once=True)
-            log.info("pipeline deleted", pipeline=name, path=str(unit.found.path))
-
-    def _write(self, path: Path, text: str) -> None:
-        try:
-            disk.replace(path, text.encode("utf-8"))
-        except OSError as error:
-            raise _disk(path, error) from None
-        self._look(at_once=True)
-
     def start(self, name: str) -> Unit:
         """Of one that runs nothing is changed. Raises UnknownPipelineError, ConflictError, PipelineFileError."""
-        with self._lock:
-            unit = self._free(name)
+        with self.lock:
+            unit = self.free(name)
             if unit.wanted == "paused":
                 raise ConflictError("starting", f"pipeline {name}", "it is paused", "Resume it.")
             if unit.found.error is not None:
@@ -210,15 +140,15 @@ class Supervisor:
 
     def stop(self, name: str) -> Unit:
         """Raises UnknownPipelineError, ConflictError."""
-        with self._lock:
-            unit = self._want(self._free(name), "stopped")
+        with self.lock:
+            unit = self._want(self.free(name), "stopped")
             unit.stop()
             return unit
 
     def pause(self, name: str) -> Unit:
         """Raises UnknownPipelineError, ConflictError."""
-        with self._lock:
-            unit = self._free(name)
+        with self.lock:
+            unit = self.free(name)
             if unit.wanted == "stopped":
                 raise ConflictError("pausing", f"pipeline {name}", "it is stopped", "Start it, if it is to run.")
             self._want(unit, "paused").stop()
@@ -226,8 +156,8 @@ class Supervisor:
 
     def resume(self, name: str) -> Unit:
         """Raises UnknownPipelineError, ConflictError."""
-        with self._lock:
-            unit = self._free(name)
+        with self.lock:
+            unit = self.free(name)
             if unit.wanted == "stopped":
                 raise ConflictError("resuming", f"pipeline {name}", "it is stopped, not paused", "Start it.")
             if unit.wanted == "paused":
@@ -238,8 +168,8 @@ class Supervisor:
     def standing(self, name: str, what: str) -> Iterator[Pipeline]:
         """For as long as the block lasts the pipeline, which must not run, is not started, changed or deleted. Raises
         UnknownPipelineError, ConflictError, PipelineFileError."""
-        with self._lock:
-            unit = self._free(name)
+        with self.lock:
+            unit = self.free(name)
             if unit.found.pipeline is None:
                 raise unit.found.error or ConflictError(what, f"pipeline {name}", "its file is wrong", "Mend it.")
             if unit.process is not None or unit.state not in ("paused", "stopped", "failed", "finished"):
@@ -248,7 +178,7 @@ class Supervisor:
         try:
             yield unit.found.pipeline
         finally:
-            with self._lock:
+            with self.lock:
                 unit.held = ""
 
     def _want(self, unit: Unit, wanted: Wanted) -> Unit:
@@ -256,14 +186,10 @@ class Supervisor:
         unit.wanted = wanted
         return unit
 
-    def _free(self, name: str) -> Unit:
+    def free(self, name: str) -> Unit:
+        """Of which nothing else is under way. Raises UnknownPipelineError, ConflictError."""
         unit = self.unit(name)
         if unit.held or unit.leaves:
             doing = unit.held or "deleting it"
             raise ConflictError("changing", f"pipeline {name}", f"{doing} is under way", "Ask again in a moment.")
         return unit
-
-
-def _disk(path: Path, error: OSError, operation: str = "writing") -> ServeError:
-    hint = "Give the supervisor the right to write there, or edit the file by hand."
-    return ServeError(operation, str(path), error.strerror or str(error), hint)

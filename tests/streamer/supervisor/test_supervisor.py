@@ -131,37 +131,37 @@ def test_a_changed_pipeline_goes_on_with_the_new_file_and_its_text_is_kept(serve
     served.run().wait(lambda: served.state("shop") == "streaming")
     first = pid(served, "shop")
     changed = path.read_text().replace("shutdown_seconds: 1", "shutdown_seconds: 2") + "# to the last byte\r\n"
-    served.supervisor.change("shop", changed)
+    served.supervisor.files.change("shop", changed)
     assert path.read_bytes().decode() == changed
     served.wait(lambda: served.state("shop") == "streaming" and pid(served, "shop") != first)
     second = pid(served, "shop")
-    served.supervisor.change("shop", changed.replace('["shop.*"]', '["shop.*", "more.*"]'))
+    served.supervisor.files.change("shop", changed.replace('["shop.*"]', '["shop.*", "more.*"]'))
     served.wait(lambda: served.state("shop") == "streaming")
     assert pid(served, "shop") == second, "tables alone are taken without a restart"
     with pytest.raises(PipelineFileError, match="another name is another pipeline"):
-        served.supervisor.change("shop", text("else"))
+        served.supervisor.files.change("shop", text("else"))
 
 
 def test_a_literal_password_is_refused_and_nothing_is_written(served: Served) -> None:
     served.run()
     bad = text("shop").replace("${SERVED_PASSWORD}", "hunter2-literal")
     with pytest.raises(PipelineFileError, match="plain text") as caught:
-        served.supervisor.create(bad, start=True)
+        served.supervisor.files.create(bad, start=True)
     assert "hunter2" not in str(caught.value)
     assert list(served.folder.iterdir()) == []
 
 
 def test_a_pipeline_made_stopped_waits_and_a_deleted_one_is_forgotten(served: Served) -> None:
     served.run()
-    served.supervisor.create(text("shop"), start=False)
+    served.supervisor.files.create(text("shop"), start=False)
     assert served.state("shop") == "stopped"
     with pytest.raises((ConflictError, PipelineFileError)):
-        served.supervisor.create(text("shop"), start=True)
-    served.supervisor.delete("shop")
+        served.supervisor.files.create(text("shop"), start=True)
+    served.supervisor.files.delete("shop")
     served.wait(lambda: not served.supervisor.units())
     with pytest.raises(UnknownPipelineError):
         served.supervisor.unit("shop")
-    served.supervisor.create(text("shop"), start=True)
+    served.supervisor.files.create(text("shop"), start=True)
     served.wait(lambda: served.state("shop") == "streaming")
 
 
