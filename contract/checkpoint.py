@@ -85,8 +85,8 @@ class Checkpoint(BaseModel):
         known."""
         if not self.follows(db, table):
             return self.place
-        gap = next((one for one in reversed(self.earlier) if not one.tables.match(db, table)), None)
-        return gap.until if gap else None
+        gaps = (one.until for one in self.earlier if not one.tables.match(db, table))
+        return max(gaps, default=None)  # behind a move back (`headrace seek`) the last one may end before another
 
     def covers(self, gtid_set: str) -> bool:
         """Whether all that the transactions of the set committed was delivered."""

@@ -49,6 +49,12 @@ def test_back_is_a_new_epoch_in_which_a_snapshot_counts_when_all_was_sent_again(
     assert made.snapshot_behind == f"{LAST}:700"
 
 
+def test_other_tables_followed_on_the_way_back_shorten_no_gap(monkeypatch: pytest.MonkeyPatch) -> None:
+    back = planned(monkeypatch, f"{SOURCE}:1-10", Place("binlog.000002", 99)).checkpoint
+    on_the_way = back.following(Tables(include=("other.*",))).model_copy(update={"pos": 200})
+    assert on_the_way.following(Tables(include=("shop.*",))).since("shop", "t") == (3, 9, 700)
+
+
 def test_forward_names_what_is_lost_and_wants_snapshots_from_there_on(monkeypatch: pytest.MonkeyPatch) -> None:
     made = planned(monkeypatch, f"{SOURCE}:1-80", Place("binlog.000008", 5))
     assert (str(made.again), str(made.skipped)) == ("", f"{SOURCE}:51-80")
