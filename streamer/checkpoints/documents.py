@@ -25,15 +25,17 @@ Result = TypeVar("Result")
 
 
 class DocumentCheckpoints:
-    """The port over `documents`; `title` names their place. One that is away is tried again at each look."""
+    """The port over `documents`; `title` names their place. One that is away is tried again, at a look after
+    `retry_seconds` or more."""
 
-    def __init__(self, pipeline: str, title: str, documents: Documents) -> None:
+    def __init__(self, pipeline: str, title: str, documents: Documents, retry_seconds: float = RETRY_SECONDS) -> None:
         self.title = title
         self.durable: Checkpoint | None = None
         self.failure: HeadraceError | None = None
         self.last_error = ""
         self._pipeline = pipeline
         self._documents = documents
+        self._retry = retry_seconds
         self._waiting: Checkpoint | None = None
         self._again = 0.0  # monotonic seconds: when it is tried next
 
@@ -73,7 +75,7 @@ class DocumentCheckpoints:
                 self._documents.write(CHECKPOINT, self._waiting.model_dump_json())
         except HeadraceError as error:
             self.last_error = str(error)
-            self._again = now + RETRY_SECONDS
+            self._again = now + self._retry
             if not error.retryable:
                 self.failure = error
             return

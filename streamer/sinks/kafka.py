@@ -103,10 +103,8 @@ class KafkaSink:
         return True
 
     def close(self) -> None:
-        # A client that stopped has said so before; one that a purge of what is in flight stops says so by SystemError.
-        with suppress(KafkaException, SystemError):
-            self._producer.purge()
-        with suppress(KafkaException, SystemError):
+        self._producer.purge()
+        with suppress(KafkaException):  # a client that stopped has said so before
             self._producer.poll(0)
 
     def _produce_late(

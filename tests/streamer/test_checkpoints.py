@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from contract.pipeline_sinks import FileCheckpoint
-from streamer.checkpoints import documents
 from streamer.checkpoints.documents import DocumentCheckpoints
 from streamer.checkpoints.files import FileDocuments
 from streamer.checkpoints.port import Checkpoints
@@ -115,10 +114,9 @@ class Flaky:
         pass
 
 
-def test_a_place_that_is_away_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(documents, "RETRY_SECONDS", 0)
+def test_a_place_that_is_away_is_tried_again() -> None:
     place = Flaky()
-    kept = DocumentCheckpoints(PIPELINE, "a table", place)
+    kept = DocumentCheckpoints(PIPELINE, "a table", place, retry_seconds=0)
     place.errors = [AwayError("keeping", "a table", "no answer", "It is tried again.")] * 3
     kept.offer(checkpoint(1))
     assert "no answer" in kept.last_error
