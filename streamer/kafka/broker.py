@@ -67,16 +67,28 @@ def typed(error: Exception, operation: str, kafka: Kafka) -> HeadraceError:
         operation,
         f"Kafka at {kafka.bootstrap}",
         text,
-        "Mend the broker's rights and settings, or the pipeline file's section kafka, then start again.",
+        "Mend the broker's rights and settings, or the pipeline file's section kafka (TLS and SASL: kafka.properties), "
+        "then start again.",
     )
 
 
 def answers(kafka: Kafka, seconds: float) -> None:
     """Returns when a broker has answered. Raises BrokerUnreachableError, BrokerRefusedError."""
+    faults: list[KafkaError] = []
+    client = AdminClient(settings(kafka, **{"socket.timeout.ms": 10_000, "error_cb": faults.append}))
     try:
-        admin(kafka).list_topics(timeout=seconds)
+        client.list_topics(timeout=seconds)
     except KafkaException as error:
-        raise typed(error, "asking", kafka) from None
+        client.poll(0)
+        refusal = next(filter(_is_refusal, faults), None)
+        raise typed(KafkaException(refusal) if refusal else error, "asking", kafka) from None
+
+
+def _is_refusal(fault: KafkaError) -> bool:
+    """The request itself ends by its timeout, as if nobody answered."""
+    if fault.code() == KafkaError._SSL:  # else a broker that starts or stops may have broken it off
+        return "verif" in fault.str()
+    return bool(fault.code() == KafkaError._AUTHENTICATION)
 
 
 def has_topic(kafka: Kafka, topic: str, seconds: float) -> bool:

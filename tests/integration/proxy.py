@@ -1,4 +1,5 @@
-"""A TCP proxy that cuts its connections: when it is told to, or by itself once so much has come through."""
+"""A TCP proxy that cuts its connections: when it is told to, or by itself once so much has come through. Or it swallows
+what it should forward, as a network does that is cut somewhere on the way."""
 
 from __future__ import annotations
 
@@ -17,6 +18,8 @@ class Proxy:
         self.lock = threading.Lock()
         self.ends: set[socket.socket] = set()
         self.left: int | None = None
+        self.flows = threading.Event()  # cleared, nothing goes through, and nobody hears of it
+        self.flows.set()
         self.listener = socket.create_server((HOST, 0))
         self.port: int = self.listener.getsockname()[1]
         self._listen()
@@ -57,6 +60,7 @@ class Proxy:
     def _forward(self, source: socket.socket, target: socket.socket, answers: bool) -> None:
         with suppress(OSError):
             while data := source.recv(65536):
+                self.flows.wait()
                 target.sendall(data)
                 if answers and self.left is not None:
                     self.left -= len(data)

@@ -4,23 +4,31 @@ from __future__ import annotations
 
 import signal
 import time
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from stack.kafka import Kafka
+from stack.kafka import SHORT_LIVED, Kafka
 from stack.mysql import MySQL
-from tests.integration.streaming import Make, Streamer, rows
+from stack.ports import free_port
+from tests.integration.conftest import discard
+from tests.integration.proxy import Proxy
+from tests.integration.streaming import Make, Streamer, arrived, execute, insert, rows
 from tests.integration.test_exactly_once import Writer, committed
-from tests.integration.topic_records import replayed
+from tests.integration.topic_records import records, replayed
 
 TAKEOVER_SECONDS = 10
 ELECTED = "latest\n  high_availability: true"
 
 
-def pair(make: Make, name: str) -> tuple[Streamer, Streamer]:
-    """The active one, and the other in standby."""
-    active = make(name, start=ELECTED).started()
-    other = make(name, start=ELECTED)
+def pair(make: Make, name: str, kafka: Kafka, through: str = "") -> tuple[Streamer, Streamer]:
+    """The active one, which may reach Kafka at an address of its own, and the other in standby."""
+    active = make(name, kafka=kafka, start=ELECTED)
+    active.file.write_text(active.file.read_text().replace(kafka.address, through or kafka.address))
+    active.started()
+    active.file = active.file.rename(active.file.with_name(f"{name}-active.yaml"))
+    other = make(name, kafka=kafka, start=ELECTED)
     other.log_path = other.log_path.with_suffix(".other.log")
     other.file = other.file.rename(other.file.with_name(f"{name}-other.yaml"))
     other.start()
@@ -40,7 +48,7 @@ def took_over(other: Streamer) -> float:
 @pytest.mark.parametrize("end", ["kill", "freeze", "stop"])
 def test_the_standby_takes_over(make: Make, mysql: MySQL, kafka: Kafka, end: str) -> None:
     name = f"pair{end}"
-    active, other = pair(make, name)
+    active, other = pair(make, name, kafka)
     writer = Writer(mysql, name)
     writer.start()
     active.wait_for(lambda status: status["checkpoint"]["events"] > 20)
@@ -65,3 +73,76 @@ def test_the_standby_takes_over(make: Make, mysql: MySQL, kafka: Kafka, end: str
         assert active.stop() == 0
     assert replayed(committed(kafka, name)) == rows(mysql, f"{name}.t")
     print(f"{end}: taken over within {seconds:.1f} s")
+
+
+@pytest.fixture
+def cut(tmp_path: Path) -> Iterator[tuple[Kafka, Proxy]]:
+    """A broker that can be reached in two ways, one of which goes through the proxy."""
+    inner, port, controller = free_port(), free_port(), free_port()
+    proxy = Proxy(inner)
+    host = "127.0.0.1"
+    options = {
+        "listeners": f"PLAINTEXT://{host}:{port},CUT://{host}:{inner},CONTROLLER://{host}:{controller}",
+        "advertised.listeners": f"PLAINTEXT://{host}:{port},CUT://{host}:{proxy.port}",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CUT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "inter.broker.listener.name": "PLAINTEXT",
+    }
+    kafka = Kafka(tmp_path / "cut-kafka", port, controller, options, java_options=SHORT_LIVED)
+    kafka.start()
+    yield kafka, proxy
+    proxy.flows.set()
+    proxy.cut()
+    discard(kafka)
+
+
+def test_the_standby_takes_over_from_one_whose_network_is_cut(
+    make: Make, mysql: MySQL, cut: tuple[Kafka, Proxy]
+) -> None:
+    """Nothing is closed: what either side sends just does not arrive. Joined again, the first one cannot write."""
+    kafka, proxy = cut
+    active, other = pair(make, "paircut", kafka, f"127.0.0.1:{proxy.port}")
+    writer = Writer(mysql, "paircut")
+    writer.start()
+    active.wait_for(lambda status: status["checkpoint"]["events"] > 20)
+    proxy.flows.clear()
+    seconds = took_over(other)
+    assert seconds < TAKEOVER_SECONDS * 1.5, "on a busy machine"
+    before = other.status()["checkpoint"]["events"]
+    other.wait_for(lambda status: status["checkpoint"]["events"] > before + 20)
+    assert active.process is not None
+    assert active.process.poll() is None
+    proxy.flows.set()
+    active.wait_for(lambda status: status["state"] == "standby")
+    assert "not the active streamer any more" in active.log()
+    time.sleep(1)
+    assert other.status()["state"] == "streaming"
+    writer.end()
+    other.wait_until_released()
+    assert other.stop() == 0
+    active.wait_for(lambda status: status["state"] == "streaming")
+    insert(mysql, "paircut", 10**6, 3)
+    active.wait_until_released()
+    assert active.stop() == 0
+    assert replayed(committed(kafka, "paircut")) == rows(mysql, "paircut.t")
+    print(f"cut: taken over within {seconds:.1f} s")
+
+
+def test_a_file_that_changed_while_its_streamer_stood_by_is_followed_from_the_take_over(
+    make: Make, mysql: MySQL, kafka: Kafka
+) -> None:
+    execute(mysql, "CREATE DATABASE IF NOT EXISTS pairfile", "CREATE TABLE pairfile.hidden (id INT PRIMARY KEY)")
+    active, other = pair(make, "pairfile", kafka)
+    execute(mysql, "INSERT INTO pairfile.hidden VALUES (1)")
+    active.wait_until_released()
+    other.file.write_text(other.file.read_text().replace('exclude: ["*.hidden*"]', "exclude: []"))
+    assert other.status()["state"] == "standby"
+    active.kill()
+    took_over(other)
+    execute(mysql, "INSERT INTO pairfile.hidden VALUES (2)")
+    insert(mysql, "pairfile", 1, 2)
+    status = other.wait_until_released()
+    assert status["tables"]["exclude"] == []
+    assert other.stop() == 0
+    assert arrived(kafka, "pairfile") == [1, 2]
+    found = [record.key["id"] for record in records(kafka, "pairfile.pairfile.hidden")]
+    assert found == [2], "from the take-over on"
