@@ -64,6 +64,10 @@ def change(statement: str, db: str, escapes: bool = True) -> Change:
     if first == "TRUNCATE":
         tokens.skip("TABLE")
         return _found("truncate", [tokens.table()])
+    if first == "DELETE":  # a server's own, of all rows
+        tokens.skip("FROM")
+        table = tokens.table()
+        return _found("truncate", [table]) if tokens.take() is END else Change("unknown", ())
     if first == "RENAME":
         return NOTHING if tokens.skip("USER") else _rename(tokens)
     if first not in ("DROP", "ALTER", "CREATE"):

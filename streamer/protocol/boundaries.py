@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from struct import Struct
 
+from streamer.ddl.statement import change
 from streamer.protocol import events as ev
 from streamer.protocol import held, mariadb, refusals
 from streamer.protocol.dispatch import NEXT, OPEN
@@ -18,6 +19,7 @@ from streamer.protocol.holding import HeldRows
 from streamer.protocol.model import Commit, Ddl, Item, RowsBatch
 from streamer.protocol.packets import Header
 from streamer.protocol.query import Meaning, Query, filled, meaning, query
+from streamer.protocol.status_variables import is_the_servers_own
 from streamer.protocol.unclear import Definitions
 
 BEGINS = 1_000  # spellings of BEGIN, with the session's settings, kept
@@ -91,7 +93,15 @@ class Transactions(HeldRows):
             if header[ev.FLAGS] & ev.OF_A_THREAD and self._of_a_temporary(read):
                 return self._ddl(read, header, temporary=True)
             self._defined_anew(read, header)
+        if kind is Meaning.ROWS and self._empties(read):
+            return self._ddl(read, header)
         return self._statement(kind, read, header)
+
+    def _empties(self, read: Query) -> bool:
+        """`DELETE FROM db.table` alone: MySQL 8.0.15 writes it of a MEMORY table, when that is first used
+        behind the server's start. Later ones, and MariaDB, write TRUNCATE TABLE."""
+        own = not self._server.mariadb and is_the_servers_own(read.status)
+        return own and change(read.text(), "", read.escapes).kind == "truncate"
 
     def _statement(self, kind: Meaning, read: Query, header: Header) -> Iterable[Item]:
         statement = read.statement

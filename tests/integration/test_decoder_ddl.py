@@ -17,6 +17,7 @@ from contract.schema import TableSchema
 from stack.database import Database
 from streamer.ddl import statement as ddl
 from streamer.ddl.notes import DdlNotes
+from streamer.errors import UnsupportedTransactionError
 from streamer.protocol.model import Ddl, Item, RowsBatch
 from streamer.routes import Router
 from streamer.schemas import Schemas
@@ -255,6 +256,27 @@ def test_statements_are_read_as_their_clients_wrote_them(server: Database) -> No
     assert told(server, found) == [said for *_, said in TYPED]
     texts = [item.statement for item in found if isinstance(item, Ddl)]
     assert texts[:-1] == [statement for _, _, statement, _ in TYPED[:-1]]
+
+
+def test_a_memory_table_is_empty_behind_a_restart(another: Callable[..., Database]) -> None:
+    """The server writes a statement when it is first used, each kind its own: a truncation. The same by a client, in
+    the format STATEMENT, stops the stream, since triggers may change other rows."""
+    server = another()
+    made = ("CREATE TABLE `m``x` (id int primary key) ENGINE=MEMORY", "INSERT INTO `m``x` VALUES (1)")
+    run(server, "CREATE DATABASE changing", "CREATE DATABASE others")
+    for db in ("changing", "others"):
+        run(server, *made, database=db)
+    server.stop()
+    server.start()
+    begin = executed(server)
+    for db in ("changing", "others"):
+        run(server, "SELECT * FROM `m``x`", "INSERT INTO `m``x` VALUES (2)", database=db)
+    found = list(items(server, begin, executed(server)))
+    assert told(server, found) == [("truncate", "m`x")]
+    assert sum(isinstance(item, RowsBatch) for item in found) == 2
+    run(server, "SET binlog_format = STATEMENT", "DELETE FROM `others`.`m``x`")
+    with pytest.raises(UnsupportedTransactionError):
+        list(items(server, begin, executed(server)))
 
 
 @pytest.mark.lacks("mysql80", "with GTIDs, CREATE TABLE ... SELECT came with 8.0.21")

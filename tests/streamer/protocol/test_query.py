@@ -5,6 +5,7 @@ import struct
 import pytest
 
 from streamer.protocol.query import FIXED, Meaning, filled, meaning, query
+from streamer.protocol.status_variables import is_the_servers_own, session
 
 
 @pytest.mark.parametrize(
@@ -189,3 +190,19 @@ def test_status_variables_that_are_cut_or_unknown_tell_nothing() -> None:
         for cut in (status[:size], status[:size] + b"\xee" * 9):
             body = struct.pack("<IIBHH", 9, 3, 4, 0, len(cut)) + cut + b"shop\0" + b"FLUSH LOGS"
             assert query(body, 0, len(body)).statement == b"FLUSH LOGS"
+
+
+@pytest.mark.parametrize(
+    ("more", "own"),
+    [
+        (b"\x12\xff\x00", True),  # as MySQL 8.0.15 empties a MEMORY table
+        (b"\x0c\x01mem\x00\x12\xff\x00", False),  # as a client typed it, in the format STATEMENT
+        (b"\x0b\x01a\x01b\x0c\x01mem\x00", False),
+        (b"", True),
+    ],
+)
+def test_a_change_that_names_no_database_is_the_servers_own(more: bytes, own: bool) -> None:
+    status = bytes.fromhex("0000000000 012000a04500000000 0603737464 04ff00ff00ff00") + more
+    assert is_the_servers_own(status) is own
+    assert session(status)[1]
+    assert not is_the_servers_own(b"")
