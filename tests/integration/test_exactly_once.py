@@ -12,6 +12,7 @@ from collections.abc import Callable
 import pytest
 
 from contract.checkpoint import Checkpoint
+from stack.database import Database
 from stack.kafka import Kafka
 from stack.mysql import MySQL
 from tests.integration.streaming import Make, Streamer, execute, insert, rows
@@ -58,7 +59,7 @@ def committed(kafka: Kafka, db: str) -> list[Record]:
     return found
 
 
-def large(mysql: MySQL, db: str, first: int, count: int = LARGE) -> None:
+def large(mysql: Database, db: str, first: int, count: int = LARGE) -> None:
     """One transaction of so many rows."""
     digits = " UNION ALL ".join(f"SELECT {n} AS n" for n in range(10))
     numbers = "SELECT a.n + 10 * b.n + 100 * c.n + 1000 * d.n + 10000 * e.n + 100000 * f.n AS id FROM " + ", ".join(

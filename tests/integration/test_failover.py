@@ -18,7 +18,9 @@ from stack.database import Database
 from stack.kafka import Kafka
 from tests.integration import failover
 from tests.integration.decoding import executed, run
+from tests.integration.proxy import Proxy
 from tests.integration.streaming import Make, Streamer, execute, fails, insert, rows
+from tests.integration.test_exactly_once import LARGE, committed, large
 from tests.integration.topic_records import Record, records, replayed
 
 Another = Callable[..., Database]
@@ -133,6 +135,38 @@ def the_epoch_is_durable_before_its_first_record(kafka: Kafka, name: str, found:
     half = {record.value["source"]["gtid"] for record in new}
     old = {record.value["source"]["gtid"] for record in found if record.seq[0] == 0}
     assert len(old & half) <= 1, "at most the transaction that was being read"
+
+
+def test_the_first_server_dies_halfway_through_a_large_transaction(
+    make: Make, mysql_server: Callable[..., Database], kafka: Kafka
+) -> None:
+    """Exactly once: readers of committed records see all of it once, in order, from the second server alone."""
+    first, second = mysql_server(server_id=11), mysql_server(server_id=12)
+    failover.replicate(first, second)
+    share_password(first, second)
+    name = "halfover"
+    proxy = Proxy(first.port)
+    streamer = over(make, kafka, name, Pair(first, second))
+    streamer.file.write_text(streamer.file.read_text().replace(f"port: {first.port}\n", f"port: {proxy.port}\n"))
+    streamer.started()
+    insert(first, name, 10**6, 5)
+    streamer.wait_until_released()
+    proxy.cut_after(1_000_000)  # of the some 3 MB that the transaction takes
+    large(first, name, 0)
+    failover.caught_up(second, executed(first))
+    assert proxy.is_cut
+    first.kill()
+    failover.promote(second)
+    insert(second, name, 2 * 10**6, 5)
+    streamer.mysql = second
+    status = streamer.wait_until_released()
+    assert streamer.stop() == 0
+    assert status["checkpoint"]["epoch"] == 1
+    assert "another server goes on in the middle of a transaction" in streamer.log()
+    found = committed(kafka, name)
+    assert len(found) == LARGE + 10
+    assert {record.seq[0] for record in found if record.key["id"] < 10**6} == {1}, "nothing of it from the first server"
+    assert replayed(found) == rows(second, f"{name}.t")
 
 
 @pytest.mark.lacks("mysql80", "its statements of replication have their old names; 9.7 stands for MySQL")
