@@ -13,13 +13,17 @@ from typing import Any
 
 from contract.schema import Column
 from contract.types import GEOMETRIES
+from streamer.protocol.charsets import BY_NAME
 
 Allows = Callable[[Column, Any, Any], bool]
 # Debezium asks Java for a character set of a like name, or takes it for Latin-1; ours are as the server converts them.
-CHARSETS = {
-    "armscii8", "cp866", "dec8", "eucjpms", "euckr", "geostd8", "greek", "hebrew", "hp8", "keybcs2", "koi8u", "latin1",
-    "sjis", "swe7",
+LATIN = "latin-1"
+TAKEN_FOR = {
+    "armscii8": LATIN, "cp866": "cp866", "dec8": LATIN, "eucjpms": "euc_jp", "euckr": "euc_kr", "geostd8": LATIN,
+    "greek": "iso8859_7", "hebrew": "iso8859_8", "hp8": LATIN, "keybcs2": LATIN, "koi8u": "koi8_u", "latin1": LATIN,
+    "sjis": "shift_jis", "swe7": LATIN,
 }  # fmt: skip
+LOST = "\ufffd"  # what Java makes of bytes that it does not know
 # Fields of the envelope and of its source that only one of the two has; `name`, `version` and `ts_ms` are each one's.
 OURS_ALONE = {"seq", "schema"}
 THEIRS_ALONE = {"sequence", "ts_ns"}
@@ -78,7 +82,15 @@ def _enum(column: Column, ours: Any, theirs: Any) -> bool:
 
 
 def _charset(column: Column, ours: Any, theirs: Any) -> bool:
-    return column.charset in CHARSETS and isinstance(theirs, str)
+    """The bytes that theirs were made of give ours, by the column's own character set."""
+    if column.charset not in TAKEN_FOR:
+        return False
+    charset, codec = BY_NAME[column.charset], TAKEN_FOR[column.charset]
+    if charset.width == 1:
+        pairs = zip(ours, theirs, strict=True)
+        return all(their == LOST or charset.text(their.encode(codec)) == our for our, their in pairs)
+    known = [charset.text(piece.encode(codec)) for piece in re.split(f"{LOST}+", theirs)]
+    return re.fullmatch(".+".join(map(re.escape, known)), ours, re.DOTALL) is not None
 
 
 def _point(column: Column, ours: Any, theirs: Any) -> bool:
