@@ -20,7 +20,7 @@ Allows = Callable[[Column, Any, Any], bool]
 LATIN = "latin-1"
 TAKEN_FOR = {
     "armscii8": LATIN, "cp866": "cp866", "dec8": LATIN, "eucjpms": "euc_jp", "euckr": "euc_kr", "geostd8": LATIN,
-    "greek": "iso8859_7", "hebrew": "iso8859_8", "hp8": LATIN, "keybcs2": LATIN, "koi8u": "koi8_u", "latin1": LATIN,
+    "greek": "iso8859_7", "hebrew": "iso8859_8", "hp8": LATIN, "keybcs2": LATIN, "koi8u": "koi8_r", "latin1": LATIN,
     "sjis": "shift_jis", "swe7": LATIN,
 }  # fmt: skip
 LOST = "\ufffd"  # what Java makes of bytes that it does not know
@@ -86,6 +86,8 @@ def _charset(column: Column, ours: Any, theirs: Any) -> bool:
     if column.charset not in TAKEN_FOR:
         return False
     charset, codec = BY_NAME[column.charset], TAKEN_FOR[column.charset]
+    if theirs.replace(LOST, "").encode(codec, "ignore").decode(codec) != theirs.replace(LOST, ""):
+        return False
     if charset.width == 1:
         pairs = zip(ours, theirs, strict=True)
         return all(their == LOST or charset.text(their.encode(codec)) == our for our, their in pairs)
