@@ -25,6 +25,10 @@ def serve(
     state: Annotated[
         Path | None, typer.Option(help="file that keeps what is paused or stopped; beside the files where left out")
     ] = None,
+    allow_code: Annotated[
+        bool,
+        typer.Option("--allow-code", help="let the API name classes and functions that no file names yet"),
+    ] = False,
     log: Log = "auto",
     log_level: Level = "INFO",
 ) -> None:
@@ -45,7 +49,7 @@ def serve(
     with explained():
         known = tokens.from_environment()
         tokens.refuse_open(host, known)
-        folder = Folder(places, (host, port))
+        folder = Folder(places, (host, port), allow_code)
         states = WantedStates(state or folder.state_file)
         listener = take_port(Http(host=host, port=port), PORT)
         for_people = logs.configure(log, log_level)

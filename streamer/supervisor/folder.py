@@ -16,6 +16,7 @@ from contract import pipeline as pipeline_file
 from contract.pipeline import Pipeline, PipelineFileError, Problem
 from contract.pipeline_file import line_of
 from contract.pipeline_sinks import StdoutOutput
+from streamer.supervisor.code import foreign
 from streamer.supervisor.errors import ServeError
 
 ENDINGS = (".yaml", ".yml")
@@ -33,9 +34,10 @@ class Found:
 
 
 class Folder:
-    """`taken`: host and port of the supervisor itself."""
+    """`taken`: host and port of the supervisor itself. `allows_code`: whether a text may name code anew."""
 
-    def __init__(self, places: Iterable[Path], taken: tuple[str, int]) -> None:
+    def __init__(self, places: Iterable[Path], taken: tuple[str, int], allows_code: bool = False) -> None:
+        self._allows_code = allows_code
         self._places = [Path(place) for place in places]
         self._taken = taken
         self._found: dict[Path, Found] = {}
@@ -123,6 +125,9 @@ class Folder:
         names = {other.name: other.path for other in others}
         ports = {other.streamer.http.port: str(other.path) for other in others}
         if problem := _clash(pipeline, names, {**ports, self._taken[1]: "headrace serve itself"}, text):
+            raise PipelineFileError(path, [problem])
+        there = self._found.get(path)
+        if not self._allows_code and (problem := foreign(pipeline, there.pipeline if there else None, text)):
             raise PipelineFileError(path, [problem])
         return pipeline
 
