@@ -20,7 +20,7 @@ Allows = Callable[[Column, Any, Any], bool]
 LATIN = "latin-1"
 TAKEN_FOR = {
     "armscii8": LATIN, "cp866": "cp866", "dec8": LATIN, "eucjpms": "euc_jp", "euckr": "euc_kr", "geostd8": LATIN,
-    "greek": "iso8859_7", "hebrew": "iso8859_8", "hp8": LATIN, "keybcs2": LATIN, "koi8u": "koi8_r", "latin1": LATIN,
+    "greek": "iso8859_7", "hebrew": "iso8859_8", "hp8": LATIN, "keybcs2": "cp852", "koi8u": "koi8_r", "latin1": LATIN,
     "sjis": "shift_jis", "swe7": LATIN,
 }  # fmt: skip
 LOST = "\ufffd"  # what Java makes of bytes that it does not know
@@ -91,8 +91,10 @@ def _charset(column: Column, ours: Any, theirs: Any) -> bool:
     if charset.width == 1:
         pairs = zip(ours, theirs, strict=True)
         return all(their == LOST or charset.text(their.encode(codec)) == our for our, their in pairs)
-    known = [charset.text(piece.encode(codec)) for piece in re.split(f"{LOST}+", theirs)]
-    return re.fullmatch(".+".join(map(re.escape, known)), ours, re.DOTALL) is not None
+    first, *others = [charset.text(piece.encode(codec)) for piece in re.split(f"{LOST}+", theirs)]
+    # Of two bytes that Java does not know together, the second may be left, as a letter of its own.
+    pattern = re.escape(first) + "".join(f".+({re.escape(text[:1])})?{re.escape(text[1:])}" for text in others)
+    return re.fullmatch(pattern, ours, re.DOTALL) is not None
 
 
 def _point(column: Column, ours: Any, theirs: Any) -> bool:
