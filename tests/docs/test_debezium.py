@@ -7,7 +7,7 @@ from pathlib import Path
 
 from stack import versions
 from streamer.crosscheck.values import EVENTS, KNOWN
-from tests.integration.debezium_differences import CHARSETS, DIFFERENCES, OURS_ALONE, THEIRS_ALONE
+from tests.integration.debezium_differences import DIFFERENCES, OURS_ALONE, TAKEN_FOR, THEIRS_ALONE
 
 TEXT = (Path(__file__).parents[2] / "docs" / "debezium.md").read_text()
 
@@ -24,7 +24,7 @@ def test_every_difference_that_the_test_allows_is_printed_with_its_reason() -> N
     assert list(found) == list(DIFFERENCES)
     for rest in found.values():
         assert all(cell.strip() for cell in rest.split(" | "))
-    assert all(name in found["character sets"] for name in CHARSETS)
+    assert all(name in found["character sets"] for name in TAKEN_FOR)
 
 
 def test_the_fields_that_one_has_alone_are_named() -> None:
