@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+from contextlib import suppress
 from pathlib import Path
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
@@ -17,6 +18,17 @@ def sync_folder(folder: Path) -> None:
         os.fsync(number)
     finally:
         os.close(number)
+
+
+def make_durable(number: int, durable: int) -> None:
+    """The open file's bytes, of which the first `durable` are so already. Raises OSError (EIO), and cuts the file back
+    to those: the kernel tells of a page that it could not write once, and says yes to whoever asks again."""
+    try:
+        os.fsync(number)
+    except OSError as error:
+        with suppress(OSError):
+            os.ftruncate(number, durable)
+        raise OSError(errno.EIO, f"what was written did not reach the disk ({error.strerror})") from None
 
 
 def make_folder(folder: Path) -> None:

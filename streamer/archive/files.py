@@ -12,7 +12,7 @@ from pathlib import Path
 
 from streamer.archive.errors import ArchiveDiffersError
 from streamer.archive.extent import FIRST, LOW, MAGIC, POSITION_AT, extent, head_of, identity
-from streamer.disk import sync_folder
+from streamer.disk import make_durable, sync_folder
 from streamer.errors import CorruptEventError
 from streamer.protocol.packets import HINT
 
@@ -73,7 +73,7 @@ class Part(Kept):
         self.length = max(found.length, FIRST)  # bytes in the file
         self.start = self.at = found.last if FIRST < found.last < FARTHEST else FIRST
         self._waiting: list[bytes] = []
-        self._synced = False
+        self._durable, self._synced = self.length, False
 
     def take(self, event: bytes) -> None:
         end = self.at + len(event)
@@ -100,8 +100,8 @@ class Part(Kept):
         """What came is on the disk; the power may go."""
         self.flush()
         if not self._synced:
-            os.fsync(self._file)
-            self._synced = True
+            make_durable(self._file, self._durable)
+            self._durable, self._synced = self.length, True
 
     def close(self) -> None:
         """The server has gone on: the file is complete, and gets its name."""

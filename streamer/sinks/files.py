@@ -18,7 +18,7 @@ import structlog
 from contract.pipeline_sinks import Compression, FilesOutput
 from streamer.compression import SUFFIX, compress_file
 from streamer.delivery_errors import AwayError, SinkError
-from streamer.disk import NO_ROOM, lock, make_folder, sync_folder
+from streamer.disk import NO_ROOM, lock, make_durable, make_folder, sync_folder
 from streamer.errors import HeadraceError
 from streamer.sinks import names
 
@@ -30,13 +30,12 @@ BLOCK = 1 << 16
 
 
 class OpenFile:
-    """`size`: bytes of whole lines. `since`: monotonic seconds of its first record."""
+    """`size`: bytes of whole lines; `synced`: durable ones. `since`: monotonic seconds of its first record."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.size = 0
+        self.size = self.synced = 0
         self.since = time.monotonic()
-        self.dirty = False
         self._number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o640)
 
     def write(self, data: bytes) -> None:
@@ -50,13 +49,16 @@ class OpenFile:
             os.lseek(self._number, self.size, os.SEEK_SET)
             raise
         self.size += len(data)
-        self.dirty = True
+
+    @property
+    def dirty(self) -> bool:
+        return self.synced < self.size
 
     def sync(self) -> None:
-        """Raises OSError."""
+        """Raises OSError, after which the file is of no use."""
         if self.dirty:
-            os.fsync(self._number)
-            self.dirty = False
+            make_durable(self._number, self.synced)
+            self.synced = self.size
 
     def close(self) -> None:
         os.close(self._number)

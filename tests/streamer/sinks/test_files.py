@@ -141,6 +141,28 @@ def test_a_full_disk_is_waited_for_and_nothing_is_lost(tmp_path: Path, monkeypat
     assert values(of_folder(tmp_path)) == list(range(5))
 
 
+def test_what_did_not_reach_the_disk_is_not_asked_for_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Linux tells of a lost page once: a second fsync would say that all is well."""
+    sink = opened(tmp_path)
+    send(sink, TOPIC, [0])
+    assert flushed(sink)
+    real, asked = os.fsync, []
+
+    def fails_once(number: int) -> None:
+        asked.append(number)
+        if len(asked) == 1:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        real(number)
+
+    monkeypatch.setattr(os, "fsync", fails_once)
+    fate = send(sink, TOPIC, [1, 2])
+    until(lambda: sink.flush(0.05) == 0)
+    assert [type(error) for error in fate.errors] == [SinkError] * 2
+    assert "did not reach the disk (No space left on device)" in sink.last_error
+    sink.close()
+    assert values(of_folder(tmp_path)) == [0]
+
+
 def test_a_disk_that_fails_is_the_end_of_all_that_is_not_durable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
