@@ -66,7 +66,7 @@ class Router:
         self._by_shape: dict[TableMap, Route] = {}  # the shape in force of each table
         self._routes: dict[tuple[str, str], Route] = {}
         self._topics: dict[tuple[str, str], str] = {}  # those that are there
-        self._others: set[str] = set()
+        self.others: set[str] = set()  # topics that transforms chose
 
     def route(self, batch: RowsBatch, epoch: int) -> Route:
         """The table's route; a new one when its shape is not that of the batch before."""
@@ -118,9 +118,9 @@ class Router:
 
     def other(self, topic: str, db: str, table: str) -> None:
         """Makes a topic that a transform chose, set as the table's own; asked of the broker once."""
-        if topic not in self._others:
+        if topic not in self.others:
             self._make(topics.event_topic(self._pipeline, topic, db, table))
-            self._others.add(topic)
+            self.others.add(topic)
 
     def _made(self, db: str, table: str) -> str:
         [wanted] = topics.event_topics(self._pipeline, [(db, table)])

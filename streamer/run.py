@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable, Iterable
 from functools import partial
 
 import structlog
@@ -30,7 +31,7 @@ from streamer.goal import Goal
 from streamer.kafka import broker, topics
 from streamer.ledger import Ledger
 from streamer.outgoing.stream import OutgoingStream
-from streamer.outgoing.transforming import Transforms
+from streamer.outgoing.transforming import Transforms, refuse_taken
 from streamer.patience import Patience, Stopping
 from streamer.preflight import refusing as preflight
 from streamer.preflight.findings import Finding
@@ -70,6 +71,7 @@ class Runner:
         self._patience = Patience(self.status, stop)
         self._servers = Servers(pipeline, _told)
         self._file = self.report.file = FileWatch(pipeline, self._followable)
+        self._moved_to: Callable[[], Iterable[str]] = tuple  # topics that transforms chose
 
     def run(self) -> None:
         """Until the stop, or the end of a oneshot run. Raises HeadraceError when the pipeline cannot go on, after what
@@ -158,6 +160,7 @@ class Runner:
             stream.seen = Seen(seen, None if begin.seen_elsewhere else begin.place[1:])
         publish = partial(self._publish, delivery, checkpoints)
         stream.router = Router(pipeline, schemas.Schemas(known), self._ensure, publish, made.chain)
+        self._moved_to = lambda: set(stream.router.others)
         stream.goal = self._goal(begin, found)
         stream.swap = Swap(self._file, delivery, watcher, prepared, partial(self._follow, stream))
         self.report.attach(found.facts, stream, ledger, watcher, checkpoints, guarantee.sink)
@@ -226,10 +229,12 @@ class Runner:
         reading = found.model_copy(update={"source": self._servers.last})
         preflight.refuse_tables(reading, self._pipeline.tables, _told)
         topics.event_topics(reading, source.tables(reading))
+        refuse_taken(reading, self._moved_to())
 
     def _follow(self, stream: Stream, tables: Tables) -> None:
         self._pipeline = self._pipeline.model_copy(update={"tables": tables})
         self._servers.follow(tables)
+        self._transforms.follow(self._pipeline)
         stream.router.follow(tables)
         stream.ddl.pipeline = self._pipeline
 

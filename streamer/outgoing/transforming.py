@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 import structlog
@@ -40,6 +41,10 @@ class Transforms:
         self._loaded = _loaded(pipeline)
         self.rules = fingerprint.of(pipeline, [step for step, _ in self._loaded])
         self.counts: Counter[tuple[str, str]] = Counter()
+
+    def follow(self, pipeline: Pipeline) -> None:
+        """With other tables than until now, whose topics are no place for changes of others."""
+        self._pipeline = pipeline
 
     def chain(self, schema: TableSchema) -> Chain | None:
         """None for a table that no transform chooses."""
@@ -91,6 +96,19 @@ class Transforms:
         for (name, outcome), count in sorted(self.counts.copy().items()):
             tables.setdefault(name, {})[outcome] = count
         return tables
+
+
+def refuse_taken(pipeline: Pipeline, topics: Iterable[str]) -> None:
+    """`topics`: those that transforms sent changes into. Raises TransformError where the lake would read one of them as
+    a table's."""
+    for topic in sorted(topics):
+        if names.is_event_topic(pipeline, topic):
+            raise TransformError(
+                "following other tables than until now with",
+                f"pipeline {pipeline.name}",
+                f"a transform has sent changes of other tables into {topic}, which would be a table's topic",
+                "Leave that table out, or let the transform send them elsewhere and delete the topic.",
+            )
 
 
 def _loaded(pipeline: Pipeline) -> list[Loaded]:

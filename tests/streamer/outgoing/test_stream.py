@@ -10,9 +10,13 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from contract.pipeline import Pipeline
+from contract.pipeline import Pipeline, Tables
+from contract.schema import Column, TableSchema
+from contract.transform_event import Event
+from contract.transforms import TransformFaultError
 from streamer import stream as stream_module
 from streamer.delivery_errors import OversizedStoreError, TransformError
+from streamer.outgoing.transforming import Transforms, refuse_taken
 from streamer.patience import Stopping
 from tests.streamer.fakes import FILE, Binlog, pipeline, rig, transaction
 from tests.streamer.test_stream import ddl, lost, run_until_released
@@ -45,6 +49,30 @@ def test_what_a_transform_drops_completes_and_keeps_its_place_in_the_order(tmp_p
     assert what.ledger.depth == what.ledger.size == 0
     assert what.stream.router.counts() == {"shop.t": {"c": 5, "u": 0, "d": 0}}
     assert what.stream.transforms.as_dict() == {"shop.t": {"changed": 5, "dropped": 3}}
+
+
+def test_a_table_that_joins_does_not_take_the_topic_of_changes_that_were_moved(tmp_path: Path) -> None:
+    before = asking(tmp_path, "event.topic = 'sales.later.t'\nreturn event")
+    what = rig(Binlog([transaction(1, [1])]), asked=before)
+    run_until_released(what, 1)
+    after = before.model_copy(update={"tables": Tables(include=("shop.*", "later.*"))})
+    with pytest.raises(TransformError, match=r"sales\.later\.t, which would be a table's topic"):
+        refuse_taken(after, what.stream.router.others)
+    refuse_taken(before, what.stream.router.others)
+
+
+def test_a_transform_may_not_choose_the_topic_of_a_table_that_has_joined(tmp_path: Path) -> None:
+    made = Transforms(before := asking(tmp_path, "event.topic = 'sales.later.t'\nreturn event"))
+    schema = TableSchema(db="shop", table="t", columns=(Column(name="id", type="int"),), key=("id",))
+    event = Event("c", "shop", "t", {"id": 1}, None, {"id": 1}, "sales.shop.t", {})
+    chain = made.chain(schema)
+    assert chain is not None
+    assert chain.apply(event.copy()).topic == "sales.later.t"
+    made.follow(before.model_copy(update={"tables": Tables(include=("shop.*", "later.*"))}))
+    chain = made.chain(schema)
+    assert chain is not None
+    with pytest.raises(TransformFaultError, match="other tables of the pipeline"):
+        chain.apply(event.copy())
 
 
 def test_a_transaction_of_which_all_is_dropped_moves_the_checkpoint(tmp_path: Path) -> None:
