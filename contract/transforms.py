@@ -16,7 +16,7 @@ from pathlib import PurePath
 from traceback import extract_tb
 from typing import Any
 
-from contract import names, pipeline_transforms, types
+from contract import names, pipeline_transforms, transform_values, types
 from contract.pipeline import Pipeline
 from contract.pipeline_file import place_of
 from contract.pipeline_transforms import OnError
@@ -229,6 +229,9 @@ class Chain:
 
 def _kind(column: Column, flavor: str) -> tuple[Callable[[Any], bool], str]:
     wire = types.of(column, flavor).wire
+    form = transform_values.form(column) if wire == "string" else None
+    if form is not None:
+        return lambda value: type(value) is str and form(value), f"of the type {column.type}"
     return KINDS.get(wire, made_of_parts), TOLD.get(wire, "of its type")
 
 
