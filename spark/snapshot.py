@@ -236,13 +236,15 @@ class Staging:
         return rows
 
     def _refuse_shared_keys(self, schema: TableSchema, target: str, rows: int) -> None:
-        """Of a key that the pipeline file chose nothing but the rows themselves say that it is one."""
+        """Of a key that the pipeline file chose, or a transform made, nothing but the rows themselves say that it is
+        one."""
         key = self.pipeline.show(schema).schema.key
-        if key == schema.key or not rows:
+        if (key == schema.key and not self._transforms.of(schema)) or not rows or not key:
             return
         shared = rows - self.spark.read.parquet(f"{target}/*").select("key").distinct().count()
         if shared:
             raise LakeError(
                 f"{schema.db}.{schema.table}: {shared:,} row(s) have the key ({', '.join(key)}) of another one, and "
-                f"the lake would have one row of each key: choose unique columns in keys of {self.pipeline.path}"
+                f"the lake would have one row of each key: choose unique columns in keys of {self.pipeline.path}, or "
+                "let no transform make one key of two"
             )

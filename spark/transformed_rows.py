@@ -26,7 +26,8 @@ class RowTransform:
         self._steps, self._source = steps, source
 
     def __call__(self, rows: Iterable[Any]) -> Iterator[tuple[Any, ...]]:
-        """`key` and `after` -> MADE: `after` None of a row that does not stay."""
+        """`key` and `after` -> MADE: `after` None of a row that does not stay. `key`: as the stream's records have it,
+        by which the lake knows that a change came later."""
         chain = Chain(self._pipeline, self._schema, [(step, step.load()) for step in self._steps])
         for key, after in rows:
             passed = chain.passed
@@ -37,6 +38,8 @@ class RowTransform:
                 continue
             stays = made is not None and made.topic == chain.topic
             text = transforms.json_text(made.after) if made is not None and stays else None
+            if made is not None and made.key != json.loads(key):
+                key = (transforms.json_text(made.key) or b"").decode()
             yield key, after, None if text is None else text.decode(), None, None, False, chain.passed != passed
 
     def _event(self, chain: Chain, key: str, after: str) -> Event:
