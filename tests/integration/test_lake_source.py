@@ -7,6 +7,7 @@ import re
 import pymysql
 import pytest
 
+from contract.checkpoint import Checkpoint
 from contract.pipeline import Pipeline
 from spark.errors import LakeError
 from spark.streamed import streamed
@@ -22,9 +23,13 @@ from tests.integration.decoding import pipeline as pipeline_of
 PASSWORD = "of-this-test-alone-41"
 
 
+def at(uuid: str) -> Checkpoint:
+    return checkpoint(pipeline="checked", server_uuid=uuid, epoch=1)
+
+
 def reads(pipeline: Pipeline, uuid: str) -> int:
     """The port of the server that is asked, by its connection and by what Spark's reader is given."""
-    with streamed(pipeline, checkpoint(pipeline="checked", server_uuid=uuid, epoch=1)) as found:
+    with streamed(pipeline, at(uuid)) as found:
         assert found.connection.port == found.pipeline.source.port
         return found.pipeline.source.port
 
@@ -47,11 +52,11 @@ def test_the_failover_server_is_asked_once_the_streamer_reads_it(mysql: MySQL, m
     assert reads(dead, of[mysql80]) == mysql80.port
 
     with pytest.raises(LakeError) as caught:
-        streamed(both, checkpoint("another"))
+        streamed(both, at("another"))
     said = f"reads the server another.*{mysql.port} is {of[mysql]}; .*{mysql80.port} is {of[mysql80]}.*in source.host"
     assert re.search(said, str(caught.value))
     with pytest.raises(LakeError, match=rf"{dead.source.port} cannot be asked.*source\.host") as caught:
-        streamed(dead, checkpoint(of[mysql]))
+        streamed(dead, at(of[mysql]))
     assert PASSWORD not in str(caught.value)
     with pytest.raises(pymysql.OperationalError, match="Can't connect"):  # as of a pipeline of one server ever
-        streamed(pipeline_of(mysql, port=dead.source.port, **user), checkpoint(of[mysql]))
+        streamed(pipeline_of(mysql, port=dead.source.port, **user), at(of[mysql]))
