@@ -15,13 +15,14 @@ from pydantic import BaseModel, ValidationError
 
 from contract import regular_file
 from contract.chosen_section import Choice
-from contract.pipeline_secrets import LOGIN, PRIVATE, REFERENCE, SIZE, Keys, is_secret, may_refer, without
+from contract.pipeline_secrets import LOGIN, PRIVATE, REFERENCE, SIZE, Keys, hidden, is_secret, may_refer, without
 
 Model = TypeVar("Model", bound=BaseModel)
 Lines = dict[Keys, int]
 
 DEPTH = 10  # levels of keys; the format has four
-NODES = 50_000  # keys and values, those behind each alias counted again
+NODES = 20_000  # keys and values, those behind each alias counted again
+TOLD = 100  # mistakes of values, beyond which they are only counted
 
 
 @dataclass(frozen=True)
@@ -57,17 +58,17 @@ class PipelineFileError(ValueError):
 @dataclass(frozen=True)
 class Read:
     """A file's tree with `${ENV}` filled in (None: it is none), the line of every key, and what was wrong so far.
-    `written`: what stands where something is referred to; `filled`: the values, each with its reference."""
+    `written`: what stands where something is referred to; `hidden`: what no message shows of the values."""
 
     tree: dict[str, Any] | None
     lines: Lines = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     written: dict[Keys, str] = field(default_factory=dict)
-    filled: list[tuple[str, str]] = field(default_factory=list, repr=False)
+    hidden: list[tuple[str, str]] = field(default_factory=list, repr=False)
 
     def hiding(self, problem: Problem) -> Problem:
         """The mistake, without values that were filled in."""
-        message, fix = (without(text, self.filled) for text in (problem.message, problem.fix))
+        message, fix = (without(text, self.hidden) for text in (problem.message, problem.fix))
         return replace(problem, message=message, fix=fix)
 
 
@@ -102,7 +103,7 @@ def read_text(text: str, known: Mapping[Keys, str] | None = None) -> Read:
     except _TooLargeError:
         fix = "write less, and fewer aliases"
         return Read(None, {}, [Problem(0, "yaml", f"has more than {NODES} keys and values", "", fix)])
-    return Read(tree, reader.lines, reader.problems, reader.written, reader.filled)
+    return Read(tree, reader.lines, reader.problems, reader.written, hidden(reader.filled))
 
 
 def references(path: Path) -> dict[Keys, str]:
@@ -125,7 +126,7 @@ def line_of(path: Path, text: str | None, *keys: str | int) -> int:
 def problem_at(path: Path, keys: Keys, message: str, allowed: str, fix: str) -> PipelineFileError:
     """A mistake that is found after the file was read."""
     found = read_yaml(path)
-    shown = without(message, found.filled)
+    shown = without(message, found.hidden)
     return PipelineFileError(path, [Problem(place_in(found.lines, keys), dotted(keys), shown, allowed, fix)])
 
 
@@ -258,8 +259,12 @@ def problems_of(model: type[Model], read: Read) -> tuple[Model | None, list[Prob
     try:
         return model.model_validate(read.tree), []
     except ValidationError as error:
-        found = [(dict(item), _problem(model, dict(item), read)) for item in error.errors(include_url=False)]
-        return None, [_told(item, problem, read) for item, problem in found]
+        found = [dict(item) for item in error.errors(include_url=False)]
+        problems = [_told(item, _problem(model, item, read), read) for item in found[:TOLD]]
+        if len(found) > TOLD:
+            message = f"has {len(found) - TOLD} more mistakes than are told here"
+            problems.append(Problem(0, "file", message, "", "mend these first"))
+        return None, problems
 
 
 def _told(item: dict[str, Any], problem: Problem, read: Read) -> Problem:

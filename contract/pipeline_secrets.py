@@ -29,14 +29,19 @@ def may_refer(keys: Keys) -> bool:
     return is_secret(keys) or bool(keys and PRIVATE.search(str(keys[-1])))
 
 
-def without(text: str, filled: Iterable[tuple[str, str]]) -> str:
-    """The text with each of the values in it, and their parts, as the file writes them. `filled`: value, and the
-    reference for it."""
-    hidden: dict[str, str] = {}
-    for value, reference in filled:
+def hidden(filled: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """What a message may not show, the longest first: values and their parts, each with the reference for it."""
+    found: dict[str, str] = {}
+    for value, reference in set(filled):
         parts = [part for part in re.split(r"[^\w-]+", value) if len(part) >= PIECE]
         for one in (value, repr(value)[1:-1], *parts):
-            hidden.setdefault(one, reference)
-    for one in sorted(filter(None, hidden), key=len, reverse=True):
-        text = hidden[one].join(re.split(rf"(?<!\w){re.escape(one)}(?!\w)", text))
+            found.setdefault(one, reference)
+    return sorted(((one, reference) for one, reference in found.items() if one), key=lambda pair: -len(pair[0]))
+
+
+def without(text: str, hidden: Iterable[tuple[str, str]]) -> str:
+    """The text with references in place of what is `hidden`."""
+    for one, reference in hidden:
+        if one in text:
+            text = reference.join(re.split(rf"(?<!\w){re.escape(one)}(?!\w)", text))
     return text

@@ -170,3 +170,9 @@ def test_aliases_of_aliases_are_counted(tmp_path: Path) -> None:
     assert f"has more than {pipeline_file.NODES} keys and values" in told
     few = FILE.replace('include: ["shop.*"]', "include: &some [shop.*], exclude: *some")
     assert parse(few, tmp_path / "shop.yaml").tables.exclude == ("shop.*",)
+
+
+def test_a_file_of_nothing_but_mistakes_is_told_in_short(tmp_path: Path) -> None:
+    told = refused(edited('["shop.*"]', f"[{', '.join(['a'] * 5000)}]"), tmp_path)
+    assert "file: has 4901 more mistakes than are told here" in told  # and that the list is empty
+    assert told.count("not of the form db.table") == 100
