@@ -7,10 +7,11 @@ file (`password_file`) and never appear in an error or a repr.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, ValidationError, field_validator, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
@@ -21,10 +22,11 @@ from contract.patterns import TablePattern, any_matches
 from contract.pipeline_archive import Archive
 from contract.pipeline_columns import Columns, Shown
 from contract.pipeline_events import EventRule
-from contract.pipeline_file import SECRET, Lines, PipelineFileError, Problem, problems_of, read_text, read_yaml
+from contract.pipeline_file import PipelineFileError, Problem, Read, dotted, place_in, problems_of, read_text, read_yaml
 from contract.pipeline_kafka import Kafka, Section
 from contract.pipeline_keys import KeyRule
 from contract.pipeline_records import Records
+from contract.pipeline_secrets import SECRET, Keys
 from contract.pipeline_sinks import AnOutput, APosition, KafkaCheckpoint, KafkaOutput, misfits
 from contract.pipeline_source import Port, Source
 from contract.pipeline_topics import TopicRule
@@ -193,12 +195,6 @@ class Pipeline(Section):
         return self
 
     @model_validator(mode="after")
-    def _scripts_are_there(self) -> Pipeline:
-        for at, why, fix in pipeline_transforms.mistakes(self.transforms, self.path.parent):
-            raise _at(("transforms", at, "script"), self.transforms[at].name, why, fix)
-        return self
-
-    @model_validator(mode="after")
     def _archive_apart(self) -> Pipeline:
         if self.archive and self.archive.server_id == self.source.server_id:
             message, fix = "is the streamer's own, source.server_id", "give another number, or leave it out"
@@ -248,20 +244,37 @@ def load(path: str | Path, secrets: bool = True) -> Pipeline:
     """Reads and checks one pipeline file. Without `secrets` a password's variable need not be set, for who asks no
     server. Raises PipelineFileError (a ValueError) with every mistake."""
     path = Path(path)
-    return _checked(path, *read_yaml(path), secrets)
+    return _checked(path, read_yaml(path), secrets)
 
 
-def parse(text: str, path: Path) -> Pipeline:
-    """The same of a text that is to be the file's. Raises PipelineFileError."""
-    return _checked(path, *read_text(text), True)
+def parse(
+    text: str,
+    path: Path,
+    known: Mapping[Keys, str] | None = None,
+    refused: Callable[[Pipeline], Problem | None] = lambda _: None,
+) -> Pipeline:
+    """The same of a text that is to be the file's. `known`: as for `read_text`; `refused`: what else is wrong with it,
+    asked before any file that it names is looked at. Raises PipelineFileError."""
+    return _checked(path, read_text(text, known), True, refused)
 
 
-def _checked(path: Path, tree: dict[str, Any] | None, lines: Lines, problems: list[Problem], secrets: bool) -> Pipeline:
-    if not secrets:
-        problems = [problem for problem in problems if not SECRET.search(problem.key)]
-    if tree is not None:
-        tree["path"] = path
-    pipeline, found = problems_of(Pipeline, path, tree, lines)
+def _checked(
+    path: Path, read: Read, secrets: bool, refused: Callable[[Pipeline], Problem | None] = lambda _: None
+) -> Pipeline:
+    problems = read.problems if secrets else [one for one in read.problems if not SECRET.search(one.key)]
+    if read.tree is not None:
+        read.tree["path"] = path
+    pipeline, found = problems_of(Pipeline, read)
     if pipeline is None or problems:
         raise PipelineFileError(path, [*problems, *found])
+    if problem := refused(pipeline):
+        raise PipelineFileError(path, [read.hiding(problem)])
+    if wrong := list(_scripts(pipeline, read)):
+        raise PipelineFileError(path, wrong)
     return pipeline
+
+
+def _scripts(pipeline: Pipeline, read: Read) -> Iterator[Problem]:
+    for at, why, fix in pipeline_transforms.mistakes(pipeline.transforms, pipeline.path.parent):
+        keys = ("transforms", at, "script")
+        yield read.hiding(Problem(place_in(read.lines, keys), dotted(keys), why, "", fix))

@@ -5,22 +5,24 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
 import yaml
 from pydantic import BaseModel, ValidationError
 
+from contract import regular_file
 from contract.chosen_section import Choice
+from contract.pipeline_secrets import LOGIN, PRIVATE, REFERENCE, SIZE, Keys, hidden, is_secret, may_refer, without
 
 Model = TypeVar("Model", bound=BaseModel)
-Keys = tuple[str | int, ...]
 Lines = dict[Keys, int]
 
-REFERENCE = re.compile(r"\$\{(?:file:(?P<file>[^}]+)|(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?)\}")
-SECRET = re.compile(r"(password|secret)$")
 DEPTH = 10  # levels of keys; the format has four
+NODES = 20_000  # keys and values, those behind each alias counted again
+TOLD = 100  # mistakes of values, beyond which they are only counted
 
 
 @dataclass(frozen=True)
@@ -53,36 +55,60 @@ class PipelineFileError(ValueError):
         return f"  {where}: {problem.key}: {problem.message}{allowed}\n    fix: {problem.fix}"
 
 
-def read_yaml(path: Path) -> tuple[dict[str, Any] | None, Lines, list[Problem]]:
-    """The file's tree with `${ENV}` filled in, the line of every key, and what was wrong so far."""
+@dataclass(frozen=True)
+class Read:
+    """A file's tree with `${ENV}` filled in (None: it is none), the line of every key, and what was wrong so far.
+    `written`: what stands where something is referred to; `hidden`: what no message shows of the values."""
+
+    tree: dict[str, Any] | None
+    lines: Lines = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+    written: dict[Keys, str] = field(default_factory=dict)
+    hidden: list[tuple[str, str]] = field(default_factory=list, repr=False)
+
+    def hiding(self, problem: Problem) -> Problem:
+        """The mistake, without values that were filled in."""
+        message, fix = (without(text, self.hidden) for text in (problem.message, problem.fix))
+        return replace(problem, message=message, fix=fix)
+
+
+def read_yaml(path: Path, known: Mapping[Keys, str] | None = None) -> Read:
+    """Raises nothing. `known`: as for `read_text`."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not UTF-8 text"
-        return None, {}, [Problem(0, "file", f"cannot be read: {reason}", "", "check the path and its rights")]
-    return read_text(text)
+        return Read(None, {}, [Problem(0, "file", f"cannot be read: {reason}", "", "check the path and its rights")])
+    return read_text(text, known)
 
 
-def read_text(text: str) -> tuple[dict[str, Any] | None, Lines, list[Problem]]:
-    """The same of a file's text."""
+def read_text(text: str, known: Mapping[Keys, str] | None = None) -> Read:
+    """The same of a file's text. `known`: the references that are taken beside those for secrets, of a text from
+    elsewhere; None: all are."""
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
     except RecursionError:
-        return None, {}, [Problem(0, "yaml", "goes too deep", "", "start from pipelines/flights.yaml")]
+        return Read(None, {}, [Problem(0, "yaml", "goes too deep", "", "start from pipelines/flights.yaml")])
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         text = str(getattr(error, "problem", None) or getattr(error, "reason", "is no YAML"))
-        return (
-            None,
-            {},
-            [Problem(mark.line + 1 if mark else 0, "yaml", text, "", "mend the YAML on this line or before")],
-        )
+        line = mark.line + 1 if mark else 0
+        return Read(None, {}, [Problem(line, "yaml", text, "", "mend the YAML on this line or before")])
     if not isinstance(root, yaml.MappingNode):
         problem = Problem(1, "file", "is not a mapping", "key: value lines", "start from pipelines/flights.yaml")
-        return None, {}, [problem]
-    reader = _Reader()
-    tree = reader.value(root, ())
-    return tree, reader.lines, reader.problems
+        return Read(None, {}, [problem])
+    reader = _Reader(known)
+    try:
+        tree = reader.value(root, ())
+    except _TooLargeError:
+        fix = "write less, and fewer aliases"
+        return Read(None, {}, [Problem(0, "yaml", f"has more than {NODES} keys and values", "", fix)])
+    return Read(tree, reader.lines, reader.problems, reader.written, hidden(reader.filled))
+
+
+def references(path: Path) -> dict[Keys, str]:
+    """What stands in the file where something is referred to."""
+    return read_yaml(path, {}).written
 
 
 def place_of(path: Path, *keys: str | int) -> str:
@@ -94,26 +120,38 @@ def place_of(path: Path, *keys: str | int) -> str:
 
 def line_of(path: Path, text: str | None, *keys: str | int) -> int:
     """Of the key in the text, or in the file where no text is given; of its section where the key is not given."""
-    _, lines, _ = read_yaml(path) if text is None else read_text(text)
-    return _line(lines, keys)
+    return place_in((read_yaml(path, {}) if text is None else read_text(text, {})).lines, keys)
 
 
 def problem_at(path: Path, keys: Keys, message: str, allowed: str, fix: str) -> PipelineFileError:
     """A mistake that is found after the file was read."""
-    _, lines, _ = read_yaml(path)
-    return PipelineFileError(path, [Problem(_line(lines, keys), dotted(keys), message, allowed, fix)])
+    found = read_yaml(path)
+    shown = without(message, found.hidden)
+    return PipelineFileError(path, [Problem(place_in(found.lines, keys), dotted(keys), shown, allowed, fix)])
 
 
-def _line(lines: Lines, keys: Keys) -> int:
+def place_in(lines: Lines, keys: Keys) -> int:
+    """The line of the key, or of the section that it is missing in."""
     return next((lines[keys[:n]] for n in range(len(keys), -1, -1) if keys[:n] in lines), 0)
 
 
+class _TooLargeError(Exception):
+    pass
+
+
 class _Reader:
-    def __init__(self) -> None:
+    def __init__(self, known: Mapping[Keys, str] | None) -> None:
         self.lines: Lines = {}
         self.problems: list[Problem] = []
+        self.written: dict[Keys, str] = {}
+        self.filled: list[tuple[str, str]] = []
+        self._known = known
+        self._nodes = 0
 
     def value(self, node: yaml.Node, keys: Keys) -> Any:
+        self._nodes += 1
+        if self._nodes > NODES:
+            raise _TooLargeError
         self.lines.setdefault(keys, node.start_mark.line + 1)
         if len(keys) > DEPTH:  # only an alias of what it stands in goes so deep
             self.problems.append(Problem(self.lines[keys], dotted(keys[:2]), "goes too deep", "", "remove the alias"))
@@ -124,8 +162,11 @@ class _Reader:
             return [self.value(item, (*keys, index)) for index, item in enumerate(node.value)]
         value = self._scalar(node, keys)
         value = self._filled(value, keys) if isinstance(value, str) else value
-        if value is not None and SECRET.search(str(keys[-1])):
+        if value is not None and is_secret(keys):
             self._check_secret(node.value, str(value), keys)
+        elif LOGIN.search(node.value if PRIVATE.search(str(keys[-1])) else str(value)):
+            fix = "leave user and password out: options take them, as ${NAME}; a webhook may be ${NAME} as a whole"
+            self._problem(keys, "holds a password, and is shown", fix)
         return value
 
     def _scalar(self, node: yaml.Node, keys: Keys) -> Any:
@@ -168,10 +209,19 @@ class _Reader:
         return tree
 
     def _filled(self, text: str, keys: Keys) -> str:
-        return REFERENCE.sub(lambda match: self._value(match, keys), text)
+        if not REFERENCE.search(text):
+            return text
+        self.written[keys] = text
+        if self._known is not None and not may_refer(keys) and self._known.get(keys) != text:
+            fix = "write the value, or the file in the folder itself, or start headrace serve with --allow-code"
+            self._problem(keys, "is no secret, and ${...} is taken for those alone from the API", fix)
+            return text
+        value = REFERENCE.sub(lambda match: self._value(match, keys), text)
+        self.filled.append((value, text))
+        return value
 
     def _value(self, match: re.Match[str], keys: Keys) -> str:
-        secret = SECRET.search(str(keys[-1]))
+        secret = is_secret(keys)
         if match["file"]:
             return self._read(match["file"], keys) if secret else self._no_secret(keys)
         name, default = match["name"], match["default"]
@@ -181,47 +231,65 @@ class _Reader:
                 fix += f", or write ${{{name}:-default}}"
             self._problem(keys, f"the environment variable {name} is not set", fix)
             return "0"
+        if name in os.environ:
+            self.filled.append((value, match[0]))
         return value
 
     def _read(self, name: str, keys: Keys) -> str:
         """A secret's file, less the line's end that editors leave behind it."""
         try:
-            return Path(name).read_text(encoding="utf-8").strip("\r\n")
+            value = regular_file.read(Path(name), SIZE).strip("\r\n")
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", None) or "not UTF-8 text"
             self._problem(keys, f"the file {name} cannot be read: {reason}", "check its path and its rights")
             return "0"
+        self.filled.append((value, f"${{file:{name}}}"))
+        return value
 
     def _no_secret(self, keys: Keys) -> str:
         self._problem(keys, "is no secret, and files are read for those alone", "write the value, or ${NAME}")
         return "0"
 
 
-def problems_of(
-    model: type[Model], path: Path, tree: dict[str, Any] | None, lines: Lines
-) -> tuple[Model | None, list[Problem]]:
-    """The model made from the tree, or None and the mistakes pydantic found, each with its line."""
-    if tree is None:
+def problems_of(model: type[Model], read: Read) -> tuple[Model | None, list[Problem]]:
+    """The model made from the tree, or None and the mistakes pydantic found, each with its line. None shows a value
+    that was filled in."""
+    if read.tree is None:
         return None, []
     try:
-        return model.model_validate(tree), []
+        return model.model_validate(read.tree), []
     except ValidationError as error:
-        return None, [_problem(model, dict(item), lines, tree) for item in error.errors(include_url=False)]
+        found = [dict(item) for item in error.errors(include_url=False)]
+        problems = [_told(item, _problem(model, item, read), read) for item in found[:TOLD]]
+        if len(found) > TOLD:
+            message = f"has {len(found) - TOLD} more mistakes than are told here"
+            problems.append(Problem(0, "file", message, "", "mend these first"))
+        return None, problems
 
 
-def _problem(model: type[BaseModel], item: dict[str, Any], lines: Lines, tree: dict[str, Any]) -> Problem:
+def _told(item: dict[str, Any], problem: Problem, read: Read) -> Problem:
+    """What our own checks say of a value may hold parts of it; pydantic's do not."""
+    places = (item["loc"][:n] for n in range(1, len(item["loc"]) + 1))
+    at = next((read.written[place] for place in places if place in read.written), "")
+    if at and item["type"] in ("value_error", "key"):
+        return replace(problem, message=f"what {at} gives is not allowed here", fix=f"correct the value behind {at}")
+    return read.hiding(problem)
+
+
+def _problem(model: type[BaseModel], item: dict[str, Any], read: Read) -> Problem:
     keys: Keys = tuple(item["loc"])
-    line = _line(lines, keys)
-    field = _section(model, keys[:-1], tree)
+    line = place_in(read.lines, keys)
+    section = _section(model, keys[:-1], read.tree)
     name = str(keys[-1]) if keys else ""
     if item["type"] == "extra_forbidden":
-        return _unknown_key(keys, name, field, line)
+        return _unknown_key(keys, name, section, line)
     if item["type"] == "missing":
-        return Problem(line, dotted(keys), "is missing", _allowed(field, name), f"add {name}: ... here")
-    allowed = item.get("ctx", {}).get("allowed") or _allowed(field, name)
+        return Problem(line, dotted(keys), "is missing", _allowed(section, name), f"add {name}: ... here")
+    allowed = item.get("ctx", {}).get("allowed") or _allowed(section, name)
     message = item["msg"].removeprefix("Value error, ").replace("a valid tuple", "a list")
     known = item.get("ctx", {}).get("fix")
-    fix = known or "; ".join(filter(None, [f"write {allowed}" if allowed else "change it", _description(field, name)]))
+    change = f"write {allowed}" if allowed else "change it"
+    fix = known or "; ".join(filter(None, [change, _description(section, name)]))
     return Problem(line, dotted(keys) or "file", message, allowed, fix)
 
 

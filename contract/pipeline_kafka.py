@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
@@ -10,8 +11,10 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 from contract import topic_template
 
 # librdkafka settings that `properties` may not hold, with the reason.
+NO_COMMAND = re.compile(r"[\w/][\w./@:-]*", re.ASCII)
 LOSES = "set otherwise, changes could be lost or change places"
 READS = "the positions of a pipeline are its own, kept in its commit log"
+RUNS = "it has librdkafka load a library or run a command, and a pipeline file names no such code"
 NO_TEXT = "it takes no text, and a file can give no other"
 REFUSED = {
     **dict.fromkeys(
@@ -44,6 +47,16 @@ REFUSED = {
         ),
         READS,
     ),
+    **dict.fromkeys(
+        (
+            "plugin.library.paths",
+            "ssl.engine.location",
+            "ssl.engine.id",
+            "ssl.providers",
+            "sasl.kerberos.kinit.cmd",
+        ),
+        RUNS,
+    ),
     "allow.auto.create.topics": "a topic that the broker makes by itself has not the pipeline's settings",
     "bootstrap.servers": "kafka.bootstrap says it",
     "metadata.broker.list": "kafka.bootstrap says it",
@@ -58,12 +71,17 @@ REFUSED = {
     "batch.size": "the streamer sets it",
     "logger": "the streamer sets it",
     "delivery.report.only.error": "the streamer waits for every record's acknowledgement",
-    **dict.fromkeys(("on_delivery", "on_commit", "default.topic.config"), NO_TEXT),
+    **dict.fromkeys(
+        ("on_delivery", "on_commit", "default.topic.config", "opaque", "interceptors", "ssl_engine_callback_data"),
+        NO_TEXT,
+    ),
 }
 
 
-def refusal(key: str) -> str | None:
-    """Why `properties` may not hold the key; None where it may."""
+def refusal(key: str, value: str) -> str | None:
+    """Why `properties` may not hold the key with that value; None where it may."""
+    if key not in REFUSED and key.startswith("sasl.kerberos.") and not NO_COMMAND.fullmatch(value):
+        return "librdkafka puts the value into a shell's command, so it may hold letters, digits and ._/@:- alone"
     return NO_TEXT if key.endswith("_cb") else REFUSED.get(key)
 
 
@@ -87,7 +105,7 @@ class Kafka(Section):
         600, ge=1, le=86_400, description="exactly_once: when the broker gives up a transaction that does not end"
     )
     max_message_bytes: int = Field(10_485_760, ge=1024)
-    properties: dict[str, str] = Field(default_factory=dict, description="further librdkafka settings")
+    properties: dict[str, str] = Field(default_factory=dict, repr=False, description="further librdkafka settings")
 
     @field_validator("topic")
     @classmethod
@@ -104,8 +122,8 @@ class Kafka(Section):
                 loc=(key,),
                 input=None,
             )
-            for key in properties
-            if (why := refusal(key))
+            for key, value in properties.items()
+            if (why := refusal(key, value))
         ]
         if mistakes:
             raise ValidationError.from_exception_data("Kafka", mistakes, hide_input=True)

@@ -8,9 +8,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
-from contract import gtids
+from contract import gtids, regular_file
 from contract.gtid import GtidSet
 from contract.pipeline_kafka import Section
+from contract.pipeline_secrets import SIZE
 
 Port = Annotated[int, Field(ge=1, le=65535)]
 DEFAULT_PORT = 3306
@@ -73,7 +74,7 @@ class Source(Section):
         if self.password is not None:
             return self.password.get_secret_value()
         assert self.password_file is not None
-        if secret := self.password_file.read_text().strip():
+        if secret := regular_file.read(self.password_file, SIZE).strip():
             return secret
         raise OSError(errno.ENODATA, "the file is empty")
 

@@ -8,12 +8,13 @@ from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from contract import patterns
+from contract import patterns, regular_file
 from contract.patterns import TablePattern
 from contract.pipeline_kafka import Section
 
 OnError = Literal["stop", "dead_letter", "pass"]
 DOTTED = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
+SIZE = 1_048_576  # bytes of a script
 
 
 class TransformRule(Section):
@@ -70,7 +71,7 @@ def mistakes(rules: tuple[TransformRule, ...], folder: Path) -> list[tuple[int, 
             continue
         path = folder / rule.script
         try:
-            compile(path.read_bytes(), rule.script, "exec", dont_inherit=True)
+            compile(regular_file.read(path, SIZE), rule.script, "exec", dont_inherit=True)
         except OSError as error:
             why = f"{path} cannot be read: {error.strerror}"
             found.append((at, why, "give the path from the pipeline file's folder, or mend the file's rights"))

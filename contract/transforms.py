@@ -16,7 +16,7 @@ from pathlib import PurePath
 from traceback import extract_tb
 from typing import Any
 
-from contract import names, pipeline_transforms, transform_values, types
+from contract import names, pipeline_transforms, regular_file, transform_values, types
 from contract.pipeline import Pipeline
 from contract.pipeline_file import place_of
 from contract.pipeline_transforms import OnError
@@ -129,7 +129,7 @@ def steps(pipeline: Pipeline) -> list[Step]:
         text = None
         if rule.script is not None:
             try:
-                text = (pipeline.path.parent / rule.script).read_text(encoding="utf-8")
+                text = regular_file.read(pipeline.path.parent / rule.script, pipeline_transforms.SIZE)
             except (OSError, UnicodeDecodeError) as error:
                 cause = getattr(error, "strerror", None) or "not UTF-8 text"
                 raise TransformLoadError(place, f"{rule.script} cannot be read: {cause}", "Mend the file") from None

@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from contract.pipeline import Pipeline
-from contract.pipeline_file import Keys, PipelineFileError, problem_at
+from contract.pipeline_file import PipelineFileError, problem_at
+from contract.pipeline_secrets import Keys
 from contract.pipeline_sinks import OwnClass
 from streamer.errors import HeadraceError
 

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 from fastapi import Depends, FastAPI, Query, Request
 from fastapi import Path as InPath
 from fastapi.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
@@ -131,7 +132,8 @@ def _reading(app: FastAPI, supervisor: Supervisor) -> None:
         `waiting`, `problem`, and `end`. They hold rows' data, masked as the pipeline file says."""
         found = supervisor.files.pipeline(name)
         tail = Tail(found, table, from_beginning, limit, seconds)
-        return StreamingResponse(tail.events(), media_type="text/event-stream", headers={"Cache-Control": "no-store"})
+        return StreamingResponse(tail.events(), media_type="text/event-stream", headers={"Cache-Control": "no-store"},
+                                 background=BackgroundTask(tail.close))  # fmt: skip
 
 
 def _files(app: FastAPI, supervisor: Supervisor) -> None:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from contract.pipeline import Pipeline, Problem
-from contract.pipeline_file import Keys, dotted, line_of
+from contract.pipeline_file import dotted, line_of
+from contract.pipeline_secrets import Keys
 from contract.pipeline_sinks import OwnClass
 
 FIX = "write the file in the folder itself, or start headrace serve with --allow-code"

@@ -6,15 +6,15 @@ one name or one port cannot both run.
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from contract import pipeline as pipeline_file
 from contract.pipeline import Pipeline, PipelineFileError, Problem
-from contract.pipeline_file import line_of
+from contract.pipeline_file import line_of, read_text, references
 from contract.pipeline_sinks import StdoutOutput
 from streamer.supervisor.code import foreign
 from streamer.supervisor.errors import ServeError
@@ -111,25 +111,28 @@ class Folder:
     def place_of(self, text: str) -> Path:
         """Where a text would stand: the file of the pipeline that has its name, or a new one."""
         new = (self.home or self.state_file.parent) / "new.yaml"
-        with contextlib.suppress(PipelineFileError):
-            name = pipeline_file.parse(text, new).name
-            same = (one.path for one in self._found.values() if one.pipeline is not None and one.pipeline.name == name)
-            return next(same, new)
-        return new
+        name = (read_text(text, None if self._allows_code else {}).tree or {}).get("name")
+        same = (one.path for one in self._found.values() if one.pipeline is not None and one.pipeline.name == name)
+        return next(same, new)
 
     def check(self, text: str, path: Path) -> Pipeline:
         """What the text would be in the file, beside the others. Raises PipelineFileError."""
-        pipeline = pipeline_file.parse(text, path)
+        pipeline = self._parsed(text, path)
         files = self._apart(one for one in self._found.values() if one.path != path)
         others = [one.pipeline for one in files if one.pipeline is not None]
         names = {other.name: other.path for other in others}
         ports = {other.streamer.http.port: str(other.path) for other in others}
         if problem := _clash(pipeline, names, {**ports, self._taken[1]: "headrace serve itself"}, text):
             raise PipelineFileError(path, [problem])
-        there = self._found.get(path)
-        if not self._allows_code and (problem := foreign(pipeline, there.pipeline if there else None, text)):
-            raise PipelineFileError(path, [problem])
         return pipeline
+
+    def _parsed(self, text: str, path: Path) -> Pipeline:
+        """Of a text that may name neither code nor values of the environment, but what is in the file already."""
+        if self._allows_code:
+            return pipeline_file.parse(text, path)
+        there = self._found.get(path)
+        code = partial(foreign, there=there.pipeline if there else None, text=text)
+        return pipeline_file.parse(text, path, references(path), code)
 
 
 def _clash(

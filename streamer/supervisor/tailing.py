@@ -26,6 +26,7 @@ AT_ONCE = 8
 AHEAD = 200  # changes that wait for a slow reader; then Kafka is read no further
 TURN_SECONDS = 1.0
 ALIVE_SECONDS = 10.0
+GRACE_SECONDS = 5.0  # behind the read's time, for a slow reader to take what waits; then its place is another's
 _free = threading.BoundedSemaphore(AT_ONCE)
 
 
@@ -46,8 +47,13 @@ class Tail:
         self._limit = limit
         self._until = time.monotonic() + seconds
         self._over = threading.Event()
+        self._ended = threading.Event()
         self._found: queue.Queue[bytes | None] = queue.Queue(AHEAD)
-        threading.Thread(target=self._read, name=f"tail of {pipeline.name}", daemon=True).start()
+        try:
+            threading.Thread(target=self._read, name=f"tail of {pipeline.name}", daemon=True).start()
+        except RuntimeError:  # there are too many
+            _free.release()
+            raise
 
     async def events(self) -> AsyncIterator[bytes]:
         """Text of the form text/event-stream."""
@@ -57,6 +63,8 @@ class Tail:
                 try:
                     event = await run_in_threadpool(self._found.get, True, TURN_SECONDS)
                 except queue.Empty:
+                    if self._ended.is_set():  # its last word found no room
+                        return
                     if time.monotonic() - told >= ALIVE_SECONDS:
                         told = time.monotonic()
                         yield b": alive\n\n"
@@ -66,7 +74,11 @@ class Tail:
                 told = time.monotonic()
                 yield event
         finally:
-            self._over.set()
+            self.close()
+
+    def close(self) -> None:
+        """The reader is gone, perhaps before it asked for the first event."""
+        self._over.set()
 
     def _wanted(self, db: str, table: str) -> bool:
         return any_matches((self._table,), db, table)
@@ -75,9 +87,9 @@ class Tail:
         return self._over.is_set() or time.monotonic() >= self._until
 
     def _read(self) -> None:
-        from streamer.tail import changes  # Kafka's client is loaded by the first reader, not by every supervisor
-
         try:
+            from streamer.tail import changes  # Kafka's client is loaded by the first reader, not by every supervisor
+
             found = changes(self._pipeline, self._wanted, self._beginning, self._stopping, self._say)
             with closing(found):
                 for change in islice(found, self._limit):
@@ -87,13 +99,14 @@ class Tail:
             self._put(_text("problem", {"kind": error.kind, "cause": error.cause, "next_step": error.hint}))
         finally:
             self._put(None)
+            self._ended.set()
             _free.release()
 
     def _say(self, text: str) -> None:
         self._put(_text("waiting", {"message": text}))
 
     def _put(self, event: bytes | None) -> None:
-        while not self._over.is_set():
+        while not self._over.is_set() and time.monotonic() < self._until + GRACE_SECONDS:
             try:
                 self._found.put(event, timeout=TURN_SECONDS)
                 return

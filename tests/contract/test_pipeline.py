@@ -297,6 +297,27 @@ def test_kafka_properties_that_the_client_takes_as_no_text_are_refused(tmp_path:
         load(path)
 
 
+@pytest.mark.parametrize(
+    "key",
+    ["plugin.library.paths", "ssl.engine.location", "ssl.engine.id", "ssl.providers", "sasl.kerberos.kinit.cmd"],
+)
+def test_kafka_properties_that_run_code_are_refused(tmp_path: Path, key: str) -> None:
+    path = edited(tmp_path, a=("kafka:\n", f"kafka:\n  properties: {{{key}: /tmp/x.so}}\n"))
+    with pytest.raises(
+        PipelineFileError, match=rf"properties\.{key}: is refused: it has librdkafka load a library or run"
+    ):
+        load(path)
+
+
+@pytest.mark.parametrize("value", ["x; touch /tmp/ran", "$(id)", "`id`", "a b", '"', "-x"])
+def test_kerberos_names_that_the_shell_would_run_are_refused(tmp_path: Path, value: str) -> None:
+    path = edited(tmp_path, a=("kafka:\n", f"kafka:\n  properties: {{sasl.kerberos.principal: '{value}'}}\n"))
+    with pytest.raises(PipelineFileError, match=r"kerberos\.principal: is refused: librdkafka puts the value into"):
+        load(path)
+    path = edited(tmp_path, a=("kafka:\n", "kafka:\n  properties: {sasl.kerberos.principal: a/b-c.d@E.ORG}\n"))
+    assert load(path).kafka.properties["sasl.kerberos.principal"] == "a/b-c.d@E.ORG"
+
+
 @pytest.mark.parametrize("key", ["security.protocol", "sasl.username", "socket.keepalive.enable", "client.id", "debug"])
 def test_other_kafka_properties_are_taken(tmp_path: Path, key: str) -> None:
     path = edited(tmp_path, a=("kafka:\n", f"kafka:\n  properties: {{{key}: x}}\n"))

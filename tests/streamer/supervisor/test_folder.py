@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -73,3 +74,45 @@ def test_who_may_write_pipelines_over_the_api_may_not_run_code(tmp_path: Path, t
     assert folder.check(text.replace("shop.*", "shop.o*"), path).name == "coded"
     with pytest.raises(PipelineFileError, match="--allow-code"):
         folder.check(text.replace("os.system", "os.remove").replace("MySink", "Other"), path)
+
+
+SCRIPTED = TRANSFORMED.replace("function: os.system", "script: SCRIPT")
+
+
+@pytest.mark.parametrize("script", ["/dev/zero", "pipe", "there.py", "not_there.py", "large.py"])
+def test_no_file_is_looked_at_for_who_may_not_run_code(tmp_path: Path, script: str) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "there.py").write_text("no python at all\n")
+    (tmp_path / "large.py").write_bytes(b"#" * 1_100_000)
+    text, path = SCRIPTED.replace("SCRIPT", script), tmp_path / "new.yaml"
+    folder = Folder([tmp_path], ("127.0.0.1", 8180))
+    assert folder.place_of(text) == path
+    with pytest.raises(PipelineFileError) as caught:
+        folder.check(text, path)
+    [problem] = caught.value.problems
+    assert (problem.key, problem.message) == (
+        "transforms[0].script", f"{script} is code, which the API is not allowed to name"
+    )  # fmt: skip
+    with pytest.raises(PipelineFileError, match=r"transforms\[0\]\.script: .*(cannot be read|is no Python)"):
+        Folder([tmp_path], ("127.0.0.1", 8180), allows_code=True).check(text, path)
+
+
+def test_who_may_write_pipelines_over_the_api_reads_no_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTHER_PASSWORD", "hunter2Secret")
+    text = CODED.replace("  - type: my_package.MySink\n", "")
+    asked = text.replace('"shop.*"', '"${OTHER_PASSWORD}"')
+    path = tmp_path / "coded.yaml"
+    folder = Folder([tmp_path], ("127.0.0.1", 8180))
+    with pytest.raises(PipelineFileError, match=r"include\[0\]: is no secret") as caught:
+        folder.check(asked, path)
+    assert "hunter2" not in str(caught.value)
+    user = text.replace("user: u", 'user: "${OTHER_PASSWORD}"')
+    with pytest.raises(PipelineFileError, match=r"source\.user: is no secret"):
+        folder.check(user, path)
+    path.write_text(user)  # by somebody who may write there: from then on it may stay
+    folder.look(at_once=True)
+    assert folder.check(user + "# more\n", folder.place_of(user)).source.user == "hunter2Secret"
+    fresh = Folder([tmp_path / "coded.yaml"], ("127.0.0.1", 8180), allows_code=True)
+    assert fresh.check(user, tmp_path / "coded.yaml").source.user == "hunter2Secret"

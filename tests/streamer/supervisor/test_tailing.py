@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import itertools
 import json
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -95,6 +98,63 @@ def test_only_so_many_read_at_once_and_places_are_given_back(
         for one in held:
             if one:
                 tailing._free.release()
+
+
+def free_places() -> int:
+    held = [tailing._free.acquire(blocking=False) for _ in range(tailing.AT_ONCE)]
+    for one in held:
+        if one:
+            tailing._free.release()
+    return sum(held)
+
+
+def wait_for_all_places(seconds: float = 10) -> None:
+    until = time.monotonic() + seconds
+    while free_places() < tailing.AT_ONCE:
+        assert time.monotonic() < until, f"{free_places()} of {tailing.AT_ONCE} places are free"
+        time.sleep(0.05)
+
+
+def endless(*_: Any) -> Iterator[Change]:
+    return (change(number) for number in itertools.count())
+
+
+def test_a_reader_that_is_gone_before_its_first_event_gives_its_place_back(
+    api: TestClient, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the server tells it: the client has gone when the answer is to begin."""
+    monkeypatch.setattr(tail, "changes", endless)
+    scope = {
+        "type": "http", "asgi": {"spec_version": "2.3"}, "method": "GET", "path": "/pipelines/shop/events",
+        "query_string": b"seconds=3600&limit=10000", "headers": [(b"host", b"127.0.0.1:8180")],
+        "scheme": "http", "server": ("127.0.0.1", 8180), "client": ("127.0.0.1", 1),
+    }  # fmt: skip
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.disconnect"}
+
+    async def send(_: Any) -> None:
+        await asyncio.sleep(30)
+
+    asyncio.run(application(served.supervisor, Tokens([], []))(scope, receive, send))  # type: ignore[arg-type]
+    wait_for_all_places()
+
+
+def test_a_reader_that_does_not_read_gives_its_place_back_after_its_time(
+    api: TestClient, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tail, "changes", endless)
+    monkeypatch.setattr(tailing, "GRACE_SECONDS", 0.2)
+    pipeline = served.supervisor.unit("shop").found.pipeline
+    assert pipeline is not None
+    slow = tailing.Tail(pipeline, "*.*", False, 10_000, 0.2)
+    assert free_places() == tailing.AT_ONCE - 1
+    wait_for_all_places()
+
+    async def rest() -> int:
+        return len([event async for event in slow.events()])
+
+    assert asyncio.run(rest()) >= tailing.AHEAD  # and the read has an end
 
 
 def test_what_is_no_table_is_refused(api: TestClient, served: Served) -> None:
