@@ -164,7 +164,7 @@ def test_an_error_stops_and_a_mended_script_goes_on_with_that_change(
     streamer = example(name, delivery=delivery)
     script = streamer.file.parent / "orders.py"
     good = script.read_text()
-    script.write_text(good.replace("return event", "return event if row['id'] != 5 else int(row['email'])"))
+    script.write_text(good.replace("return event", "return event if row['id'] != 6 else int(row['email'])"))
     streamer.started()
     run(
         mysql,
@@ -177,11 +177,11 @@ def test_an_error_stops_and_a_mended_script_goes_on_with_that_change(
     assert re.search(rf"{name}\.yaml:\d+: transforms\[0\]: orders\.py: ValueError at orders\.py:8", log)
     assert "Traceback" not in log
     assert "quokka" not in log
-    assert [one.key["id"] for one in _orders(kafka, name)] == [0, 1, 2, 3, 4]
+    assert [one.key["id"] for one in _orders(kafka, name)] == [0, 2, 4]
     script.write_text(good)
     streamer.started().wait_until_released()
     assert streamer.stop() == 0
-    assert [one.key["id"] for one in _orders(kafka, name)] == list(range(10))
+    assert [one.key["id"] for one in _orders(kafka, name)] == list(range(0, 10, 2))
 
 
 def _orders(kafka: Kafka, name: str) -> list[Any]:
