@@ -19,7 +19,7 @@ MAXFAIL ?= 40
 # Each has servers of its own, 4 GiB of memory; WORKERS=0: the tests one after the other, in one process.
 WORKERS ?= 2
 
-.PHONY: help install demo demo-down test test-large soak-away unit lint format lock check-pythons spark-jars images bench-streamer bench-latency fuzz fuzz-bytes \
+.PHONY: help install demo demo-down test soaks test-large soak-away soak-kills soak-exactly-once unit lint format lock check-pythons spark-jars spark-s3-jars images bench-streamer bench-latency bench-verify bench-snapshot fuzz fuzz-bytes \
 	clean
 
 help: ## list the targets
@@ -58,11 +58,21 @@ test: install ## all tests on real servers, then lint and types
 	@$(PYTHON_IN) -m pytest -n $(WORKERS) --maxfail=$(MAXFAIL) $(PYTEST)
 	@$(MAKE) lint
 
+soaks: install ## the long forms of tests whose short forms are in `make test`
+	@$(PYTHON_IN) -m pytest -n $(WORKERS) -m soak -o timeout=3600 $(PYTEST)
+
 test-large: install ## one transaction of a million rows, killed in its middle
 	@HEADRACE_LARGE_ROWS=1000000 $(PYTHON_IN) -m pytest -s tests/integration/test_large_transactions.py
 
 soak-away: install ## Kafka gone under load for MINUTES (10), the blocked dump dropped meanwhile: both modes go on, nothing is lost
 	@HEADRACE_AWAY_SECONDS=$$(( $(or $(MINUTES),10) * 60 )) $(PYTHON_IN) -m pytest -s -o timeout=0 tests/integration/test_away.py
+
+soak-kills: install ## the streamer killed KILLS (20) times under load, and compactions with it
+	@HEADRACE_KILLS=$(or $(KILLS),20) $(PYTHON_IN) -m pytest -s -o timeout=0 tests/integration/test_kills.py \
+	    tests/integration/test_streamer_restarts.py
+
+soak-exactly-once: install ## exactly once with everything on, the streamer killed KILLS (200) times at random moments
+	@HEADRACE_KILLS=$(or $(KILLS),200) $(PYTHON_IN) -m pytest -s -o timeout=0 tests/integration/test_exactly_once_everything.py
 
 unit: install ## the tests that start no server
 	@$(PYTHON_IN) -m pytest -n $(WORKERS) -m "not integration" $(PYTEST)
@@ -97,6 +107,9 @@ check-pythons: $(UV) ## the lock resolves on Python 3.11, 3.12 and 3.13
 spark-jars: install ## the servers and the jars of the Spark jobs, into the cache
 	@$(PYTHON_IN) -m stack fetch
 
+spark-s3-jars: install ## the jars that a lake on S3 needs beside them, into the cache
+	@$(PYTHON_IN) -m stack fetch --s3
+
 images: install ## container images of the streamer and of Airflow with Spark
 	@exec $(PYTHON_IN) -m docker.images $(IMAGES)
 
@@ -105,6 +118,16 @@ bench-streamer: install ## speed from binlog to Kafka, beside Debezium, Maxwell 
 
 bench-latency: install ## how long a change takes from MySQL to Kafka (BENCH=--help lists its options)
 	@exec $(PYTHON_IN) -m bench.latency $(BENCH)
+
+bench-verify: install ## rows a second that a check proves, by kind of key (BENCH=--help lists its options)
+	@exec $(PYTHON_IN) -m bench.verify $(BENCH)
+
+.PHONY: faults
+faults: install ## a compaction killed between any two of its actions, at every such point in turn
+	@HEADRACE_FAULTS=all $(PYTHON_IN) -m pytest $(PYTEST) tests/integration/test_lake_kills.py
+
+bench-snapshot: install ## speed and memory of a snapshot, beside Spark's JDBC reader alone (BENCH=--help lists its options)
+	@exec $(PYTHON_IN) -m bench.snapshot $(BENCH)
 
 fuzz: install ## random rows of random tables, written to each database and read back from its binlog (FUZZ=--help)
 	@exec $(PYTHON_IN) -m tests.integration.fuzz $(FUZZ)

@@ -33,15 +33,15 @@ format: 1
 name: {name}
 source: {{host: 127.0.0.1, port: {port}, user: headrace, password: "${{BENCH_PASSWORD}}", server_id: {server_id}}}
 tables: {{include: ["bench.*"]}}
-kafka: {{bootstrap: "{kafka}", partitions: 1}}
+kafka: {{bootstrap: "{kafka}", partitions: 1, linger_ms: {linger}}}
 streamer: {{delivery: {delivery}, start: "{start}", http: {{port: {http}}}}}
 lake: {{path: unused}}
 """
 
 
 class Headrace:
-    def __init__(self, database: Database, kafka: Kafka, folder: Path) -> None:
-        self._database, self._kafka, self._folder = database, kafka, folder
+    def __init__(self, database: Database, kafka: Kafka, folder: Path, linger: float) -> None:
+        self._database, self._kafka, self._folder, self._linger = database, kafka, folder, linger
         self._number = 0
         self.start_cpu_seconds = self._run(begin(database).gtids, 0, "at_least_once", None).cpu_seconds
 
@@ -54,7 +54,13 @@ class Headrace:
         self._number += 1
         name = f"{self._database.name}-{self._number}"
         file, log = self._folder / f"{name}.yaml", self._folder / f"{name}.log"
-        values = {"port": self._database.port, "kafka": self._kafka.address, "start": start, "delivery": delivery}
+        values: dict[str, object] = {
+            "port": self._database.port,
+            "kafka": self._kafka.address,
+            "start": start,
+            "delivery": delivery,
+        }
+        values |= {"linger": self._linger}
         file.write_text(PIPELINE.format(name=name, server_id=free_port(), http=free_port(), **values))
         os.environ["BENCH_PASSWORD"] = self._database.password
         arrivals = Arrivals(self._kafka, f"{name}.bench.orders")

@@ -32,6 +32,7 @@ from bench.figures import PARTS, Runs
 from bench.headrace import Headrace
 from bench.load import Begin
 from bench.maxwell import MaxwellPeer
+from contract import pipeline_kafka as settings
 from stack.database import Database
 from stack.errors import StackError
 from stack.kafka import Kafka
@@ -44,6 +45,7 @@ OURS = "headrace"  # at least once, as the others
 ONE_CORE = "headrace, one core"
 EXACTLY_ONCE = "headrace, exactly once"
 LIBRARIES = "{}, rows only"
+LINGER = settings.Kafka.model_fields["linger_ms"].default
 PEERS = ("debezium", "maxwell", *readers.READERS)
 
 
@@ -57,7 +59,7 @@ class Bench:
     def measure(self, running: ExitStack, peers: list[str]) -> None:
         """Each part is read right after it was written, so that a run ends at the part's end."""
         load.table(self.database)
-        headrace = Headrace(self.database, self._kafka, self._folder)
+        headrace = Headrace(self.database, self._kafka, self._folder, self._chosen.linger)
         debezium = [self._debezium(running, tuned) for tuned in (False, True)] if "debezium" in peers else []
         maxwell = self._maxwell(running) if "maxwell" in peers else None
         for part, count in zip(PARTS, (self._chosen.rows, self._chosen.updates), strict=True):
@@ -112,6 +114,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--updates", type=int, default=100_000, help="single-row transactions")
     parser.add_argument("--core", type=int, default=max(os.sched_getaffinity(0)), help="of the streamer that is pinned")
     parser.add_argument("--repeat", type=int, default=5, help="runs of each part; medians count")
+    parser.add_argument("--linger", type=float, default=LINGER, help="kafka.linger_ms of headrace")
     parser.add_argument("--peers", default=",".join(PEERS), help="of these, by commas; none: headrace alone")
     parser.add_argument("--plot", type=Path, default=OUT.with_suffix(".svg"), help="where the picture goes")
     return parser.parse_args()

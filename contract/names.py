@@ -13,6 +13,10 @@ __all__ = ["escape"]
 
 CHANGES = "_changes"
 STAGING = "_staging"
+SCHEMA_CHANGES = "_schema_changes"
+CHECKS = "_checks"
+DIFFERENCES = "_differences"
+DEAD_LETTERS = "_dead_letters"
 
 
 def events_topic(pipeline: Pipeline, db: str, table: str) -> str:
@@ -74,6 +78,10 @@ def transactions_topic(pipeline: Pipeline) -> str:
 
 def heartbeat_topic(pipeline: Pipeline) -> str:
     return f"{pipeline.name}.heartbeat"
+
+
+def snapshot_topic(pipeline: Pipeline) -> str:
+    return f"{pipeline.name}.snapshot-rows"
 
 
 def dead_letter_topic(pipeline: Pipeline) -> str:

@@ -10,30 +10,35 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import date
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, ValidationError, field_validator, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from contract import cron, pipeline_keys, pipeline_transforms, start_at, topic_template
+from contract import cron, pipeline_keys, pipeline_lake, pipeline_transforms, start_at, topic_template
 from contract.gtid import GtidSet
 from contract.patterns import TablePattern, any_matches
 from contract.pipeline_archive import Archive
 from contract.pipeline_columns import Columns, Shown
 from contract.pipeline_events import EventRule
-from contract.pipeline_file import PipelineFileError, Problem, Read, dotted, place_in, problems_of, read_text, read_yaml
+from contract.pipeline_file import PipelineFileError, Problem, Read, dotted, place_in, read_text, read_yaml
+from contract.pipeline_http import Http
 from contract.pipeline_kafka import Kafka, Section
 from contract.pipeline_keys import KeyRule
+from contract.pipeline_lake import Lake
+from contract.pipeline_mistakes import problems_of
 from contract.pipeline_records import Records
 from contract.pipeline_secrets import SECRET, Keys
 from contract.pipeline_sinks import AnOutput, APosition, KafkaCheckpoint, KafkaOutput, misfits
-from contract.pipeline_source import Port, Source
+from contract.pipeline_snapshot import Snapshot
+from contract.pipeline_source import Source
 from contract.pipeline_topics import TopicRule
 from contract.pipeline_transforms import TransformRule
 from contract.schema import TableSchema
 
-__all__ = ["Archive", "Kafka", "Pipeline", "PipelineFileError", "Problem", "Source", "load"]
+__all__ = ["Archive", "Http", "Kafka", "Lake", "Pipeline", "PipelineFileError", "Problem", "Source", "load"]
 
 FORMAT = 1
 NAME = r"^[a-z][a-z0-9-]{0,39}$"
@@ -50,11 +55,6 @@ class Tables(Section):
     def match(self, db: str, table: str) -> bool:
         chosen = db not in SYSTEM_SCHEMAS and any_matches(self.include, db, table)
         return chosen and not any_matches(self.exclude, db, table)
-
-
-class Http(Section):
-    host: str = "127.0.0.1"
-    port: Port = 8181
 
 
 class Ledger(Section):
@@ -110,27 +110,21 @@ class Streamer(Section):
         return start_at.parse(self.start)
 
 
-class Lake(Section):
-    path: str = Field("", min_length=1, description="folder or URI; relative to the working directory")
-
-
-class Snapshot(Section):
-    parallelism: int = Field(2, ge=1, le=64, description="chunks read at the same time")
-    chunk_rows: int = Field(100_000, ge=100)
-
-
 Schedule = Annotated[str, AfterValidator(cron.check)]
 
 
 class Compaction(Section):
     schedule: Schedule | None = Field(None, description="cron; none: only when triggered")
     max_offsets_per_batch: int = Field(1_000_000, ge=1_000)
+    every_seconds: float = Field(5, gt=0, le=3600, description="looping: from the beginning of a round to the next")
+    unreadable: Literal["stop", "dead_letter"] = Field("stop", description="what becomes of a record that is no change")
 
 
 class Quality(Section):
     schedule: Schedule | None = Field(None, description="cron; none: only when triggered")
     wait_seconds: int = Field(600, ge=1, description="for the lake to reach the position that was read")
     webhook: str | None = Field(None, description="POSTed a JSON alert when a check fails")
+    sample_percent: int = Field(100, ge=1, le=100, description="of each table's chunks, others by chance each time")
 
 
 class Pipeline(Section):
@@ -190,7 +184,7 @@ class Pipeline(Section):
 
     @model_validator(mode="after")
     def _outputs_fit(self) -> Pipeline:
-        for place, value, message, fix in misfits(self):
+        for place, value, message, fix in chain(misfits(self), pipeline_lake.misfits(self)):
             raise _at(place, value, message, fix)
         return self
 
@@ -222,14 +216,19 @@ class Pipeline(Section):
         return any(isinstance(sink, KafkaOutput) for sink in self.sinks)
 
     @property
+    def commits_in_kafka(self) -> bool:
+        """Events and commit log are on one broker, which can commit both together."""
+        return self.has_kafka and isinstance(self.checkpoints, KafkaCheckpoint)
+
+    @property
     def feeds_lake(self) -> bool:
         """The lake reads the events and the commit log from Kafka."""
-        return self.has_kafka and isinstance(self.checkpoints, KafkaCheckpoint)
+        return self.commits_in_kafka and self.records.format == "headrace"
 
     @property
     def delivery(self) -> Delivery:
         """What the file asks for; left out, the best that the sinks can do."""
-        alone = self.feeds_lake and len(self.sinks) == 1
+        alone = self.commits_in_kafka and len(self.sinks) == 1
         return self.streamer.delivery or ("exactly_once" if alone else "at_least_once")
 
 
@@ -240,9 +239,10 @@ def _at(place: tuple[str | int, ...], value: str, message: str, fix: str) -> Val
     return ValidationError.from_exception_data("Pipeline", [details], hide_input=True)
 
 
-def load(path: str | Path, secrets: bool = True) -> Pipeline:
+def load(path: str | Path, secrets: bool | str = True) -> Pipeline:
     """Reads and checks one pipeline file. Without `secrets` a password's variable need not be set, for who asks no
-    server. Raises PipelineFileError (a ValueError) with every mistake."""
+    server; where it names a section, that one's alone must. Raises PipelineFileError (a ValueError) with every
+    mistake."""
     path = Path(path)
     return _checked(path, read_yaml(path), secrets)
 
@@ -259,9 +259,9 @@ def parse(
 
 
 def _checked(
-    path: Path, read: Read, secrets: bool, refused: Callable[[Pipeline], Problem | None] = lambda _: None
+    path: Path, read: Read, secrets: bool | str, refused: Callable[[Pipeline], Problem | None] = lambda _: None
 ) -> Pipeline:
-    problems = read.problems if secrets else [one for one in read.problems if not SECRET.search(one.key)]
+    problems = [one for one in read.problems if _needed(one.key, secrets)]
     if read.tree is not None:
         read.tree["path"] = path
     pipeline, found = problems_of(Pipeline, read)
@@ -272,6 +272,10 @@ def _checked(
     if wrong := list(_scripts(pipeline, read)):
         raise PipelineFileError(path, wrong)
     return pipeline
+
+
+def _needed(key: str, secrets: bool | str) -> bool:
+    return secrets is True or not SECRET.search(key) or (bool(secrets) and key.startswith(f"{secrets}."))
 
 
 def _scripts(pipeline: Pipeline, read: Read) -> Iterator[Problem]:

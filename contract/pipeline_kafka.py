@@ -10,6 +10,8 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from contract import topic_template
 
+Cleanup = Literal["delete", "compact", "compact,delete"]
+
 # librdkafka settings that `properties` may not hold, with the reason.
 NO_COMMAND = re.compile(r"[\w/][\w./@:-]*", re.ASCII)
 LOSES = "set otherwise, changes could be lost or change places"
@@ -99,6 +101,7 @@ class Kafka(Section):
     partitions: int = Field(2, ge=1, le=10_000)
     replication: int = Field(1, ge=1, le=10)
     retention_hours: int = Field(168, ge=1, description="above the longest pause of compaction")
+    cleanup: Cleanup = Field("delete", description="of event topics; those of which a lake is fed need delete")
     compression: Literal["none", "lz4", "zstd", "snappy", "gzip"] = "lz4"
     linger_ms: float = Field(5.0, ge=0, le=1000)
     transaction_timeout_seconds: int = Field(

@@ -18,7 +18,20 @@ class Oversized(Section):
     options: dict[str, Any] = Field(default_factory=dict, repr=False, description="of the URL's fsspec file system")
 
 
+class DebeziumModes(Section):
+    """How Debezium's records show what their types have no one form for: its own settings, and its defaults."""
+
+    decimal: Literal["precise", "double", "string"] = Field("precise", description="decimal.handling.mode")
+    time: Literal["adaptive_time_microseconds", "microseconds", "connect", "isostring"] = Field(
+        "adaptive_time_microseconds", description="time.precision.mode"
+    )
+    bigint_unsigned: Literal["long", "precise"] = Field("long", description="bigint.unsigned.handling.mode")
+    binary: Literal["bytes", "base64", "base64-url-safe", "hex"] = Field("bytes", description="binary.handling.mode")
+
+
 class Records(Section):
+    format: Literal["headrace", "debezium"] = Field("headrace", description="debezium: its JSON with schemas")
+    debezium: DebeziumModes = DebeziumModes()
     headers: tuple[Header, ...] = Field((), description=f"of records of rows: some of {', '.join(get_args(Header))}")
     partition_by: Literal["key", "table", "single"] = Field("key", description="what chooses a record's partition")
     oversized: Oversized | None = Field(None, description="without it a record too large for Kafka stops the stream")

@@ -11,6 +11,7 @@ from pydantic import BeforeValidator, Field
 
 from contract.chosen_section import Choice
 from contract.pipeline_kafka import Section
+from contract.pipeline_records import DebeziumModes
 
 if TYPE_CHECKING:
     from contract.pipeline import Pipeline
@@ -107,12 +108,13 @@ AnOutput = Annotated[Output, BeforeValidator(OUTPUTS.validate), OUTPUTS]
 APosition = Annotated[Position, BeforeValidator(POSITIONS.validate), POSITIONS]
 
 
-Misfit = tuple[tuple[str, ...], str, str, str]  # key, value, message, fix
+Misfit = tuple[tuple[str | int, ...], str, str, str]  # key, value, message, fix
 
 
 def misfits(pipeline: Pipeline) -> Iterator[Misfit]:
     """What of a pipeline's sinks and checkpoints does not go together."""
     yield from _among_sinks(pipeline)
+    yield from _of_debezium(pipeline)
     if isinstance(pipeline.checkpoints, KafkaCheckpoint) and not pipeline.has_kafka:
         at = "checkpoints" if "checkpoints" in pipeline.model_fields_set else "sinks"
         message = "without the sink kafka there is no commit log to keep the position in"
@@ -126,6 +128,28 @@ def misfits(pipeline: Pipeline) -> Iterator[Misfit]:
         yield from _of_kafka_alone(pipeline)
     if pipeline.feeds_lake and not pipeline.lake.path:
         yield ("lake", "path"), "", "is missing", "add lake: {path: ...}"
+    if pipeline.feeds_lake:
+        yield from _compacted(pipeline)
+
+
+def _of_debezium(pipeline: Pipeline) -> Iterator[Misfit]:
+    asked = pipeline.records
+    if asked.format == "debezium" and pipeline.lake.path:
+        message = "does not go with a lake, which is fed from records of Headrace's own form"
+        fix = "remove lake, or records.format; a second pipeline, of another name, can feed the lake beside this one"
+        yield ("records", "format"), asked.format, message, fix
+    if asked.format != "debezium" and asked.debezium != DebeziumModes():
+        yield ("records", "debezium"), "", "is of format: debezium alone", "add format: debezium, or remove it"
+
+
+def _compacted(pipeline: Pipeline) -> Iterator[Misfit]:
+    message = "loses deletes before the lake, which is fed from these topics, has read them"
+    fix = "write delete (or leave it out); without a lake, keep the checkpoints elsewhere: checkpoints: {type: file}"
+    if pipeline.kafka.cleanup != "delete":
+        yield ("kafka", "cleanup"), pipeline.kafka.cleanup, message, fix
+    for at, rule in enumerate(pipeline.topics):
+        if rule.cleanup not in (None, "delete"):
+            yield ("topics", at, "cleanup"), str(rule.cleanup), message, fix
 
 
 def _of_kafka_alone(pipeline: Pipeline) -> Iterator[Misfit]:
@@ -151,7 +175,7 @@ def _among_sinks(pipeline: Pipeline) -> Iterator[Misfit]:
 
 def _promised(pipeline: Pipeline) -> Iterator[Misfit]:
     """What exactly_once rests on: one Kafka transaction holds the events and the checkpoint."""
-    if pipeline.feeds_lake and len(pipeline.sinks) == 1:
+    if pipeline.commits_in_kafka and len(pipeline.sinks) == 1:
         return
     given = pipeline.streamer
     message = "needs Kafka as the only sink, and checkpoints in Kafka, which commits both together"

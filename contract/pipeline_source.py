@@ -3,25 +3,41 @@
 from __future__ import annotations
 
 import errno
+import ipaddress
+import re
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, SecretStr, field_validator, model_validator
+from pydantic import AfterValidator, Field, SecretStr, field_validator, model_validator
 
 from contract import gtids, regular_file
 from contract.gtid import GtidSet
 from contract.pipeline_kafka import Section
 from contract.pipeline_secrets import SIZE
+from contract.pipeline_tls import Tls
 
 Port = Annotated[int, Field(ge=1, le=65535)]
 DEFAULT_PORT = 3306
+NAME = re.compile(r"[\w.-]+")
+
+
+def host_name(text: str) -> str:
+    """A name or an address; of IPv6 without brackets. Raises ValueError."""
+    bare = text[1:-1] if text.startswith("[") and text.endswith("]") else text
+    if ":" in bare:
+        with suppress(ValueError):
+            return str(ipaddress.IPv6Address(bare))
+    elif NAME.fullmatch(bare):
+        return bare
+    raise ValueError(f"{text!r} is no name of a host, nor an address")
 
 
 class Source(Section):
     """The server whose binlog is read, and from which snapshots are taken; and those that may take its place."""
 
     flavor: Literal["mysql", "mariadb"] = "mysql"
-    host: str
+    host: Annotated[str, AfterValidator(host_name)]
     port: Port = DEFAULT_PORT
     failover: tuple[str, ...] = Field((), description="servers that replicate from it, as host or host:port")
     failover_seconds: float = Field(
@@ -34,6 +50,7 @@ class Source(Section):
     heartbeat_seconds: float = Field(5.0, ge=0.5, le=300)
     statements: bool = Field(False, description="records carry the statement that made them, where the server logs it")
     connect_timeout_seconds: float = Field(10.0, gt=0, le=300)
+    tls: Tls = Tls()
 
     @field_validator("failover")
     @classmethod
@@ -58,12 +75,17 @@ class Source(Section):
 
     @property
     def where(self) -> str:
-        return f"{self.host}:{self.port}"
+        """As a URL has it."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
     def servers(self) -> tuple[Source, ...]:
         """Each server by itself, this one first; the others take user, password and all else from it."""
-        others = (dict(zip(("host", "port"), address(text), strict=True)) for text in self.failover)
-        return tuple(self.model_copy(update={"failover": (), **other}) for other in ({}, *others))
+        return (self.model_copy(update={"failover": ()}), *map(self.at, self.failover))
+
+    def at(self, text: str) -> Source:
+        """The server of an address, with all else as here."""
+        host, port = address(text)
+        return self.model_copy(update={"failover": (), "host": host, "port": port})
 
     def gtids(self, text: str) -> GtidSet:
         """A set of the server's kind. Raises ValueError."""
@@ -89,4 +111,4 @@ def address(text: str) -> tuple[str, int]:
         host, _, port = text.partition(":")
     if not host or not port.isdigit() or not 1 <= int(port) <= 65535:
         raise ValueError(f"{text!r} is no address: host or host:port is expected, such as db2.example.org:3306")
-    return host, int(port)
+    return host_name(host), int(port)

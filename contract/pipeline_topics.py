@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pydantic import Field, model_validator
 
 from contract import patterns
 from contract.patterns import TablePattern
-from contract.pipeline_kafka import Kafka, Section
+from contract.pipeline_kafka import Cleanup, Kafka, Section
 
 
 class TopicSettings(NamedTuple):
     partitions: int
     replication: int
     retention_hours: int
+    cleanup: Cleanup
+
+    @property
+    def compacts(self) -> bool:
+        """Whether the broker keeps the last record of each key alone, so that each record needs one."""
+        return self.cleanup != "delete"
 
 
 class TopicRule(Section):
@@ -24,6 +30,7 @@ class TopicRule(Section):
     partitions: int | None = Field(None, ge=1, le=10_000)
     replication: int | None = Field(None, ge=1, le=10)
     retention_hours: int | None = Field(None, ge=1, description="above the longest pause of compaction")
+    cleanup: Cleanup | None = Field(None, description="of topics from which a lake is fed: delete")
 
     @model_validator(mode="after")
     def _sets_something(self) -> TopicRule:
@@ -36,8 +43,8 @@ def settings(rules: tuple[TopicRule, ...], kafka: Kafka, db: str, table: str) ->
     """What the table's topic is made with: each setting by the first rule that has it."""
     chosen = [rule for rule in rules if patterns.any_matches(rule.tables, db, table)]
 
-    def of(name: str) -> int:
+    def of(name: str) -> Any:
         found = (getattr(rule, name) for rule in chosen)
-        return int(next((value for value in found if value is not None), getattr(kafka, name)))
+        return next((value for value in found if value is not None), getattr(kafka, name))
 
     return TopicSettings(*map(of, TopicSettings._fields))

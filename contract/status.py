@@ -36,11 +36,25 @@ class AppliedSnapshot(Record):
     applied_at: int
 
 
+class Stale(Record):
+    """Values of the table's rows may have changed in the source without a row event, by the statement at `since`, the
+    first of maybe more: epoch, number of the binlog file, position. `ts_ms`: its time, Unix ms UTC; 0 where that is not
+    known. `gtid`: where there are GTIDs. `kind`: as the DDL topic has it. `reason`: what happened and what mends it."""
+
+    kind: str
+    since: tuple[int, int, int]
+    ts_ms: int
+    gtid: str | None = None
+    reason: str
+
+
 class TableStatus(Record):
     """`rows`: live rows. `changes`: landed and merged since the first run; `changes_last_run` in the last one.
     `freshness_ms`: source time up to which the table is complete, Unix ms UTC. `version`: the Delta version of
     the table that goes with the status's `changes_version`. `stopped`: why the table is no longer merged.
-    `unequal`: why it cannot be what the source has, until it gets another snapshot."""
+    `unequal`: why it cannot be what the source has, until it gets another snapshot. `stale`: why it may not be, until
+    then. `outdated`: why a part of its rows is shown by rules that hold no more, until then, too. `unread`: why rows
+    that it had in the source before it was followed are missing, until then."""
 
     db: str
     table: str
@@ -52,11 +66,15 @@ class TableStatus(Record):
     snapshot: AppliedSnapshot | None = None
     stopped: str | None = None
     unequal: str | None = None
+    stale: Stale | None = None
+    outdated: str | None = None
+    unread: str | None = None
 
 
 class LakeStatus(Record):
     """`checkpoint`: the lake holds everything up to it (None: nothing was released yet). `changes_version`:
-    the Delta version of `_changes` that the tables' versions are merged from. `written_at`: Unix ms UTC."""
+    the Delta version of `_changes` that the tables' versions are merged from. `unreadable`: records that are no change
+    and were put aside since the first run. `written_at`: Unix ms UTC."""
 
     format: int = FORMAT
     pipeline: str
@@ -65,6 +83,7 @@ class LakeStatus(Record):
     seconds: float
     checkpoint: Checkpoint | None
     changes_version: int | None
+    unreadable: int = 0
     tables: dict[str, TableStatus]
 
     def covers(self, gtid_set: str) -> bool:

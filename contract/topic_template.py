@@ -17,7 +17,7 @@ ESCAPED = re.compile(r"(?:_x[0-9a-f]{2})+")
 TEXT = re.compile(r"[A-Za-z0-9._-]*")
 FIELDS = ("pipeline", "db", "table")
 # Beside the event topics, `<pipeline>.<kind>`; kept free of events for every pipeline that the broker may serve.
-SERVICE_KINDS = ("commit-log", "schemas", "ddl", "transactions", "dead-letter", "heartbeat")
+SERVICE_KINDS = ("commit-log", "schemas", "ddl", "transactions", "dead-letter", "heartbeat", "snapshot-rows")
 SERVICE = re.compile(rf"[a-z][a-z0-9-]{{0,39}}\.({'|'.join(SERVICE_KINDS)})")
 WILD = re.compile(r"[*?\[]")
 

@@ -39,12 +39,15 @@ def _literal(text: str) -> str:
 
 
 def elements(x: str) -> str:
-    """The array of a VECTOR's floats, made of their bits: the server's own text has six digits of each."""
-    places = f"json_table(concat('[0', repeat(',0', length({x}) div 4 - 1), ']'), '$[*]' columns (i for ordinality)) n"
-    bits = f"cast(conv(hex(reverse(unhex(substr(hex({x}), 8 * i - 7, 8)))), 16, 10) as unsigned)"
-    exponent, fraction = "(u >> 23 & 255)", "(u & 8388607)"
+    """The array of a VECTOR's floats, made of their bits: the server's own text has six digits of each. What the
+    subqueries name is no column's name: theirs would hide it."""
+    at, bits = "headrace_place", "headrace_bits"
+    zeros = f"concat('[0', repeat(',0', length({x}) div 4 - 1), ']')"
+    places = f"json_table({zeros}, '$[*]' columns ({at} for ordinality)) n"
+    number = f"cast(conv(hex(reverse(unhex(substr(hex({x}), 8 * {at} - 7, 8)))), 16, 10) as unsigned)"
+    exponent, fraction = f"({bits} >> 23 & 255)", f"({bits} & 8388607)"
     size = f"if({exponent}, ({fraction} | 8388608) * pow(2, {exponent} - 150.0), {fraction} * pow(2, -149))"
-    number = signed(char(f"if(u >> 31, -1e0, 1e0) * {size}"))
-    listed = f"group_concat({number} order by i separator ',')"
-    made = f"(select concat('[', {listed}, ']') from (select i, {bits} as u from {places}) f)"
+    text = signed(char(f"if({bits} >> 31, -1e0, 1e0) * {size}"))
+    listed = f"group_concat({text} order by {at} separator ',')"
+    made = f"(select concat('[', {listed}, ']') from (select {at}, {number} as {bits} from {places}) f)"
     return f"if({x} is null, null, {made})"

@@ -12,7 +12,7 @@ import secrets
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent / "secrets"
-PASSWORDS = ("mysql_root_password", "headrace_mysql_password", "airflow_admin_password")
+PASSWORDS = ("mysql_root_password", "headrace_mysql_password", "headrace_streamer_token", "airflow_admin_password")
 # Bytes of each key: Fernet takes 32, and the signature of Airflow's tokens (SHA-512) wants 64.
 KEYS = {"airflow_jwt_secret": 64, "airflow_api_secret": 64, "airflow_fernet_key": 32}
 

@@ -1,4 +1,4 @@
-"""What Airflow loads of Headrace by itself: the page of all pipelines, in the menu as Headrace.
+"""What Airflow loads of Headrace by itself: the page of all pipelines, in the menu as Headrace, and the maker of pools.
 
 Every Airflow process loads its plugins, each task's too, but only the API server shows pages: the page's
 imports (seconds) wait for its first request.
@@ -9,6 +9,8 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from airflow.plugins_manager import AirflowPlugin
+
+from headrace.pools import Pools
 
 
 class Page:
@@ -27,6 +29,7 @@ class Page:
 
 class HeadracePlugin(AirflowPlugin):
     name = "headrace"
+    listeners: ClassVar[list[Any]] = [Pools()]
     fastapi_apps: ClassVar[list[Any]] = [{"app": Page(), "url_prefix": "/headrace", "name": "Headrace"}]
     external_views: ClassVar[list[Any]] = [
         {

@@ -20,6 +20,7 @@ from great_expectations.expectations.expectation_configuration import Expectatio
 from contract import status
 from contract.pipeline import Pipeline
 from contract.schema import TableSchema
+from readers.status import read
 
 FOLDER = Path(__file__).resolve().parent
 
@@ -59,8 +60,8 @@ def strays(pipeline: Pipeline, tables: Iterable[str]) -> list[str]:
 
 def _in_the_lake(pipeline: Pipeline) -> set[str]:
     try:
-        lake = status.read(pipeline)
-    except (status.StatusFormatError, OSError, ValueError):  # an object store: the checked tables must do
+        lake = read(pipeline)
+    except (status.StatusFormatError, OSError, ValueError):  # the checked tables must do
         return set()
     return set(lake.tables) if lake else set()
 

@@ -6,29 +6,49 @@ is the same at every run.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
 import great_expectations.expectations as gxe
 from great_expectations.expectations import Expectation
 
+from contract import types
 from contract.schema import Column, TableSchema
 
 SOURCE_ROWS = "source_rows"
 # A zero or partial date is NULL in the lake, also in a column that is NOT NULL in MySQL.
 MAY_BECOME_NULL = {"date", "datetime", "timestamp"}
+LIMITED = ("char", "varchar", "binary", "varbinary")
+CLASSES = {
+    "bigint": "LongType", "string": "StringType", "binary": "BinaryType", "boolean": "BooleanType", "date": "DateType",
+    "timestamp": "TimestampType", "timestamp_ntz": "TimestampNTZType", "float": "FloatType", "double": "DoubleType",
+    "decimal": "DecimalType", "struct": "StructType", "array": "ArrayType",
+}  # fmt: skip
 
 
-def from_schema(schema: TableSchema) -> list[Expectation]:
-    expectations: list[Expectation] = [
-        gxe.ExpectTableRowCountToEqual(value={"$PARAMETER": SOURCE_ROWS}),
-        # A column that MySQL has dropped stays in the lake, so more columns are no fault.
-        gxe.ExpectTableColumnsToMatchSet(column_set=[column.name for column in schema.columns], exact_match=False),
-    ]
+def from_schema(
+    schema: TableSchema, checks: Mapping[str, str] | None = None, counted: bool = True
+) -> list[Expectation]:
+    """`checks`: conditions of Spark SQL by the names of the constraints they come from; `counted`: whether
+    `source_rows` will be given."""
+    expectations: list[Expectation] = [gxe.ExpectTableRowCountToEqual(value={"$PARAMETER": SOURCE_ROWS})] * counted
+    # A column that MySQL has dropped stays in the lake, so more columns are no fault.
+    names = [column.name for column in schema.columns]
+    expectations.append(gxe.ExpectTableColumnsToMatchSet(column_set=names, exact_match=False))
+    expectations += [_type(column) for column in schema.columns]
     expectations += [gxe.ExpectColumnValuesToNotBeNull(column=name) for name in _never_null(schema)]
     if len(schema.key) == 1:
         expectations.append(gxe.ExpectColumnValuesToBeUnique(column=schema.key[0]))
     elif schema.key:
         expectations.append(gxe.ExpectCompoundColumnsToBeUnique(column_list=list(schema.key)))
+    expectations += [_length(column) for column in schema.columns if column.length and column.type in LIMITED]
     expectations += [_members(column) for column in schema.columns if column.type == "enum" and column.members]
+    expectations += [_check(name, condition) for name, condition in sorted((checks or {}).items())]
     return expectations
+
+
+def _type(column: Column) -> Expectation:
+    kind = types.of(column).spark.partition("(")[0].partition("<")[0]
+    return gxe.ExpectColumnValuesToBeOfType(column=column.name, type_=CLASSES[kind])
 
 
 def _never_null(schema: TableSchema) -> list[str]:
@@ -39,6 +59,23 @@ def _never_null(schema: TableSchema) -> list[str]:
     ]
 
 
+def _length(column: Column) -> Expectation:
+    """Of characters, or of bytes; both sides count them so."""
+    return gxe.ExpectColumnValueLengthsToBeBetween(column=column.name, max_value=column.length)
+
+
 def _members(column: Column) -> Expectation:
     # '' is MySQL's index 0: what a value outside the members became without strict mode.
     return gxe.ExpectColumnValuesToBeInSet(column=column.name, value_set=[*column.members, ""])
+
+
+def _check(name: str, condition: str) -> Expectation:
+    """A row breaks a constraint that is false for it; NULL is not."""
+    query = f"SELECT * FROM {{batch}} WHERE NOT ({condition})"
+    return gxe.UnexpectedRowsExpectation(unexpected_rows_query=query, description=f"CHECK {name}")
+
+
+def without(schema: TableSchema, names: Iterable[str]) -> TableSchema:
+    """The schema without some columns."""
+    left_out = set(names)
+    return schema.model_copy(update={"columns": tuple(c for c in schema.columns if c.name not in left_out)})

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -61,8 +63,18 @@ def append_alert(pipeline: Pipeline, alert: dict[str, Any]) -> Path:
 
 def read_alerts(pipeline: Pipeline, last: int = 20) -> list[dict[str, Any]]:
     """The newest alerts, newest first."""
+    return list(islice(_alerts(pipeline), last))
+
+
+def last_alert(pipeline: Pipeline, dag: str, task: str) -> dict[str, Any] | None:
+    """The newest of a task. Raises OSError, ValueError."""
+    return next((one for one in _alerts(pipeline) if (one.get("dag"), one.get("task")) == (dag, task)), None)
+
+
+def _alerts(pipeline: Pipeline) -> Iterator[dict[str, Any]]:
+    """Newest first."""
     try:
         lines = (folder(pipeline) / "alerts.jsonl").read_text().splitlines()
     except FileNotFoundError:
-        return []
-    return [json.loads(line) for line in reversed(lines[-last:]) if line.startswith("{")]
+        return
+    yield from (json.loads(line) for line in reversed(lines) if line.startswith("{"))

@@ -5,6 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 SUITES = "suite files"  # stands where a table's name does, for faults of the files that check it
+WORDS = {
+    "missing": "row(s) missing in the lake", "extra": "row(s) that the source does not have",
+    "changed": "row(s) changed", "duplicate": "row(s) twice in the lake", "chunk": "whole chunk(s) of rows",
+}  # fmt: skip
 PAIRS = (("source_count", "lake_count", "rows"), ("source_checksum", "lake_checksum", "checksum"))
 
 
@@ -27,7 +31,18 @@ def _unequal(facts: dict[str, Any]) -> str:
         for source, lake, word in PAIRS
         if facts.get(source) is not None and facts.get(source) != facts.get(lake)
     ]
-    return ", ".join([*pairs, *([str(facts["reason"])] if facts.get("reason") else [])]) or "not equal"
+    told = [*pairs, *_rows(facts), *([str(facts["reason"])] if facts.get("reason") else [])]
+    return ", ".join(told) or "not equal"
+
+
+def _rows(facts: dict[str, Any]) -> list[str]:
+    """How many rows differ, in which columns, since when; their keys are in the lake alone."""
+    counts = [f"{n} {WORDS.get(kind, kind)}" for kind, n in sorted((facts.get("differences") or {}).items())]
+    if not counts:
+        return []
+    columns = f" in {', '.join(facts['columns'])}" if facts.get("columns") else ""
+    since = f", since {facts['since']}" if facts.get("since") else ""
+    return [f"{', '.join(counts)}{columns}{since} (keys in _differences of the lake)"]
 
 
 def _failed(expectation: dict[str, Any]) -> str:

@@ -23,7 +23,7 @@ from pyspark.sql import DataFrame, SparkSession
 from contract.names import lake_table
 from contract.pipeline import Pipeline
 from contract.schema import TableSchema
-from quality import custom, expectations, folder
+from quality import checks, custom, expectations, folder
 
 INTERNAL = ("_seq", "_ts")
 
@@ -35,13 +35,15 @@ def run(
     *,
     schemas: Mapping[str, TableSchema],
     frames: Mapping[str, DataFrame] | None = None,
+    constraints: Mapping[str, Mapping[str, str]] | None = None,
 ) -> dict[str, Any]:
     """`results`, `schemas` and `frames` are keyed by `db.table`. Of a table's result `frame_rows` (the rows that
-    MySQL has for the frame's state), else `source_count`, is what its row count must be. Without a frame the
-    table is read as it is now, which is right only while nothing is written.
+    MySQL has for the frame's state), else `source_count`, is what its row count must be; none where it is None, of a
+    sample. Without a frame the table is read as it is now, which is right only while nothing is written.
+    `constraints`: each table's CHECK clauses by name.
 
-    Gives `{"ok", "docs", "tables": {name: {"ok", "evaluated", "failed": [...]}}, "files": [...]}`; `files` says
-    what is wrong with suite files.
+    Gives `{"ok", "docs", "tables": {name: {"ok", "evaluated", "failed": [...], "evaluations": [...], "untranslated":
+    {constraint: why}}}, "files": [...]}`; `files` says what is wrong with suite files.
     """
     files = custom.strays(pipeline, {*results, *schemas})
     context = _context(pipeline)
@@ -50,10 +52,13 @@ def run(
     for name in sorted(set(results) & set(schemas)):
         frame = (frames or {}).get(name)
         own = custom.of_table(pipeline.name, schemas[name], files)
-        checked = _definition(context, source, schemas[name], own)
         data = (frame if frame is not None else _current(spark, pipeline, schemas[name])).drop(*INTERNAL)
+        schema = _shown(schemas[name], data, results[name])
+        conditions, untranslated = _conditions(schema, (constraints or {}).get(name, {}))
         rows = results[name].get("frame_rows", results[name].get("source_count"))
-        tables[name] = _validate(context, checked, data, rows)
+        derived = expectations.from_schema(schema, conditions, counted=rows is not None)
+        checked = _definition(context, source, name, [*derived, *own])
+        tables[name] = {**_validate(context, checked, data, rows), "untranslated": untranslated}
     shutil.rmtree(folder.docs(pipeline), ignore_errors=True)  # else every check ever made would keep its pages
     context.build_data_docs()
     good = not files and all(table["ok"] for table in tables.values())
@@ -78,11 +83,29 @@ def _context(pipeline: Pipeline) -> Any:
     return context
 
 
-def _definition(context: Any, source: Any, schema: TableSchema, own: list[Expectation]) -> ValidationDefinition:
-    name = f"{schema.db}.{schema.table}"
+def _shown(schema: TableSchema, data: DataFrame, result: Mapping[str, Any]) -> TableSchema:
+    """The columns that are to be there. A table that was proven equal lacks but such as are NULL in every row: added,
+    and not yet written to."""
+    there = {name.lower() for name in data.columns}
+    lacking = [column.name for column in schema.columns if column.name.lower() not in there and column.nullable]
+    return expectations.without(schema, lacking) if result.get("equal") else schema
+
+
+def _conditions(schema: TableSchema, clauses: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """The constraints in Spark SQL, and why others are not."""
+    done, not_done = {}, {}
+    for name, clause in clauses.items():
+        try:
+            done[name] = checks.translated(clause, schema)
+        except checks.UntranslatableError as error:
+            not_done[name] = str(error)
+    return done, not_done
+
+
+def _definition(context: Any, source: Any, name: str, wanted: list[Expectation]) -> ValidationDefinition:
     batch = source.add_dataframe_asset(name=name).add_batch_definition_whole_dataframe("now")
     suite = context.suites.add(ExpectationSuite(name=name))
-    for expectation in [*expectations.from_schema(schema), *own]:
+    for expectation in wanted:
         suite.add_expectation(expectation)
     return context.validation_definitions.add(ValidationDefinition(name=name, data=batch, suite=suite))
 
@@ -102,8 +125,9 @@ def _validate(context: Any, checked: ValidationDefinition, frame: DataFrame, row
         _forget(context, checked.name)
         outcome = checked.run(**given, result_format=ResultFormat.SUMMARY)
     frame.unpersist()  # GX keeps what it has read
-    failed = [_failed(one) for one in outcome.results if not one.success]
-    return {"ok": bool(outcome.success), "evaluated": len(outcome.results), "failed": failed}
+    told = [_told(one) for one in outcome.results]
+    failed = [{key: value for key, value in one.items() if key != "ok"} for one in told if not one["ok"]]
+    return {"ok": bool(outcome.success), "evaluated": len(told), "failed": failed, "evaluations": told}
 
 
 def _forget(context: Any, suite: str) -> None:
@@ -114,15 +138,17 @@ def _forget(context: Any, suite: str) -> None:
             store.remove_key(key)
 
 
-def _failed(one: Any) -> dict[str, Any]:
-    """One expectation that did not hold, without values of rows: an alert may go anywhere."""
-    kwargs, seen = one.expectation_config.kwargs, one.result or {}
+def _told(one: Any) -> dict[str, Any]:
+    """One expectation and whether it held, without values of rows: an alert may go anywhere."""
+    config, seen = one.expectation_config, one.result or {}
+    kwargs = config.kwargs
     columns = kwargs.get("column") or ", ".join(kwargs.get("column_list") or ())
     raised = _raised(one.exception_info or {})
     count = seen.get("unexpected_count")
     observed = raised or (f"{count} rows that break it" if count is not None else seen.get("observed_value"))
     return {
-        "expectation": one.expectation_config.type,
+        "ok": bool(one.success),
+        "expectation": config.description or config.type,
         "column": columns or None,
         "observed": observed,
         "expected": kwargs.get("value") if raised is None else None,

@@ -10,16 +10,22 @@ import threading
 
 from contract.checkpoint import Checkpoint
 from contract.status import AppliedSnapshot
+from spark.failpoints import reached
 from spark.lake import Lake
+from spark.letters import BEFORE_ALL
 from spark.stopped import Name
 
 
 class Applied(AppliedSnapshot):
     """`floor`: P0 as a `_seq`. The table's changes up to it are in the snapshot's rows. `gap`: the table was not
-    followed for a time since, so changes that nobody knows are missing."""
+    followed for a time since, so changes that nobody knows are missing. `rules`: by which its rows were shown
+    (contract/fingerprint.py); empty from a version that did not say. `letters`: the number
+    of the last find of dead letters when its reading began (spark/letters.py)."""
 
     floor: list[int]
+    rules: str = ""
     gap: bool = False
+    letters: int = BEFORE_ALL
 
 
 class AppliedSnapshots:
@@ -41,13 +47,18 @@ class AppliedSnapshots:
         """Whether the table lacks changes until it gets another snapshot."""
         return name in self.tables and self.tables[name].gap
 
-    def find_gaps(self, checkpoint: Checkpoint) -> None:
+    def find_gaps(self, checkpoint: Checkpoint, last: Checkpoint | None) -> None:
         """Notes which tables were not followed for a time since their snapshot. A checkpoint tells of the last times
-        alone, so this is kept."""
+        alone, so this is kept. `last`: the checkpoint that was looked at before; what was forgotten since may have been
+        any table's."""
+        forgotten = checkpoint.forgotten
+        if forgotten and last and last.place >= forgotten:
+            forgotten = None
         for name, applied in list(self.tables.items()):
-            since = checkpoint.since(*name)
+            since = max(filter(None, (checkpoint.since(*name), forgotten)), default=None)
             if since and tuple(applied.floor[:3]) < since and not applied.gap:
                 self.note(name, applied.model_copy(update={"gap": True}))
+                reached("gap noted")
 
     def note(self, name: Name, applied: Applied) -> None:
         with self.lock:  # tables are handed off side by side

@@ -14,7 +14,6 @@ so it is done only where a batch has a row that may be such a one; it is written
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
@@ -24,10 +23,12 @@ from contract.sequence import FIELDS, SPARK_TYPE
 from spark.batches import run_batches
 from spark.epochs import first_sent
 from spark.errors import LakeError, chain
+from spark.failpoints import reached
 from spark.failures import records_lost
 from spark.kafka import Ends
 from spark.kafka_settings import spark_options
 from spark.lake import Lake
+from spark.letters import Letters
 from spark.marks import Mark, Marks
 from spark.records import NEW_EPOCH, UNREADABLE, above, once, shaped, unreadable
 from spark.topic_ids import Ids, TopicIds
@@ -45,14 +46,12 @@ BOUNDS = {
 
 
 class Landing:
-    """One run of step 1. `landed` counts the new changes. `crash` is called between the batch's two writes
-    (a test may raise there)."""
+    """One run of step 1. `landed` counts the new changes; `letters` has the records that are none."""
 
-    def __init__(
-        self, spark: SparkSession, pipeline: Pipeline, lake: Lake, crash: Callable[[], None] | None = None
-    ) -> None:
-        self.spark, self.pipeline, self.lake, self.crash = spark, pipeline, lake, crash
+    def __init__(self, spark: SparkSession, pipeline: Pipeline, lake: Lake) -> None:
+        self.spark, self.pipeline, self.lake = spark, pipeline, lake
         self.landed = 0
+        self.letters = Letters(spark, lake)
 
     def topics(self) -> set[str]:
         """Those that were read. The query goes on with all of them that there are, also where tables.include no longer
@@ -73,6 +72,7 @@ class Landing:
             if not short:
                 return
             self._query(sorted({topic for topic, _ in ends}))
+            reached("landed")
             short = self._short(ends)
         raise LakeError(f"Spark did not read {', '.join(short)} to the end; run compaction again")
 
@@ -109,11 +109,12 @@ class Landing:
         try:
             self._land(shaped(records, self.pipeline.name), self._frame(known), number, query)
         except Exception as error:
-            if _says(error, UNREADABLE):
+            if not _says(error, UNREADABLE):
+                raise
+            if self.pipeline.compaction.unreadable == "stop":
                 raise unreadable(records) from error
-            raise
-        if self.crash:
-            self.crash()
+            self.letters.bury(records, number, query)
+            self._land(shaped(records, self.pipeline.name, strict=False), self._frame(known), number, query)
         marks.write(number, self._marks_after(known, number))
 
     def _land(self, changes: DataFrame, marks: DataFrame, number: int, query: str) -> None:
@@ -138,6 +139,7 @@ class Landing:
         # pass by a number that it has seen without a word.
         writer = writer.option("txnAppId", f"headrace-changes-{query}").option("txnVersion", number)
         writer.save(self.lake.changes)
+        reached("changes written")
 
     def _landed(self) -> DataFrame:
         return self.spark.read.format("delta").load(self.lake.changes)

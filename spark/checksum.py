@@ -9,8 +9,8 @@ FLOAT and DOUBLE have no text that both sides agree on: rows with them are hashe
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
 
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
@@ -38,33 +38,61 @@ class Total(NamedTuple):
         return Total(self.rows - other.rows, self.sum - other.sum)
 
 
+def sum_of(totals: Iterable[Total]) -> Total:
+    counts, sums = 0, 0
+    for total in totals:
+        counts, sums = counts + total.rows, sums + total.sum
+    return Total(counts, sums)
+
+
 def hashed_by_source(shown: Shown) -> bool:
     """Whether MySQL itself can hash the table's rows: no column is a float."""
     return all(shown.type_of(column.name, "mysql").checksum_sql for column in shown.schema.columns)
 
 
-def source_sql(shown: Shown, flavor: str = "mysql") -> str:
-    """SQL of the flavor that gives the table's rows and checksum, in one consistent read."""
+def source_texts(
+    shown: Shown, names: Iterable[str], flavor: str, spelled: Callable[[str], str] = chunks.quoted
+) -> list[str]:
+    """SQL of the flavor: the columns' texts as they are hashed. `spelled`: a column by its name, in the statement."""
     texts = []
-    for column in shown.schema.columns:
-        name, kind = chunks.quoted(column.name), shown.type_of(column.name, flavor)
-        assert kind.checksum_sql is not None  # hashed_by_source
-        texts.append(f"if({kind.missing_sql(name)}, '~', concat('=', {kind.checksum_sql(name)}))")
-    line = f"concat_ws(char(31 using utf8mb4), {', '.join(texts)})"
-    number = f"cast(conv(left(sha2({line}, 256), 12), 16, 10) as unsigned)"
-    return f"SELECT count(*), coalesce(sum({number}), 0) FROM {chunks.table_sql(shown.source)}"
+    for name in names:
+        column, kind = spelled(name), shown.type_of(name, flavor)
+        assert kind.checksum_sql is not None  # hashed_by_source; no key has a float
+        texts.append(f"if({kind.missing_sql(column)}, '~', concat('=', {kind.checksum_sql(column)}))")
+    return texts
 
 
-def row_hash(columns: Iterable[Column], present: Iterable[str], struct: str = "") -> SparkColumn:
-    """The hash (bigint) of typed columns; a column that is not `present` counts as NULL. `struct`: the column
-    that holds them, if they are not the row's own."""
+def source_sql(shown: Shown, flavor: str = "mysql", where: str = "", number: str = "") -> str:
+    """SQL of the flavor that gives rows and checksum of the table, or of its rows `where`, in one consistent read;
+    with `number`, an expression over its columns, first the number, and a row for each."""
+    line = f"concat_ws(char(31 using utf8mb4), {', '.join(source_texts(shown, _names(shown), flavor))})"
+    hashed = f"cast(conv(left(sha2({line}, 256), 12), 16, 10) as unsigned)"
+    what = f"{number}, " if number else ""
+    chosen = f" WHERE {where}" if where else ""
+    grouped = " GROUP BY 1" if number else ""
+    table = chunks.table_sql(shown.source)
+    return f"SELECT {what}count(*), coalesce(sum({hashed}), 0) FROM {table}{chosen}{grouped}"
+
+
+def _names(shown: Shown) -> list[str]:
+    return [column.name for column in shown.schema.columns]
+
+
+def lake_texts(columns: Iterable[Column], present: Iterable[str], struct: str = "") -> list[str]:
+    """The same texts in Spark SQL, of typed columns; a column that is not `present` counts as NULL. `struct`: the
+    column that holds them, if they are not the row's own."""
     names = {name.lower() for name in present}
     texts = []
     for column in columns:
         name = (quoted(struct) + "." if struct else "") + quoted(column.name)
         text = types.of(column).checksum_spark or "cast({} as string)".format
         texts.append(f"nvl(concat('=', {text(name)}), '~')" if column.name.lower() in names else "'~'")
-    line = f"concat_ws('\\u001f', {', '.join(texts)})"
+    return texts
+
+
+def row_hash(columns: Iterable[Column], present: Iterable[str], struct: str = "") -> SparkColumn:
+    """The hash (bigint) of typed columns, as of `lake_texts`."""
+    line = f"concat_ws('\\u001f', {', '.join(lake_texts(columns, present, struct))})"
     return fn.expr(f"cast(conv(substr(sha2({line}, 256), 1, 12), 16, 10) as bigint)")
 
 
@@ -78,7 +106,17 @@ def joined(high: int | None, low: int | None) -> int:
 
 def total(rows: DataFrame, schema: TableSchema) -> Total:
     """The rows' count and checksum over the schema's columns."""
+    return totals(rows, schema, fn.lit(0)).get(0, Total())
+
+
+def totals(rows: DataFrame, schema: TableSchema, group: SparkColumn) -> dict[Any, Total]:
+    """The same of each group of rows."""
+    found = grouped(rows, schema, group).collect()
+    return {row["g"]: Total(row["n"], joined(row["h"], row["l"])) for row in found}
+
+
+def grouped(rows: DataFrame, schema: TableSchema, group: SparkColumn) -> DataFrame:
+    """`g`, `n` rows of it, and the halves `h` and `l` of the sum of their hashes."""
     high, low = halves(row_hash(schema.columns, rows.columns))
-    found = rows.agg(fn.count("*").alias("n"), fn.sum(high).alias("h"), fn.sum(low).alias("l")).first()
-    assert found is not None  # an aggregate without groups has one row
-    return Total(found["n"], joined(found["h"], found["l"]))
+    sums = [fn.count("*").alias("n"), fn.sum(high).alias("h"), fn.sum(low).alias("l")]
+    return rows.groupBy(group.alias("g")).agg(*sums)

@@ -1,30 +1,33 @@
 """Chunks of a table: ranges of its primary key, found by walking the key in MySQL, both ends open.
 
-MySQL's own collations compare, and its own literals stand in the conditions. A composite key is compared
-column by column (`a > 1 or (a = 1 and b > 2)`): the server's optimizer does not use the index for more than
-the first column of a row constructor.
+MySQL's own collations compare, and its own literals stand in the conditions, a text in its column's own character set,
+byte by byte. A composite key is compared column by column (`a > 1 or (a = 1 and b > 2)`): the server's optimizer does
+not use the index for more than the first column of a row constructor.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Iterator, Sequence
+from itertools import takewhile
 from typing import Any
 
 from contract.schema import Column, TableSchema
 
-Boundary = tuple[str, ...]  # one SQL literal a key column
+Boundary = tuple[str, ...]  # one SQL literal a walked column
 
-NUMBERS = ("tinyint", "smallint", "mediumint", "int", "bigint", "decimal", "year")
+NUMBERS = ("tinyint", "smallint", "mediumint", "int", "bigint", "decimal", "bit")
 TIMES = ("date", "time", "datetime", "timestamp")
 TEXTS = ("char", "varchar")
 BYTES = ("binary", "varbinary")
+OWN = ("uuid", "inet4", "inet6")  # types whose order is the server's own
+WALKED = (*NUMBERS, *TIMES, *TEXTS, *BYTES, *OWN)
 
 
-def walkable(schema: TableSchema) -> bool:
-    """Whether the key's columns have literals that compare as the index sorts; others (enum, set, bit, floats)
-    are read as one chunk."""
-    return all(schema.column(name).type in (*NUMBERS, *TIMES, *TEXTS, *BYTES) for name in schema.key)
+def walked(schema: TableSchema) -> tuple[str, ...]:
+    """The columns that chunks are ranges of: the key's first ones, as far as their literals compare as the index
+    sorts. Rows alike in them are in one chunk. Of an ENUM, a SET, a YEAR (whose 0 compares as 2000) or a TEXT none
+    do; a table whose key begins so, or without a key, is one chunk."""
+    return tuple(takewhile(lambda name: schema.column(name).type in WALKED, schema.key))
 
 
 def quoted(name: str) -> str:
@@ -38,20 +41,20 @@ def table_sql(schema: TableSchema) -> str:
 def boundary_sql(schema: TableSchema, last: Boundary | None, rows: int) -> str:
     """Gives the key that ends the chunk of `rows` rows behind `last`; no row where less is left. Each value
     comes as the text from which `literal` makes SQL."""
-    names = [quoted(name) for name in schema.key]
-    told = ", ".join(_text(schema.column(name)) for name in schema.key)
+    columns = [schema.column(name) for name in walked(schema)]
+    names = [quoted(column.name) for column in columns]
     where = f" WHERE {above(names, last)}" if last else ""
     return (
-        f"SELECT {told} FROM {table_sql(schema)} FORCE INDEX (PRIMARY){where} "
+        f"SELECT {', '.join(map(_text, columns))} FROM {table_sql(schema)} FORCE INDEX (PRIMARY){where} "
         f"ORDER BY {', '.join(names)} LIMIT 1 OFFSET {rows - 1}"
     )
 
 
 def _text(column: Column) -> str:
     name = quoted(column.name)
-    if column.type in TEXTS:
-        return f"hex(cast({name} as char character set utf8mb4))"
-    return f"hex({name})" if column.type in BYTES else f"cast({name} as char)"
+    if column.type in (*TEXTS, *BYTES):
+        return f"hex({name})"
+    return f"cast({name} + 0 as char)" if column.type == "bit" else f"cast({name} as char)"
 
 
 def literal(column: Column, text: str) -> str:
@@ -59,13 +62,15 @@ def literal(column: Column, text: str) -> str:
     if column.type in NUMBERS:
         return text
     if column.type in TEXTS:
-        return f"_utf8mb4 x'{text}'"
+        return f"_{column.charset or 'utf8mb4'} x'{text}'"
+    if column.type in OWN:
+        return f"cast('{text}' as {column.type})"
     return f"x'{text}'" if column.type in BYTES else f"'{text}'"
 
 
 def above(names: Sequence[str], key: Boundary) -> str:
-    """The condition that the key's columns are greater than `key`, in the index's order."""
-    parts = []
+    """The condition that the walked columns, the first of `names`, are greater than `key`, in the index's order."""
+    names, parts = names[: len(key)], []
     for at in range(len(names)):
         equal = [f"{name} = {value}" for name, value in zip(names[:at], key[:at], strict=True)]
         parts.append("(" + " and ".join([*equal, f"{names[at]} > {key[at]}"]) + ")")
@@ -75,8 +80,8 @@ def above(names: Sequence[str], key: Boundary) -> str:
 
 
 def up_to(names: Sequence[str], key: Boundary) -> str:
-    """The condition that the key's columns are not greater than `key`."""
-    parts = []
+    """The condition that they are not greater than `key`."""
+    names, parts = names[: len(key)], []
     for at in range(len(names)):
         equal = [f"{name} = {value}" for name, value in zip(names[:at], key[:at], strict=True)]
         sign = "<=" if at == len(names) - 1 else "<"
@@ -85,21 +90,34 @@ def up_to(names: Sequence[str], key: Boundary) -> str:
     return f"{first}({' or '.join(parts)})"
 
 
-def walk(schema: TableSchema, rows: int, ask: Callable[[str], Sequence[Any] | None]) -> list[Boundary]:
-    """The boundaries between the chunks. `ask` runs SQL and gives the first row, or None."""
-    boundaries: list[Boundary] = []
-    if not walkable(schema):
-        return boundaries
-    while found := ask(boundary_sql(schema, boundaries[-1] if boundaries else None, rows)):
-        columns = [schema.column(name) for name in schema.key]
-        boundaries.append(tuple(literal(c, str(v)) for c, v in zip(columns, found, strict=True)))
-    return boundaries
+def walk(
+    schema: TableSchema, rows: int, ask: Callable[[str], Sequence[Any] | None], behind: Boundary | None = None
+) -> Iterator[Boundary]:
+    """The boundaries between the chunks of the rows behind the one given, in the key's order. `ask` runs SQL and gives
+    the first row, or None."""
+    columns = [schema.column(name) for name in walked(schema)]
+    known, last = {behind}, behind
+    while columns and (found := ask(boundary_sql(schema, last, rows))):
+        last = tuple(literal(column, _plain(value)) for column, value in zip(columns, found, strict=True))
+        if last in known:  # a value that does not compare as its own literal: what is behind it is one chunk
+            return
+        known.add(last)
+        yield last
 
 
-def conditions(names: Sequence[str], boundaries: Sequence[Boundary]) -> list[str]:
-    """One condition a chunk over the key's columns `names`: together they hold every row, each once."""
-    if not boundaries:
-        return ["1 = 1"]
-    first, last = up_to(names, boundaries[0]), above(names, boundaries[-1])
-    between = [f"{above(names, low)} and {up_to(names, high)}" for low, high in pairwise(boundaries)]
-    return [first, *between, last]
+def _plain(value: object) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def conditions(
+    names: Sequence[str], boundaries: Sequence[Boundary], behind: Boundary | None = None, to_the_end: bool = True
+) -> list[str]:
+    """One condition a chunk over the walked columns `names`: together they hold every row, each once. Without the rows
+    up to `behind`, and without those behind the last boundary unless it goes `to_the_end`."""
+    lows = [behind, *boundaries]
+    highs: list[Boundary | None] = [*boundaries, None] if to_the_end else [*boundaries]
+    found = []
+    for low, high in zip(lows, highs, strict=False):
+        ends = [above(names, low)] if low else []
+        found.append(" and ".join([*ends, up_to(names, high)] if high else ends) or "1 = 1")
+    return found

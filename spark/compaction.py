@@ -7,6 +7,8 @@ makes it the lake's. A failed run leaves nothing to mend; the next one goes on.
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -15,13 +17,20 @@ from pyspark.sql import functions as fn
 from contract import names
 from contract.checkpoint import Checkpoint
 from contract.pipeline import Pipeline
-from contract.status import LakeStatus, TableStatus, parse
+from contract.status import LakeStatus, Stale, TableStatus, parse
+from spark.broken import broken_table
 from spark.changes import Landing
+from spark.evolution import Evolution
+from spark.failpoints import reached
+from spark.foreign import foreign_writes, forget_lost, refuse_foreign_changes
 from spark.handoff import HandOff, apply_ready
 from spark.job import JobFailedError
 from spark.kafka import Broker
 from spark.lake import Lake
+from spark.letters import Letters
+from spark.owner import refuse_foreign
 from spark.schema import Schemas
+from spark.slot import writing
 from spark.stopped import Name
 from spark.tables import Merging
 
@@ -30,48 +39,84 @@ UNFINISHED = "_running.json"  # there while a run is under way: its counts are n
 
 def compact(spark: SparkSession, pipeline: Pipeline, tables: list[str]) -> dict[str, Any]:
     """Runs both steps for all of the pipeline's tables. Raises LakeError, JobFailedError where a table is stopped."""
-    began = time.time()
     lake = Lake(spark, pipeline)
-    lake.prove_writable()
+    try:
+        lake.prove_writable()
+        with writing(lake, "compact"):
+            return _run(spark, pipeline, lake)
+    finally:
+        lake.close()
+
+
+def _run(spark: SparkSession, pipeline: Pipeline, lake: Lake) -> dict[str, Any]:
+    began = time.time()
     broker = Broker(pipeline)
     checkpoint = broker.checkpoint()
+    last = parse(text) if (text := lake.text(lake.status)) else None
+    refuse_foreign(lake, last, checkpoint)
+    clean = not lake.exists(lake.at(UNFINISHED))
+    foreign = foreign_writes(spark, lake, last) if clean and last else {}
+    if clean and last:
+        refuse_foreign_changes(spark, lake, last)
     landing = Landing(spark, pipeline, lake)
     topics = broker.topics(landing.topics())
     ids, ends = broker.topic_ids(topics), broker.ends(topics)
-    clean = not lake.exists(lake.at(UNFINISHED))
     lake.write(lake.at(UNFINISHED), {"began": began})
+    reached("run noted")
 
     landing.run(ends, ids)
+    letters = landing.letters.count()
     landed_at = time.time()
     handoff = apply_ready(spark, lake)
     if checkpoint:
-        handoff.snapshots.find_gaps(checkpoint)
-    merging = Merging(spark, lake, Schemas(broker.schemas()), handoff.snapshots.floors())
-    last = parse(text) if (text := lake.text(lake.status)) else None
+        handoff.snapshots.find_gaps(checkpoint, last.checkpoint if last else None)
+    schemas, floors = Schemas(broker.schemas()), handoff.snapshots.floors()
+    evolution = Evolution(spark, lake, schemas)
+    evolution.follow(*broker.ddl(evolution.read), floors)
+    foreign = {name: told for name, told in foreign.items() if name not in handoff.applied}
+    forget_lost(lake, handoff.snapshots, foreign)
+    for line in (*foreign.values(), *evolution.told):
+        print(line, flush=True)
+    merging = Merging(spark, lake, schemas, floors)
     if not (clean and last and last.changes_version == lake.version(lake.changes)):
         merging.run()
     merging.retry()
+    merging.emptied |= {*foreign}  # nobody counted their rows
 
-    status = Standing(spark, lake, merging, handoff, clean).status(checkpoint, began)
+    standing = Standing(spark, lake, merging, handoff, clean, evolution.stale(), landing.letters)
+    status = standing.status(checkpoint, began).model_copy(update={"unreadable": letters})
     lake.write(lake.status, status.model_dump(mode="json"))
+    reached("status written")
     lake.delete(lake.at(UNFINISHED))
-    return _facts(status, landing, landed_at - began)
+    reached("run ended")
+    unreadable = letters - (last.unreadable if last else 0)  # what a run put aside that was killed is told by this one
+    if unreadable:
+        print(f"{unreadable:,} record(s) that are no change were put aside in {landing.letters.table}", flush=True)
+    counts = {"changes": landing.landed, "unreadable": unreadable, "landing_seconds": round(landed_at - began, 1)}
+    return _facts(status, counts, evolution.told, foreign)
 
 
-def _facts(status: LakeStatus, landing: Landing, landing_seconds: float) -> dict[str, Any]:
+def _facts(
+    status: LakeStatus, counts: dict[str, Any], evolved: list[str], foreign: Mapping[Name, str]
+) -> dict[str, Any]:
     checkpoint = status.checkpoint
     facts = {
-        "changes": landing.landed,
+        **counts,
         "seconds": status.seconds,
-        "landing_seconds": round(landing_seconds, 1),
         "complete_to": checkpoint.gtid_set if checkpoint else None,
         "complete_to_ms": checkpoint.ts_ms if checkpoint else None,
+        "schema_changes": evolved,
         "tables": {
             name: {
                 "rows": t.rows,
                 "changes": t.changes_last_run,
                 "snapshot": t.snapshot is not None,
                 "stopped": t.stopped,
+                "unequal": t.unequal,
+                "stale": t.stale.reason if t.stale else None,
+                "outdated": t.outdated,
+                "unread": t.unread,
+                "foreign": foreign.get((t.db, t.table)),
             }
             for name, t in status.tables.items()
         },
@@ -87,16 +132,30 @@ class Standing:
     """What this run makes of the last status. After a run that did not end (`clean` is false) the counts are
     taken anew from the lake."""
 
-    def __init__(self, spark: SparkSession, lake: Lake, merging: Merging, handoff: HandOff, clean: bool) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        lake: Lake,
+        merging: Merging,
+        handoff: HandOff,
+        clean: bool,
+        stale: Mapping[Name, Stale],
+        letters: Letters,
+    ) -> None:
         self.spark, self.lake, self.merging, self.handoff, self.clean = spark, lake, merging, handoff, clean
+        self.stale = stale
         text = lake.text(lake.status)
         self.last = parse(text) if text else None
         self.counts = {} if clean else self._counts()
+        self.lacking = letters.tables(merging.schemas.tables())
 
     def status(self, checkpoint: Checkpoint | None, began: float) -> LakeStatus:
         known = {(t.db, t.table) for t in self.last.tables.values()} if self.last else set()
-        touched = {*self.merging.merged, *self.handoff.snapshots.tables, *self._stopped(), *self.counts}
-        wanted = sorted(name for name in known | touched if self.lake.pipeline.tables.match(*name))
+        touched = {*self.merging.merged, *self.handoff.snapshots.tables, *self._stopped(), *self.counts, *self.stale}
+        joined = {name for name in map(_name, checkpoint.joined) if name} if checkpoint else set()
+        wanted = sorted(
+            name for name in known | touched | joined | {*self.lacking} if self.lake.pipeline.tables.match(*name)
+        )
         tables = {f"{db}.{table}": self._table(db, table, checkpoint) for db, table in wanted}
         return LakeStatus(
             pipeline=self.lake.pipeline.name,
@@ -116,24 +175,64 @@ class Standing:
         if last and self.clean and name not in self.handoff.applied | self.merging.emptied:
             rows = last.rows + self.merging.rows.get(name, 0)
         else:
-            rows = self.spark.read.format("delta").load(path).count() if at is not None else 0
+            rows = self._rows(name, path, last) if at is not None else 0
+        unread = self._unread(name, checkpoint)
         return TableStatus(
             db=db,
             table=table,
             rows=rows,
             changes=self.counts.get(name, 0) if not self.clean else (last.changes if last else 0) + merged,
             changes_last_run=merged,
-            freshness_ms=None if snapshots.gap(name) else self._fresh(last, stop, checkpoint),
+            freshness_ms=None if unread else self._fresh(last, stop, checkpoint),
             version=at,
             snapshot=None if snapshots.gap(name) else snapshots.tables.get(name),
             stopped=stop,
             unequal=self._unequal(name, checkpoint),
+            stale=self.stale.get(name),
+            outdated=self._outdated(name, checkpoint),
+            unread=unread,
+        )
+
+    def _unread(self, name: Name, checkpoint: Checkpoint | None) -> str | None:
+        applied, told = self.handoff.snapshots.tables.get(name), None
+        if self.handoff.snapshots.gap(name):
+            told = "it was not followed for a time since its snapshot, or counts as such"
+        elif checkpoint and (place := checkpoint.unread(*name, applied.floor if applied else None)):
+            epoch, file, pos = place
+            told = f"it joined at file {file}, position {pos} (epoch {epoch}), and rows of before were not read since"
+        return told and f"not yet snapshotted: {told}: run the snapshot DAG for the table"
+
+    def _rows(self, name: Name, path: str, last: TableStatus | None) -> int:
+        """Of a table with a broken file nobody can count more than was known."""
+        try:
+            return self.spark.read.format("delta").load(path).count()
+        except Exception as error:
+            if broken_table(name, path, error) is None:
+                raise
+            return last.rows if last else 0
+
+    def _outdated(self, name: Name, checkpoint: Checkpoint | None) -> str | None:
+        applied = self.handoff.snapshots.tables.get(name)
+        if checkpoint is None or applied is None:
+            return None
+        if (until := checkpoint.shown_otherwise(*name, applied.floor, applied.rules)) is None:
+            return None
+        at = datetime.fromtimestamp(until / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+        return (
+            f"its rows of up to {at} are shown by other columns, keys or transforms than those since: run the snapshot "
+            "DAG for the table, which shows all of them by those of now"
         )
 
     def _unequal(self, name: Name, checkpoint: Checkpoint | None) -> str | None:
         """A snapshot that begins behind the change has it."""
         place = checkpoint.unequal.get(".".join(name)) if checkpoint else None
         applied = self.handoff.snapshots.tables.get(name)
+        if name in self.lacking and (applied is None or applied.letters < self.lacking[name]):
+            return (
+                "records of its topic are no change and were put aside (the lake's table "
+                f"{names.DEAD_LETTERS} has them), so it may lack changes: run the snapshot DAG for the table, which "
+                "reads its rows from the source"
+            )
         if place is None or (applied and tuple(applied.floor[:3]) > place):
             return None
         return (
@@ -157,3 +256,9 @@ class Standing:
             self.spark.read.format("delta").load(self.lake.changes).groupBy("db", "tbl").agg(fn.count("*").alias("n"))
         )
         return {(row["db"], row["tbl"][len(row["db"]) + 1 :]): row["n"] for row in found.collect()}
+
+
+def _name(text: str) -> Name | None:
+    """Of `db.table`. Where more than one dot leaves it open which is which, the table is known by its changes alone."""
+    db, _, table = text.partition(".")
+    return None if "." in table else (db, table)

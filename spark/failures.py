@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pymysql
 
 from contract.pipeline import Pipeline
+from spark.broken import BROKEN
 from spark.errors import LakeError, chain, reason
 from spark.servers import SERVERS
 
@@ -18,6 +19,26 @@ LOST = (
 )
 RULES = (
     (
+        r"S3AFileSystem not found",
+        "the lake {lake} is on S3, for which Spark has no jars: run `make spark-s3-jars`, and add the folder that it "
+        "prints to HEADRACE_SPARK_JARS, behind a colon",
+    ),
+    (
+        r"InvalidAccessKeyId|SignatureDoesNotMatch|NoAuthWithAWSException|NoAwsCredentialsException|InvalidToken|"
+        r"ExpiredToken|Unable to load credentials|\(Service: S3, Status Code: 40[13]\b",
+        "the store of the lake {lake} refuses who asks, or what is asked ({reason}): mend key and secret in lake.s3 of "
+        "{path} (or AWS_ACCESS_KEY_ID and its like, where Spark runs), or the rights on the bucket",
+    ),
+    (
+        r"UnknownStoreException|NoSuchBucket|bucket does not exist|Bucket does not exist",
+        "the store of the lake {lake} has no such bucket: make it, or mend lake.path in {path}",
+    ),
+    (
+        r"SdkClientException|software\.amazon\.awssdk\S*Exception|Service: S3",
+        "the store of the lake {lake} does not do what it is asked ({reason}): see whether it answers, and to lake.s3 "
+        "in {path}",
+    ),
+    (
         r"No space left on device|Disk quota exceeded",
         "the disk is full: free some space under {lake} (or where Spark keeps its temporary files, spark.local.dir)",
     ),
@@ -26,12 +47,28 @@ RULES = (
         "the lake {lake} cannot be written ({reason}): give it to the user that runs Spark, or change lake.path",
     ),
     (
+        r"DELTA_CONCURRENT|Concurrent(Append|Delete\w+|Transaction|Write|Modification)Exception",
+        "somebody else wrote a table of the lake {lake} at the same moment ({reason}). Only Headrace's own jobs may, "
+        "one at a time: find who that is. Nothing was lost; run this again",
+    ),
+    (
+        BROKEN,
+        "a file of the lake is missing or cannot be read ({reason}). Put it back from a copy. Without one: where it is "
+        "one of a table, run the DAG {pipeline}.snapshot for it, which makes it anew; where it is one of _changes, see "
+        '"A file of the lake that is lost" in docs/operations.md',
+    ),
+    (
         r"KAFKA_DATA_LOSS|KafkaIllegalStateException|OffsetOutOfRange|Some data may have been lost|were gone",
         LOST,
     ),
     (
         r"Access denied for user",
         "{server} at {source} refused the user {user} ({reason}): mend source.user or its password",
+    ),
+    (
+        r"certificate verify failed|PKIX path|SSLHandshakeException|SSL is required|secure-transport|\[SSL: |"
+        r"Server identity verification failed|CertificateException|CertPathValidator",
+        "{server} at {source} and source.tls do not fit ({reason}): mend source.tls, or the server's certificate",
     ),
     (
         r"Communications link failure|Can not read response from server|Can't connect to MySQL|"
@@ -65,6 +102,7 @@ def records_lost(pipeline: Pipeline, reason: str) -> LakeError:
 def _words(pipeline: Pipeline) -> dict[str, str]:
     return {
         "lake": pipeline.lake.path,
+        "path": str(pipeline.path),
         "server": SERVERS[pipeline.source.flavor].title,
         "pipeline": pipeline.name,
         "source": " or ".join(server.where for server in pipeline.source.servers()),

@@ -10,7 +10,7 @@ one commit, with the same result when it is done again. It is consistent once me
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -22,17 +22,17 @@ from pyspark.sql import functions as fn
 
 from contract.schema import TableSchema
 from spark.applied import Applied, AppliedSnapshots
+from spark.broken import broken_table
 from spark.errors import TableStoppedError
+from spark.failpoints import reached
 from spark.lake import Lake
 from spark.manifests import Manifest, manifests
 from spark.merge import misfit, sequence
 from spark.rows import keyed, parsed, quoted
 from spark.schema import columns_of, fields, fitted, prepare
-from spark.stopped import Name
+from spark.stopped import Name, StoppedTables
 from spark.tables import THREADS
 from spark.truncated import Truncated
-
-Crash = Callable[[str], None]  # called behind each step with its name (a test may raise there)
 
 
 @dataclass
@@ -41,31 +41,31 @@ class HandOff:
     take its part, which the next run tries again. `snapshots`: each table's newest, of this run or an earlier."""
 
     snapshots: AppliedSnapshots
+    stopped: StoppedTables
     applied: set[Name] = field(default_factory=set)
     refused: dict[Name, str] = field(default_factory=dict)
 
 
-def apply_ready(spark: SparkSession, lake: Lake, crash: Crash = lambda step: None) -> HandOff:
+def apply_ready(spark: SparkSession, lake: Lake) -> HandOff:
     """Applies every snapshot that is staged whole and not applied yet, the oldest first. A staging of which nothing
     is needed any more is removed."""
-    result = HandOff(AppliedSnapshots(lake))
+    result = HandOff(AppliedSnapshots(lake), StoppedTables(lake))
     for manifest in manifests(lake):
         tables = [schema for schema in manifest.tables if lake.pipeline.tables.match(schema.db, schema.table)]
-        beside = inheritable_thread_target(spark)(partial(_hand_off, spark, lake, manifest, result, crash))
+        beside = inheritable_thread_target(spark)(partial(_hand_off, spark, lake, manifest, result))
         with ThreadPoolExecutor(THREADS) as pool:
             list(pool.map(beside, tables))
         if all(result.snapshots.has((schema.db, schema.table), manifest.id) for schema in tables):
             lake.delete(manifest.folder(lake))
+            reached("staging removed")
     return result
 
 
-def _hand_off(
-    spark: SparkSession, lake: Lake, manifest: Manifest, result: HandOff, crash: Crash, schema: TableSchema
-) -> None:
+def _hand_off(spark: SparkSession, lake: Lake, manifest: Manifest, result: HandOff, schema: TableSchema) -> None:
     table = (schema.db, schema.table)
     if not result.snapshots.has(table, manifest.id):
         try:
-            _apply(spark, lake, manifest, schema)
+            _apply_somehow(spark, lake, manifest, schema, result.stopped)
         except TableStoppedError as error:
             result.refused[table] = str(error)
             return
@@ -74,41 +74,60 @@ def _hand_off(
                 raise
             result.refused[table] = text
             return
-        crash("written")
-        result.snapshots.note(table, _facts(manifest, f"{schema.db}.{schema.table}"))
+        result.snapshots.note(table, _facts(manifest, schema))
+        reached("snapshot noted")
         result.applied.add(table)
-        crash("noted")
     result.refused.pop(table, None)
     lake.delete(manifest.rows(lake, schema))
+    reached("staged rows removed")
 
 
-def _facts(manifest: Manifest, name: str) -> Applied:
+def _facts(manifest: Manifest, schema: TableSchema) -> Applied:
     return Applied(
         id=manifest.id,
-        p0=manifest.p0.gtid_set,
+        p0=manifest.begun(schema).gtid_set,
         p1=manifest.p1,
-        rows=manifest.counts[name],
+        rows=manifest.counts[f"{schema.db}.{schema.table}"],
         applied_at=int(time.time() * 1000),
-        floor=manifest.sequence(),
+        floor=manifest.sequence(schema),
+        rules=manifest.begun(schema).rules,
+        letters=manifest.letters,
     )
 
 
-def _apply(spark: SparkSession, lake: Lake, manifest: Manifest, schema: TableSchema) -> None:
+def _apply_somehow(
+    spark: SparkSession, lake: Lake, manifest: Manifest, schema: TableSchema, stopped: StoppedTables
+) -> None:
+    """Also where the table itself cannot be read: then it is the staged rows, and all changes since P0 are merged into
+    it again, for which the table counts as stopped there."""
+    name = (schema.db, schema.table)
+    try:
+        _apply(spark, lake, manifest, schema)
+    except Exception as error:
+        if (reason := broken_table(name, lake.table(*name), error)) is None:
+            raise
+        stopped.stop(name, manifest.sequence(schema), reason)
+        _apply(spark, lake, manifest, schema, readable=False)
+
+
+def _apply(spark: SparkSession, lake: Lake, manifest: Manifest, schema: TableSchema, readable: bool = True) -> None:
     path = lake.table(schema.db, schema.table)
     wanted = fields(schema)
     staged = _staged(spark, lake, manifest, schema)
-    if Truncated(lake).of((schema.db, schema.table)) > manifest.sequence():
+    if Truncated(lake).of((schema.db, schema.table)) > manifest.sequence(schema):
         staged = staged.limit(0)  # read before the truncation, or of a change that came after it
     if not DeltaTable.isDeltaTable(spark, path):
-        prepare(spark, path, schema, schema)
+        prepare(spark, path, schema, schema, lake.deletion_vectors)
     present = columns_of(spark, path)
     # The snapshot's types are the table's from now on; a column that the source dropped stays.
     columns = {**{name: kind for name, kind in present.items() if not _has(wanted, name)}, **wanted}
     ordered = {name: columns[name] for name in [*wanted, *(n for n in columns if n not in wanted)]}
-    superseded = _keys_after(spark, lake, schema, manifest.sequence())
+    superseded = _keys_after(spark, lake, schema, manifest.sequence(schema)) if readable else None
     current = fitted(spark.read.format("delta").load(path), ordered)
+    current = current if readable else current.limit(0)
     table = replaced(current, staged, superseded, schema, manifest, ordered)
     table.write.format("delta").mode("overwrite").option("overwriteSchema", "true").save(path)
+    reached("snapshot written")
 
 
 def _staged(spark: SparkSession, lake: Lake, manifest: Manifest, schema: TableSchema) -> DataFrame:
@@ -137,9 +156,11 @@ def replaced(
     columns: Iterable[str],
 ) -> DataFrame:
     """The table after the snapshot. `staged`: the rows' texts in `after`; `superseded`: the keys' columns."""
-    p0 = sequence(manifest.sequence())
+    p0, ts_ms = sequence(manifest.sequence(schema)), manifest.begun(schema).ts_ms
     rows = staged.withColumn("_wire", parsed("after", schema.columns)).select(
-        *keyed("_wire", schema), p0.alias("_seq"), fn.timestamp_millis(fn.lit(manifest.p0.ts_ms)).alias("_ts")
+        *keyed("_wire", schema),
+        p0.alias("_seq"),
+        fn.timestamp_millis(fn.lit(ts_ms)).alias("_ts"),
     )
     if superseded is not None:
         rows = rows.join(superseded, list(schema.key), "left_anti")

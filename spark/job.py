@@ -9,24 +9,24 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, NoReturn
 
 from pyspark.sql import SparkSession
 
 from contract import jobs
-from contract.pipeline import Pipeline, PipelineFileError, load
+from contract.pipeline import PipelineFileError, load
 from spark.failures import message_of
 from spark.session import session
 
 Facts = dict[str, Any]
-Work = Callable[[SparkSession, Pipeline, list[str]], Facts]
+Work = Callable[..., Facts]
 
 
 NO_LAKE = (
-    "{path}: by its sinks and checkpoints the pipeline feeds no lake, which reads events and commit log from Kafka. "
-    "Add the sink kafka, and keep the checkpoints in Kafka."
+    "{path}: by its sinks, checkpoints and records.format the pipeline feeds no lake, which reads events and commit "
+    "log from Kafka. Add the sink kafka, keep the checkpoints in Kafka, and leave records.format out."
 )
 
 
@@ -38,12 +38,16 @@ class JobFailedError(Exception):
         self.facts = facts
 
 
-def run(name: str, work: Work) -> NoReturn:
-    """Runs `work(spark, pipeline, tables)`; `tables` are the `db.table` names given, empty for all."""
+def run(name: str, work: Work, options: Mapping[str, str] | None = None) -> NoReturn:
+    """Runs `work(spark, pipeline, tables)`; `tables` are the `db.table` names given, empty for all. `options`: further
+    ones, each with its help; `work` gets them by name, as texts, empty where they were left out."""
     parser = argparse.ArgumentParser(prog=name)
     parser.add_argument("--pipeline", required=True, help="the pipeline file")
     parser.add_argument("--tables", default="", help="db.table names by comma; all when left out")
+    for option, help in (options or {}).items():
+        parser.add_argument(f"--{option}", default="", help=help)
     given = parser.parse_args()
+    more = {option: getattr(given, option).strip() for option in options or {}}
     tables = [table.strip() for table in given.tables.split(",") if table.strip()]
     try:
         pipeline = load(given.pipeline)
@@ -52,7 +56,7 @@ def run(name: str, work: Work) -> NoReturn:
     if not pipeline.feeds_lake:
         _end(name, pipeline.name, NO_LAKE.format(path=pipeline.path), {})
     try:
-        facts = work(session(f"headrace-{pipeline.name}-{name}"), pipeline, tables)
+        facts = work(session(f"headrace-{pipeline.name}-{name}"), pipeline, tables, **more)
     except JobFailedError as error:
         _end(name, pipeline.name, str(error), error.facts)
     except Exception as error:  # the job's outermost frame: whatever it is becomes one message

@@ -14,6 +14,7 @@ from confluent_kafka.admin import AdminClient
 
 from contract import names
 from contract.checkpoint import Checkpoint
+from contract.ddl_record import DdlRecord
 from contract.pipeline import Pipeline
 from contract.schema import TableSchema
 from spark.errors import LakeError
@@ -41,6 +42,17 @@ class Broker:
         records = self._records(names.schemas_topic(self.pipeline))
         return [TableSchema.model_validate_json(value) for _, value in records if value is not None]
 
+    def ddl(self, read: Mapping[int, int]) -> tuple[list[DdlRecord], dict[int, int]]:
+        """The DDL topic's records behind the offsets `read` of its partitions, and the offsets behind the last ones."""
+        found, ends, topic = [], dict(read), names.ddl_topic(self.pipeline)
+        with _Reading(self.pipeline) as consumer:
+            for number in _partitions(consumer, topic):
+                low, high = consumer.get_watermark_offsets(TopicPartition(topic, number), SECONDS)
+                begin = read.get(number, 0) if read.get(number, 0) <= high else low  # a topic that was made again
+                found += [value for _, value in _partition(consumer, topic, number, begin) if value is not None]
+                ends[number] = high
+        return [DdlRecord.model_validate_json(value) for value in found], ends
+
     def topics(self, read: Collection[str]) -> dict[str, list[int]]:
         """The broker's event topics of this pipeline, each with its partitions; and of those that were `read` before
         the ones that tables.include no longer has."""
@@ -48,6 +60,10 @@ class Broker:
             found = consumer.list_topics(timeout=SECONDS).topics
         wanted = {*names.event_topics(self.pipeline, found), *(topic for topic in read if topic in found)}
         return {topic: sorted(found[topic].partitions) for topic in sorted(wanted)}
+
+    def has(self, topic: str) -> bool:
+        with _Reading(self.pipeline) as consumer:
+            return topic in consumer.list_topics(timeout=SECONDS).topics  # of one alone, the broker might make it
 
     def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
         """The topics' ids; a broker that knows no ids gives none."""
@@ -79,12 +95,7 @@ class Broker:
 
     def _records(self, topic: str) -> Iterator[tuple[bytes, bytes | None]]:
         with _Reading(self.pipeline) as consumer:
-            about = consumer.list_topics(topic, timeout=SECONDS).topics[topic]
-            if about.error is not None:
-                if about.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
-                    return
-                raise KafkaException(about.error)
-            for number in about.partitions:
+            for number in _partitions(consumer, topic):
                 yield from _partition(consumer, topic, number)
 
 
@@ -92,8 +103,20 @@ def _ends(consumer: Consumer, at: list[TopicPartition]) -> Ends:
     return {(p.topic, p.partition): consumer.get_watermark_offsets(p, SECONDS)[1] for p in at}
 
 
-def _partition(consumer: Consumer, topic: str, number: int) -> Iterator[tuple[bytes, bytes | None]]:
+def _partitions(consumer: Consumer, topic: str) -> list[int]:
+    """None of a topic that is not there."""
+    about = consumer.list_topics(topic, timeout=SECONDS).topics[topic]
+    if about.error is None:
+        return sorted(about.partitions)
+    if about.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+        return []
+    raise KafkaException(about.error)
+
+
+def _partition(consumer: Consumer, topic: str, number: int, begin: int = 0) -> Iterator[tuple[bytes, bytes | None]]:
+    """From the offset `begin` on, where there still is one."""
     low, high = consumer.get_watermark_offsets(TopicPartition(topic, number), SECONDS)
+    low = max(low, begin)
     if low >= high:
         return
     consumer.assign([TopicPartition(topic, number, low)])
@@ -127,6 +150,8 @@ class _Reading:
                 "group.id": f"headrace-{pipeline.name}-driver",
                 "enable.auto.commit": False,
                 "enable.partition.eof": True,
+                # At the end, behind a transaction's marker, the broker would wait half a second for more.
+                "fetch.wait.max.ms": 10,
                 "auto.offset.reset": "earliest",
                 "isolation.level": isolation,
             },

@@ -3,7 +3,7 @@
 The files go through Hadoop's file systems, as Spark's own do, so a lake may be a folder or any URI that Spark
 knows. A write is a new file renamed over the old one: a reader sees the old text or the new, never half. Where a
 rename does not replace, the old file goes first; a run that dies just then leaves the new one beside its name,
-and readers take that.
+and readers take that. On S3 a file is written by one request, which replaces it as a whole, or does not.
 """
 
 from __future__ import annotations
@@ -20,8 +20,11 @@ from contract import names
 from contract.pipeline import Pipeline
 from contract.status import FILE as STATUS
 from spark.errors import LakeError, reason
+from spark.failpoints import reached
+from spark.store import configure
 
 NEW = ".new-"  # between a file's name and the process that writes it
+NONE_MATCH, MATCH = "fs.option.create.conditional.overwrite", "fs.option.create.conditional.overwrite.etag"
 
 
 class Lake:
@@ -32,6 +35,7 @@ class Lake:
         self.pipeline = pipeline
         root = names.lake_root(pipeline)
         self.root = root if "://" in root else os.path.abspath(root)
+        configure(spark, pipeline)
         jvm: Any = spark._jvm
         self._path = jvm.org.apache.hadoop.fs.Path
         configuration = spark._jsc.hadoopConfiguration()
@@ -39,6 +43,15 @@ class Lake:
         self._files = jvm.org.apache.hadoop.fs.FileSystem.newInstance(self._path(self.root).toUri(), configuration)
         self._files.setWriteChecksum(False)
         self._files.setVerifyChecksum(False)
+
+    def close(self) -> None:
+        """Where a session goes on without it; Hadoop keeps a file system until then."""
+        self._files.close()
+
+    @property
+    def deletion_vectors(self) -> bool:
+        """Whether tables that are made now have them."""
+        return self.pipeline.lake.readers != "compatible"
 
     @property
     def changes(self) -> str:
@@ -58,12 +71,21 @@ class Lake:
         return self.at("_checkpoints", query)
 
     def prove_writable(self) -> None:
+        """Raises LakeError also where the folder is a part of another pipeline's lake."""
+        above = self.root.rpartition("/")[0]
+        if found := self.read(f"{above}/{STATUS}"):
+            raise LakeError(
+                f"lake.path in {self.pipeline.path} is {above}, which is itself the lake of the pipeline "
+                f"{found['pipeline']}: tables of the two would meet. Write the folder above it. Nothing was written"
+            )
         probe = self.at(f".probe-{os.getpid()}")
         try:
             self._files.mkdirs(self._path(self.root))
             self.write(probe, {})
             self.delete(probe)
         except Exception as error:
+            if self.pipeline.lake.bucket:
+                raise  # there are other reasons, and other fixes: failures.py
             raise LakeError(
                 f"the lake's folder {self.root} cannot be written: {reason(error)}. "
                 "Give it to the user that runs Spark, free some space, or change lake.path in "
@@ -112,22 +134,34 @@ class Lake:
 
     def _new(self, path: str) -> Sequence[str]:
         """The new files beside a path, the newest first."""
+        if self.pipeline.lake.bucket:
+            return []
         folder, _, name = path.rpartition("/")
         found = [entry for entry in self._entries(folder) if entry.getPath().getName().startswith(f"{name}{NEW}")]
         found.sort(key=lambda entry: entry.getModificationTime(), reverse=True)
         return [f"{folder}/{entry.getPath().getName()}" for entry in found]
 
     def write(self, path: str, value: Any) -> None:
+        if self.pipeline.lake.bucket:
+            _fill(self._files.create(self._path(path), True), value)
+            reached("file written")
+            return
         target, beside = self._path(path), self._path(f"{path}{NEW}{os.getpid()}")
-        stream = self._files.create(beside, True)
-        try:
-            stream.write(bytearray(json.dumps(value, separators=(",", ":")).encode()))
-        finally:
-            stream.close()
+        _fill(self._files.create(beside, True), value)
+        reached("file written")
         if not self._files.rename(beside, target):  # a file system whose rename does not replace
             self._files.delete(target, False)
             if not self._files.rename(beside, target):
                 raise LakeError(f"{beside} could not be renamed to {target}: rename it by hand, then run the job again")
+
+    def create(self, path: str, value: Any, over: str | None) -> None:
+        """Writes the file on S3 where its etag is `over`; None: where there is none. Else the store refuses."""
+        builder = self._files.createFile(self._path(path)).recursive().overwrite(over is not None)
+        _fill((builder.must(NONE_MATCH, "true") if over is None else builder.must(MATCH, over)).build(), value)
+
+    def etag(self, path: str) -> str | None:
+        """Which text of the file is there, on S3; None where there is none."""
+        return str(self._files.getFileStatus(self._path(path)).getEtag()) if self._there(path) else None
 
     def list(self, folder: str) -> list[str]:
         """The names in a folder, sorted; empty where there is none."""
@@ -139,3 +173,9 @@ class Lake:
     def delete(self, path: str) -> None:
         for wanted in (path, *self._new(path)):
             self._files.delete(self._path(wanted), True)
+
+
+def _fill(stream: Any, value: Any) -> None:
+    """Where the write fails the stream is not closed: that would send to a store what there is of it."""
+    stream.write(bytearray(json.dumps(value, separators=(",", ":")).encode()))
+    stream.close()

@@ -11,12 +11,14 @@ from contract.checkpoint import Checkpoint
 from contract.schema import TableSchema
 from contract.sequence import file_number
 from spark.lake import Lake
+from spark.letters import BEFORE_ALL
 
 MANIFEST = "manifest.json"
 
 
 class Manifest(BaseModel):
-    """A staged snapshot. `p1`: a GTID set. `tables`: the shapes that the staged texts were written by."""
+    """A staged snapshot. `p0`: where the reads began, but for the tables of `later`, that began behind it. `p1`: a
+    GTID set. `tables`: the shapes that the staged texts were written by. `letters`: as of Applied."""
 
     id: str
     pipeline: str
@@ -24,10 +26,17 @@ class Manifest(BaseModel):
     p1: str
     tables: list[TableSchema]
     counts: dict[str, int]
+    later: dict[str, Checkpoint] = {}
+    letters: int = BEFORE_ALL
 
-    def sequence(self) -> list[int]:
-        """What the staged rows get as `_seq`: behind everything before P0, before everything after it."""
-        return [self.p0.epoch, file_number(self.p0.file), self.p0.pos, -1, -1]
+    def begun(self, schema: TableSchema) -> Checkpoint:
+        """P0 of the table."""
+        return self.later.get(f"{schema.db}.{schema.table}", self.p0)
+
+    def sequence(self, schema: TableSchema) -> list[int]:
+        """What the table's staged rows get as `_seq`: behind everything before P0, before everything after it."""
+        p0 = self.begun(schema)
+        return [p0.epoch, file_number(p0.file), p0.pos, -1, -1]
 
     def folder(self, lake: Lake) -> str:
         return lake.at(names.STAGING, self.id)

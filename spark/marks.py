@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from spark.failpoints import reached
 from spark.lake import Lake
 
 KEPT_MARKS = 20  # batches; only the last can be repeated
@@ -46,5 +47,7 @@ class Marks:
 
     def write(self, batch: int, marks: list[Mark]) -> None:
         self.lake.write(f"{self.folder}/{self._name(batch)}", marks)
+        reached("marks written")
         for name in self._names()[:-KEPT_MARKS]:
             self.lake.delete(f"{self.folder}/{name}")
+            reached("old marks removed")

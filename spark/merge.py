@@ -13,6 +13,7 @@ from pyspark.sql import functions as fn
 from contract.schema import TableSchema
 from contract.sequence import FIELDS
 from spark.errors import chain, reason
+from spark.failpoints import reached
 from spark.rows import NO_KEY, keyed, parsed, quoted
 from spark.stopped import Name
 
@@ -78,6 +79,7 @@ def merge(spark: SparkSession, path: str, changes: DataFrame, key: Iterable[str]
         .whenNotMatchedInsert("c.op <> 'd'", values)
         .execute()
     )
+    reached("table merged")
     counts = done.first()
     return int(counts["num_inserted_rows"] - counts["num_deleted_rows"])
 

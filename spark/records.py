@@ -21,11 +21,13 @@ ABOVE = "mark IS NULL OR _seq > mark"
 
 def opened(records: DataFrame) -> DataFrame:
     """Kafka records (`key`, `value`, `topic`, `partition`, `offset`) with the envelope `v` and `bad`: whether
-    it is none. Tombstones are left out."""
+    it is none; `record_key` and `value` are as they came. Tombstones are left out."""
     text = fn.col("value").cast("string")
     v = records.where("value is not null").select(
         fn.col("key").cast("string").alias("key"),
         fn.from_json(text, ENVELOPE).alias("v"),
+        fn.col("key").alias("record_key"),
+        "value",
         "topic",
         "partition",
         "offset",
@@ -36,6 +38,7 @@ def opened(records: DataFrame) -> DataFrame:
 def _sound() -> Column:
     s = "v.source"
     told = [fn.col(f"{s}.{name}").isNotNull() for name in ("name", "db", "table", "ts_ms")]
+    told += [fn.get(f"{s}.seq", fn.lit(at)).isNotNull() for at in range(len(FIELDS))]  # a null is above no mark
     image = fn.when(fn.col("v.op") == "d", fn.col("v.before")).otherwise(fn.col("v.after")).isNotNull()
     image = fn.col("v.op").eqNullSafe("t") | (image & fn.col(f"{s}.schema").isNotNull())  # a truncation has no row
     sound = fn.col("v.op").isin(*OPERATIONS) & image & (fn.size(f"{s}.seq") == len(FIELDS))
@@ -44,13 +47,15 @@ def _sound() -> Column:
     return sound
 
 
-def shaped(records: DataFrame, pipeline: str) -> DataFrame:
-    """The rows of `_changes`. A record that is no envelope raises, when it is read. Those of another pipeline that
-    writes into the same topic are not ours: their places in a binlog say nothing beside ours."""
+def shaped(records: DataFrame, pipeline: str, strict: bool = True) -> DataFrame:
+    """The rows of `_changes`. A record that is no envelope raises, when it is read; unless `strict`, it is left out.
+    Those of another pipeline that writes into the same topic are not ours: their places in a binlog say nothing beside
+    ours."""
     where = fn.concat_ws(" ", fn.lit(UNREADABLE), "topic", fn.col("partition"), fn.col("offset"))
     ts = fn.timestamp_millis("v.source.ts_ms")
     sequence = fn.struct(*[fn.get("v.source.seq", fn.lit(i)).alias(name) for i, name in enumerate(FIELDS)])
-    ours = opened(records).where(fn.col("bad") | (fn.col("v.source.name") == pipeline))
+    bad, named = fn.col("bad"), fn.col("v.source.name") == pipeline
+    ours = opened(records).where(bad | named if strict else ~bad & named)
     return ours.select(
         fn.col("v.source.db").alias("db"),
         fn.concat_ws(".", "v.source.db", "v.source.table").alias("tbl"),
@@ -108,5 +113,6 @@ def unreadable(records: DataFrame) -> LakeError:
     return LakeError(
         f"{found['n']} record(s) of this batch are no change, the first at topic {at['topic']}, partition "
         f"{at['partition']}, offset {at['offset']}. Nothing of the batch was written. Something else than the "
-        "streamer wrote to the topic, or a newer version did: upgrade Headrace, or remove the records from the topic"
+        "streamer wrote to the topic, or a newer version did: upgrade Headrace. Or let compaction put them aside, and "
+        "count them, by compaction.unreadable: dead_letter in the pipeline file"
     )

@@ -1,15 +1,16 @@
-"""A table's count and checksum as of earlier commit boundaries, from the table as it is and `_changes`.
+"""A table's counts and checksums as of earlier commit boundaries, from the table as it is and `_changes`.
 
 A change takes the hash of its before image out of the sum and puts that of its after image in. So the state
 before a transaction is the state now, less what all the later changes did; and every row of the table
-takes part, also those that changed meanwhile.
+takes part, also those that changed meanwhile. It holds for each group of rows as for the whole: a chunk, or one key.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from typing import Any
 
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, Row
@@ -20,65 +21,89 @@ from spark.checksum import Total, halves, joined, row_hash
 from spark.rows import parsed, typed
 
 Position = tuple[int, int, int]  # epoch, file number, byte position
+Group = Any  # a chunk's number, a key's text
+# Columns, each with a name, of the image in the struct of this name; the names of the columns that it has.
+Of = Callable[[str, Sequence[str]], Sequence[SparkColumn]]
+PLACE = ("epoch", "file", "pos")
 
 
 @dataclass(frozen=True)
 class Step:
-    """What one transaction did to the table. `gtid`: None for everything behind the window together."""
+    """What one transaction did to the table's groups. `gtid`: None for everything behind the window together."""
 
     at: Position
     gtid: str | None
-    delta: Total
+    deltas: Mapping[Group, Total]
 
 
-def steps(
-    changes: DataFrame,
-    shapes: Iterable[TableSchema],
-    schema: TableSchema,
-    lake: Mapping[str, str],
-    low: Position,
-    high: Position,
-) -> list[Step]:
-    """The table's transactions after `low`, in order; those that begin at or after `high` as one last step.
-    `changes`: the table's rows of `_changes`, written by the versions `shapes`; `schema`: the shape whose columns
-    count; `lake`: the lake table's columns, name -> type."""
-    later = changes.where(_begins(low))
-    parts = [_deltas(later.where(fn.col("schema") == shape.version), shape, schema, lake) for shape in shapes]
-    if not parts:
-        return []
-    behind = _begins(high)
-    place = [fn.when(~behind, fn.col(f"_seq.{name}")).alias(name) for name in ("epoch", "file", "pos")]
-    gtid = fn.max(fn.when(~behind, fn.col("gtid"))).alias("gtid")
-    sums = [fn.sum(name).alias(name) for name in ("n", "h", "l")]
-    found = reduce(DataFrame.unionByName, parts).groupBy(*place).agg(gtid, *sums).collect()
-    return sorted((_step(row, high) for row in found), key=lambda step: (step.gtid is None, step.at))
+@dataclass(frozen=True)
+class Past:
+    """A table's changes since `low`. `changes`: its rows of `_changes`, written by the versions `shapes`; `schema`: the
+    shape whose columns count; `lake`: the lake table's columns, name -> type."""
+
+    changes: DataFrame
+    shapes: Sequence[TableSchema]
+    schema: TableSchema
+    lake: Mapping[str, str]
+    low: Position
+
+    def steps(
+        self, high: Position, group: Callable[[str], str], where: Callable[[str], str] | None = None
+    ) -> list[Step]:
+        """The transactions in order; those that begin at or after `high` as one last step. `group`, `where`: give the
+        SQL of an image's group, and the condition on which it counts, from the name of its struct."""
+
+        def of(image: str, there: Sequence[str]) -> list[SparkColumn]:
+            keyed = set(self.schema.key) <= set(there)
+            counts = fn.lit(True) if where is None or not keyed else fn.expr(where(image))
+            parts = halves(row_hash(self.schema.columns, there, image))
+            told = fn.expr(group(image)) if keyed else fn.lit(None)
+            return [told.alias("g"), counts.alias("counts"), *(p.alias(n) for p, n in zip(parts, "hl", strict=True))]
+
+        images = self.images(of)
+        if images is None:
+            return []
+        behind = begins(high, "")
+        place = [fn.when(~behind, fn.col(name)).alias(name) for name in PLACE]
+        gtid = fn.max(fn.when(~behind, fn.col("gtid"))).alias("gtid")
+        sums = [fn.sum(fn.col("sign")).alias("n"), *(fn.sum(fn.col("sign") * fn.col(n)).alias(n) for n in "hl")]
+        return _steps(images.where("counts").groupBy(*place, "g").agg(gtid, *sums).collect(), high)
+
+    def images(self, of: Of) -> DataFrame | None:
+        """A row an image: `epoch`, `file`, `pos`, `gtid`, `sign` (-1 of what was before, 1 of what is after), and what
+        `of` makes of it. None without a shape."""
+        later = self.changes.where(begins(self.low))
+        parts = [self._images(later.where(fn.col("schema") == shape.version), shape, of) for shape in self.shapes]
+        return reduce(DataFrame.unionByName, parts) if parts else None
+
+    def _images(self, changes: DataFrame, shape: TableSchema, of: Of) -> DataFrame:
+        names = ("before", "after")
+        wire = changes.select("_seq", "gtid", *[parsed(name, shape.columns).alias(name) for name in names])
+        images = [
+            fn.when(fn.col(name).isNotNull(), fn.struct(*typed(name, shape, self.lake))).alias(name) for name in names
+        ]
+        there = [column.name for column in shape.columns]
+        told = [
+            fn.struct(fn.lit(sign).alias("sign"), fn.col(name).isNotNull().alias("there"), *of(name, there))
+            for name, sign in zip(names, (-1, 1), strict=True)
+        ]
+        place = [fn.col(f"_seq.{name}").alias(name) for name in PLACE]
+        rows = wire.select("_seq", "gtid", *images).select(*place, "gtid", fn.inline(fn.array(*told)))
+        return rows.where("there").drop("there")
 
 
-def _step(row: Row, high: Position) -> Step:
-    at = high if row["epoch"] is None else (row["epoch"], row["file"], row["pos"])
-    return Step(at, row["gtid"], Total(row["n"], joined(row["h"], row["l"])))
-
-
-def _begins(at: Position) -> SparkColumn:
+def begins(at: Position, struct: str = "_seq.") -> SparkColumn:
     """Whether the change's transaction begins at the position or after it."""
-    here = fn.struct(fn.col("_seq.epoch"), fn.col("_seq.file"), fn.col("_seq.pos"))
+    here = fn.struct(*[fn.col(f"{struct}{name}") for name in PLACE])
     return here >= fn.struct(*[fn.lit(n).cast("bigint") for n in at])
 
 
-def _deltas(changes: DataFrame, shape: TableSchema, schema: TableSchema, lake: Mapping[str, str]) -> DataFrame:
-    """Per change what it adds to the rows (`n`) and to the halves of the sum (`h`, `l`)."""
-    wire = changes.select("_seq", "gtid", *[parsed(name, shape.columns).alias(name) for name in ("before", "after")])
-    images = [
-        fn.when(fn.col(name).isNotNull(), fn.struct(*typed(name, shape, lake))).alias(name)
-        for name in ("before", "after")
-    ]
-    rows, there = wire.select("_seq", "gtid", *images), [column.name for column in shape.columns]
-    out, into = (_image(name, schema, there) for name in ("before", "after"))
-    deltas = [(plus - minus).alias(name) for name, plus, minus in zip(("n", "h", "l"), into, out, strict=True)]
-    return rows.select("_seq", "gtid", *deltas)
-
-
-def _image(name: str, schema: TableSchema, present: list[str]) -> list[SparkColumn]:
-    """Row count and hash halves of an image; zeros where there is none."""
-    high, low = halves(row_hash(schema.columns, present, name))
-    return [fn.when(fn.col(name).isNull(), 0).otherwise(value) for value in (fn.lit(1), high, low)]
+def _steps(rows: Iterable[Row], high: Position) -> list[Step]:
+    deltas: dict[tuple[bool, Position], dict[Group, Total]] = {}
+    gtids: dict[tuple[bool, Position], str | None] = {}
+    for row in rows:
+        behind = row["epoch"] is None
+        at = (behind, high if behind else (row["epoch"], row["file"], row["pos"]))
+        deltas.setdefault(at, {})[row["g"]] = Total(row["n"], joined(row["h"], row["l"]))
+        gtids[at] = None if behind else row["gtid"]
+    return [Step(at[1], gtids[at], deltas[at]) for at in sorted(deltas)]

@@ -17,10 +17,16 @@ from contract import names, types
 from contract.schema import TableSchema
 from contract.sequence import SPARK_TYPE
 from spark.errors import TableStoppedError
+from spark.failpoints import reached
 from spark.rows import quoted
 
 OWN = {"_seq": SPARK_TYPE, "_ts": "timestamp"}
-FOLDERS = {names.CHANGES, names.STAGING, "_checkpoints", "_marks", "_quality"}  # the lake's own, beside the databases
+# The lake's own, beside the databases.
+FOLDERS = {
+    names.CHANGES, names.STAGING, names.SCHEMA_CHANGES, names.CHECKS, names.DIFFERENCES, names.DEAD_LETTERS,
+    "_checkpoints", "_marks",
+    "_quality",
+}  # fmt: skip
 FORBIDDEN = set(" ,;{}()\n\t=")  # Delta keeps these out of column names
 
 
@@ -46,6 +52,9 @@ class Schemas:
     def all(self, db: str, table: str) -> list[TableSchema]:
         """The table's shapes, oldest first."""
         return [schema for _, schema in sorted(self._versions.get((db, table), {}).items())]
+
+    def tables(self) -> list[tuple[str, str]]:
+        return sorted(self._versions)
 
     def newest(self, db: str, table: str) -> TableSchema:
         versions = self._versions[(db, table)]
@@ -76,7 +85,9 @@ def fields(schema: TableSchema) -> dict[str, str]:
         raise TableStoppedError(f"{name}: {error}. Exclude the table, or upgrade Headrace") from None
 
 
-def prepare(spark: SparkSession, path: str, schema: TableSchema, newest: TableSchema) -> dict[str, str]:
+def prepare(
+    spark: SparkSession, path: str, schema: TableSchema, newest: TableSchema, deletion_vectors: bool = True
+) -> dict[str, str]:
     """Makes the table, or adds the columns that it lacks. Gives its data columns in order, name -> type.
 
     Raises TableStoppedError where a column's type does not fit, unless that is because the table has the type of
@@ -84,7 +95,7 @@ def prepare(spark: SparkSession, path: str, schema: TableSchema, newest: TableSc
     """
     wanted = fields(schema)
     if not DeltaTable.isDeltaTable(spark, path):
-        _create(spark, path, wanted)
+        _create(spark, path, wanted, deletion_vectors)
         return wanted
     present = columns_of(spark, path)
     known = {name.lower(): kind for name, kind in present.items()}
@@ -123,16 +134,18 @@ def columns_of(spark: SparkSession, path: str) -> dict[str, str]:
     return {f.name: f.dataType.simpleString() for f in shape if f.name not in OWN}
 
 
-def _create(spark: SparkSession, path: str, wanted: dict[str, str]) -> None:
+def _create(spark: SparkSession, path: str, wanted: dict[str, str], deletion_vectors: bool) -> None:
     columns = ", ".join(f"{quoted(name)} {kind}" for name, kind in {**wanted, **OWN}.items())
-    # Merges then mark rows as gone instead of writing whole files again.
-    properties = "TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')"
+    # With them merges mark rows as gone instead of writing whole files again.
+    properties = f"TBLPROPERTIES ('delta.enableDeletionVectors' = '{str(deletion_vectors).lower()}')"
     spark.sql(f"CREATE TABLE IF NOT EXISTS {at(path)} ({columns}) USING delta {properties}")
+    reached("table made")
 
 
 def _add(spark: SparkSession, path: str, missing: dict[str, str], last: str) -> None:
     for name, kind in missing.items():  # one at a time: AFTER may name only a column that is there
         spark.sql(f"ALTER TABLE {at(path)} ADD COLUMNS ({quoted(name)} {kind} AFTER {quoted(last)})")
+        reached("column added")
         last = name
 
 

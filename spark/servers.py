@@ -37,12 +37,15 @@ UNORDERED = (
 
 
 class Server(Protocol):
-    """`title`: as messages call it. `session`: variables that each session sets."""
+    """`title`: as messages call it. `session`: variables that each session sets. `exact`: a consistent read shows all
+    that is before the place that `begin` gives."""
 
     @property
     def title(self) -> str: ...
     @property
     def session(self) -> Mapping[str, str]: ...
+    @property
+    def exact(self) -> bool: ...
 
     def identity(self, ask: Ask) -> str:
         """What a checkpoint calls the server, `server_uuid`: as the streamer asks for it."""
@@ -56,15 +59,25 @@ class Server(Protocol):
     def sees(self, ask: Ask, gtid_set: str, seconds: float) -> bool:
         """Whether a query sees every transaction of the set; waits for it."""
 
+    def applied(self, ask: Ask, gtid_set: str, seconds: float) -> bool:
+        """The same of a replica."""
+
+    def replication_sql(self, ask: Ask) -> str:
+        """Says how a replica stands, a row a channel; none of a server that is no replica."""
+
     def begin(self, ask: Ask) -> Place | None:
         """Begins a consistent read. A place in the binlog at or behind all that it sees."""
 
     def unordered(self, ask: Ask) -> str | None:
         """Why commits are not seen in the binlog's order; None where they are."""
 
+    def seen(self, ask: Ask) -> str:
+        """A GTID set whose transactions every query from now on shows; empty where nobody can tell."""
+
 
 class MySQL:
     title = "MySQL"
+    exact = False
     session: Mapping[str, str] = {**SESSION, "max_execution_time": "0"}
 
     def identity(self, ask: Ask) -> str:
@@ -74,12 +87,17 @@ class MySQL:
         return _text(ask("SELECT @@GLOBAL.gtid_executed"))
 
     def end(self, ask: Ask) -> Place | None:
-        new = tuple(map(int, re.findall(r"\d+", _text(ask("SELECT version()")))[:2])) >= (8, 2)
-        return _place(ask("SHOW BINARY LOG STATUS" if new else "SHOW MASTER STATUS"))
+        return _place(ask("SHOW BINARY LOG STATUS" if self._since(ask, 8, 2, 0) else "SHOW MASTER STATUS"))
 
     def sees(self, ask: Ask, gtid_set: str, seconds: float) -> bool:
         row = ask("SELECT WAIT_FOR_EXECUTED_GTID_SET(%s, %s)", gtid_set, seconds)
         return row is not None and row[0] == 0
+
+    def applied(self, ask: Ask, gtid_set: str, seconds: float) -> bool:
+        return self.sees(ask, gtid_set, seconds)
+
+    def replication_sql(self, ask: Ask) -> str:
+        return "SHOW REPLICA STATUS" if self._since(ask, 8, 0, 22) else "SHOW SLAVE STATUS"
 
     def begin(self, ask: Ask) -> Place | None:
         ask(CONSISTENT)
@@ -89,9 +107,16 @@ class MySQL:
         row = ask("SELECT @@GLOBAL.binlog_order_commits")
         return None if row and row[0] else UNORDERED
 
+    def seen(self, ask: Ask) -> str:
+        return self.executed(ask)
+
+    def _since(self, ask: Ask, *version: int) -> bool:
+        return tuple(map(int, re.findall(r"\d+", _text(ask("SELECT version()")))[:3])) >= version
+
 
 class MariaDB:
     title = "MariaDB"
+    exact = True
     session: Mapping[str, str] = {**SESSION, "max_statement_time": "0"}
 
     def identity(self, ask: Ask) -> str:
@@ -120,6 +145,13 @@ class MariaDB:
             time.sleep(WAIT_STEP)
         return False
 
+    def applied(self, ask: Ask, gtid_set: str, seconds: float) -> bool:
+        row = ask("SELECT MASTER_GTID_WAIT(%s, %s)", gtid_set, seconds)
+        return row is not None and row[0] == 0
+
+    def replication_sql(self, ask: Ask) -> str:
+        return "SHOW REPLICA STATUS"
+
     def begin(self, ask: Ask) -> Place | None:
         ask(CONSISTENT)
         file, pos = ask("SHOW STATUS LIKE 'binlog_snapshot_file'"), ask("SHOW STATUS LIKE 'binlog_snapshot_position'")
@@ -127,6 +159,9 @@ class MariaDB:
 
     def unordered(self, ask: Ask) -> str | None:
         return None
+
+    def seen(self, ask: Ask) -> str:
+        return ""  # what is in its binlog may not be seen yet
 
 
 SERVERS: Mapping[str, Server] = {"mysql": MySQL(), "mariadb": MariaDB()}

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
+OURS = "headrace"  # what every commit says whose it is; foreign.py looks for those that do not
 SETTINGS = {
+    "spark.databricks.delta.commitInfo.userMetadata": OURS,
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.sql.session.timeZone": "UTC",

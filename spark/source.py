@@ -5,37 +5,31 @@ Every session is in UTC with an empty sql_mode, so that a value's text depends o
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import pymysql
+from pymysql.cursors import DictCursor
 
+from contract import information_schema, tls
 from contract.pipeline import Pipeline
-from contract.schema import Column, TableSchema
-from contract.types import SPELLINGS
+from contract.schema import TableSchema
 from spark.errors import LakeError
 from spark.servers import SERVERS, Place, known
 
-FLOAT_BYTES = 4  # of a VECTOR's element
-MEMBER = re.compile(r"'((?:[^']|'')*)'")
-ESCAPE = re.compile(r"''|\\.", re.DOTALL)  # as COLUMN_TYPE spells a member's characters
-CHARSETS = {"utf8": "utf8mb3"}  # as MySQL before 8.0.28 calls it
-BYTES = "binary"  # of an ENUM or SET, of which MySQL names no character set then
-ESCAPES = {"\\0": "\0", "\\n": "\n", "\\r": "\r"}
-
-COLUMNS = """
-SELECT table_schema, table_name, column_name, lower(data_type), lower(column_type) like '%%unsigned%%',
-       character_maximum_length, numeric_precision, numeric_scale, datetime_precision, character_set_name,
-       is_nullable = 'YES', column_type
-FROM information_schema.columns WHERE table_schema = %s AND table_name = %s ORDER BY ordinal_position
+CHECKS_KNOWN = """
+SELECT count(*) FROM information_schema.tables WHERE table_schema = 'information_schema'
+AND lower(table_name) = 'check_constraints'
 """
-KEYS = """
-SELECT column_name FROM information_schema.statistics
-WHERE table_schema = %s AND table_name = %s AND index_name = 'PRIMARY' ORDER BY seq_in_index
-"""
+CHECKS = """
+SELECT c.constraint_name, c.check_clause FROM information_schema.check_constraints c
+JOIN information_schema.table_constraints t
+ON {}c.constraint_schema = t.constraint_schema AND c.constraint_name = t.constraint_name
+WHERE t.constraint_type = 'CHECK' AND t.table_schema = %s AND t.table_name = %s"""
 TABLES = "SELECT table_schema, table_name FROM information_schema.tables WHERE table_type = 'BASE TABLE' ORDER BY 1, 2"
+ABOUT = "SELECT coalesce(table_rows, 0) FROM information_schema.tables WHERE table_schema = %s AND table_name = %s"
+MADE = "SELECT create_time FROM information_schema.tables WHERE table_schema = %s AND table_name = %s"
 VERSIONED = TABLES.replace("BASE TABLE", "SYSTEM VERSIONED")
 
 
@@ -45,10 +39,11 @@ def session_of(pipeline: Pipeline) -> dict[str, str]:
 
 
 class Source:
-    """One connection, autocommit. Raises LakeError where the server cannot be used."""
+    """One connection, autocommit. `replica`: it is not the server that the streamer reads, but one behind it. Raises
+    LakeError where the server cannot be used."""
 
-    def __init__(self, pipeline: Pipeline) -> None:
-        self.pipeline = pipeline
+    def __init__(self, pipeline: Pipeline, replica: bool = False) -> None:
+        self.pipeline, self.replica = pipeline, replica
         source = pipeline.source
         self.server = SERVERS[source.flavor]
         try:
@@ -57,10 +52,15 @@ class Source:
             raise LakeError(
                 f"{source.password_file}, the source's password, cannot be read: {error.strerror}"
             ) from None
+        try:
+            encrypted = tls.settings(source.tls)
+        except tls.TlsFileError as error:
+            raise LakeError(str(error)) from None
         self.connection = pymysql.connect(
             host=source.host, port=source.port, user=source.user, password=password, charset="utf8mb4",
             autocommit=True, connect_timeout=int(source.connect_timeout_seconds) or 1, program_name="headrace-lake",
             init_command="SET " + ", ".join(f"{name}={value}" for name, value in session_of(pipeline).items()),
+            **encrypted,
         )  # fmt: skip
 
     def __enter__(self) -> Source:
@@ -68,6 +68,10 @@ class Source:
 
     def __exit__(self, *_: object) -> None:
         self.connection.close()
+
+    def again(self) -> Source:
+        """Another connection to the same server."""
+        return Source(self.pipeline, self.replica)
 
     def row(self, sql: str, *arguments: Any) -> Sequence[Any] | None:
         with self.connection.cursor() as cursor:
@@ -79,6 +83,11 @@ class Source:
             cursor.execute(sql, arguments or None)
             return list(cursor.fetchall())
 
+    def named(self, sql: str) -> list[dict[str, Any]]:
+        with self.connection.cursor(DictCursor) as cursor:
+            cursor.execute(sql)
+            return list(cursor.fetchall())
+
     def value(self, sql: str, *arguments: Any) -> Any:
         row = self.row(sql, *arguments)
         return row[0] if row else None
@@ -86,6 +95,10 @@ class Source:
     def executed(self) -> str:
         """The GTID set of the transactions whose changes a query sees."""
         return self.server.executed(self.row)
+
+    def seen(self) -> str:
+        """A GTID set whose transactions every query from now on shows; empty where nobody can tell."""
+        return self.server.seen(self.row)
 
     def position(self) -> Place:
         """The end of the binlog: at or behind everything that a query begun before now can see."""
@@ -101,12 +114,20 @@ class Source:
 
     def wait_for(self, gtid_set: str, seconds: int) -> None:
         """Returns once a query sees every transaction of the set."""
-        if gtid_set and not self.server.sees(self.row, gtid_set, seconds):
+        sees = self.server.applied if self.replica else self.server.sees
+        if not gtid_set or sees(self.row, gtid_set, seconds):
+            return
+        if self.replica:
             raise LakeError(
-                f"{self.server.title} at {self.pipeline.source.host}:{self.pipeline.source.port} does not have the "
-                f"transactions of the streamer's checkpoint ({gtid_set}) after {seconds} s: this is another server "
-                "than the streamer reads, or one that was reset. Point source.host at the streamer's server"
+                f"snapshot.replica, {self.pipeline.source.where}, has not applied what the streamer had sent when the "
+                f"snapshot began ({gtid_set}) after {seconds} s: see whether it replicates from the streamer's server, "
+                "and how far it is behind; then run the snapshot again, or leave snapshot.replica out"
             )
+        raise LakeError(
+            f"{self.server.title} at {self.pipeline.source.where} does not have the transactions of the streamer's "
+            f"checkpoint ({gtid_set}) after {seconds} s: this is another server than the streamer reads, or one that "
+            "was reset. Point source.host at the streamer's server"
+        )
 
     def tables(self) -> list[tuple[str, str]]:
         """The pipeline's tables that exist."""
@@ -118,36 +139,23 @@ class Source:
         found = self.rows(VERSIONED)
         return [(db, t) for db, t in found if self.pipeline.tables.match(db, t)]
 
+    def about(self, db: str, table: str) -> int:
+        """The server's estimate of the table's rows."""
+        return int(self.value(ABOUT, db, table) or 0)
+
+    def made(self, db: str, table: str) -> str:
+        """When the server made the table: another time says that it is another table, or was written anew."""
+        return str(self.value(MADE, db, table))
+
     def schema(self, db: str, table: str) -> TableSchema | None:
         """The table's shape now, version 0; None where there is no such table."""
-        columns = tuple(_column(row) for row in self.rows(COLUMNS, db, table))
-        key = tuple(str(row[0]) for row in self.rows(KEYS, db, table))
-        return TableSchema(db=db, table=table, columns=columns, key=key) if columns else None
+        columns, keys = self.rows(information_schema.COLUMNS, db, table), self.rows(information_schema.KEYS, db, table)
+        return information_schema.table(db, table, columns, keys)
 
-
-def _column(row: Sequence[Any]) -> Column:
-    _, _, name, kind, unsigned, characters, precision, scale, fsp, charset, nullable, spelled = row
-    spelled = spelled.decode() if isinstance(spelled, bytes) else spelled
-    kind = kind.decode() if isinstance(kind, bytes) else kind
-    kind = SPELLINGS.get(kind, kind)
-    length = characters if kind in ("char", "varchar", "binary", "varbinary") else None
-    if kind == "vector":
-        length = characters // FLOAT_BYTES
-    return Column(
-        name=name,
-        type=kind,
-        unsigned=bool(unsigned),
-        length=int(precision) if kind == "bit" else length,
-        precision=int(precision) if kind == "decimal" else None,
-        scale=int(scale) if kind == "decimal" else None,
-        fsp=int(fsp or 0) if kind in ("time", "datetime", "timestamp") else 0,
-        charset=BYTES if charset is None and kind in ("enum", "set") else CHARSETS.get(charset, charset),
-        nullable=bool(nullable),
-        members=_members(spelled) if kind in ("enum", "set") else (),
-    )
-
-
-def _members(spelled: str) -> tuple[str, ...]:
-    return tuple(
-        ESCAPE.sub(lambda match: ESCAPES.get(match[0], match[0][1]), member) for member in MEMBER.findall(spelled)
-    )
+    def checks(self, db: str, table: str) -> dict[str, str]:
+        """The table's CHECK clauses by their names; none of a server that does not tell them (MySQL before 8.0.16)."""
+        if not self.value(CHECKS_KNOWN):
+            return {}
+        with_table = "c.table_name = t.table_name AND " if self.pipeline.source.flavor == "mariadb" else ""
+        enforced = "" if with_table else " AND t.enforced = 'YES'"
+        return {str(name): str(clause) for name, clause in self.rows(CHECKS.format(with_table) + enforced, db, table)}

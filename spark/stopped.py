@@ -6,6 +6,7 @@ import threading
 from dataclasses import dataclass
 from typing import Any
 
+from spark.failpoints import reached
 from spark.lake import Lake
 
 Name = tuple[str, str]  # db, table
@@ -32,11 +33,13 @@ class StoppedTables:
             before = self.tables.get(name)
             self.tables[name] = Stopped(min(before.since, since) if before else since, reason)
             self._write()
+            reached("table stopped")
 
     def release(self, name: Name) -> None:
         with self.lock:
             del self.tables[name]
             self._write()
+            reached("table released")
 
     def _write(self) -> None:
         tables = [{"db": db, "table": table, **vars(stop)} for (db, table), stop in sorted(self.tables.items())]

@@ -6,6 +6,9 @@ of the transactions.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import pymysql
 
 from contract.checkpoint import Checkpoint
@@ -40,3 +43,25 @@ def streamed(pipeline: Pipeline, checkpoint: Checkpoint) -> Source:
         f"{'; '.join(others)}. Write that server's address in source.host, or add it to source.failover; if the "
         "streamer is about to move, run this again when it has"
     )
+
+
+@contextmanager
+def reading(source: Source) -> Iterator[Source]:
+    """The server whose rows a snapshot reads: the replica that the pipeline file names, else the streamer's own.
+
+    Raises LakeError where the replica cannot be asked.
+    """
+    address = source.pipeline.snapshot.replica
+    if address is None:
+        yield source
+        return
+    pipeline = source.pipeline.model_copy(update={"source": source.pipeline.source.at(address)})
+    try:
+        replica = Source(pipeline, replica=True)
+    except pymysql.MySQLError as error:
+        raise LakeError(
+            f"snapshot.replica, {pipeline.source.where}, cannot be asked: {error.args[-1]}. Start it, give the user "
+            f"{pipeline.source.user} its rights there, or leave snapshot.replica out of {pipeline.path}"
+        ) from None
+    with replica:
+        yield replica

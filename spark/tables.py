@@ -12,7 +12,7 @@ run tries again from the first change that was not merged.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -23,7 +23,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
 from spark.batches import run_batches
+from spark.broken import broken_table
 from spark.errors import TableStoppedError
+from spark.failpoints import reached
 from spark.lake import Lake
 from spark.merge import latest, merge, misfit, sequence, together
 from spark.schema import Schemas, prepare
@@ -49,14 +51,12 @@ class Batch:
 @dataclass
 class Merging:
     """One run of step 2. `floors`: the `_seq` up to which each table's changes are in its snapshot. `merged` counts
-    the changes per table, `rows` what they added to its rows; of the tables in `emptied` nobody counted. `crash` is
-    called after a batch's merges and before the engine notes it (a test may raise there)."""
+    the changes per table, `rows` what they added to its rows; of the tables in `emptied` nobody counted."""
 
     spark: SparkSession
     lake: Lake
     schemas: Schemas
     floors: Mapping[Name, list[int]] = field(default_factory=dict)
-    crash: Callable[[], None] | None = None
     merged: dict[Name, int] = field(default_factory=dict)
     rows: dict[Name, int] = field(default_factory=dict)
     emptied: set[Name] = field(default_factory=set)
@@ -73,6 +73,7 @@ class Merging:
         # Commits that rewrite `_changes` without a new change in it (an erasure) are no news here.
         source = self.spark.readStream.format("delta").option("skipChangeCommits", "true").load(self.lake.changes)
         run_batches(source.select(*USED), self.lake.checkpoint("tables"), self._batch)
+        reached("merged")
 
     def retry(self) -> None:
         """Tries the stopped tables again, but for those that are no longer the pipeline's."""
@@ -88,8 +89,6 @@ class Merging:
                 list(pool.map(inheritable_thread_target(self.spark)(lambda part: self._merge(changes, part)), parts))
         finally:
             changes.unpersist()
-        if self.crash:
-            self.crash()
 
     def _wanted(self, name: Name) -> bool:
         return self.lake.pipeline.tables.match(*name)
@@ -119,7 +118,7 @@ class Merging:
             self.stopped.stop(part.name, part.since, str(error))
             return False
         except Exception as error:
-            text = misfit(part.name, error)
+            text = misfit(part.name, error) or broken_table(part.name, self.lake.table(*part.name), error)
             if text is None:
                 raise
             self.stopped.stop(part.name, part.since, text)
@@ -136,6 +135,7 @@ class Merging:
         path = self.lake.table(*part.name)
         if self.lake.is_table(path):
             DeltaTable.forPath(self.spark, path).delete(fn.col("_seq") < sequence(part.truncated))
+            reached("rows truncated")
         self.emptied.add(part.name)
         return part.truncated
 
@@ -155,7 +155,7 @@ class Merging:
             group = list(alike)
             columns: dict[str, str] = {}
             for schema in group:
-                columns = prepare(self.spark, path, schema, newest)
+                columns = prepare(self.spark, path, schema, newest, self.lake.deletion_vectors)
             last = latest(changes.where(fn.col("schema").isin([schema.version for schema in group])))
             more = merge(self.spark, path, together(last, group, columns), group[-1].key, list(columns))
             self.rows[part.name] = self.rows.get(part.name, 0) + more

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from spark.failpoints import reached
 from spark.kafka import Ends
 from spark.lake import Lake
 
@@ -38,3 +39,4 @@ class TopicIds:
         """Before anything is read: a topic that is made again while the query runs is then seen by the next run."""
         if ids and self.lake.read(self.path) != ids:
             self.lake.write(self.path, dict(ids))
+            reached("topic ids kept")

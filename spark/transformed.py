@@ -20,7 +20,7 @@ from pyspark.sql import functions as fn
 
 from contract import fingerprint, names, pipeline_transforms, transforms
 from contract.checkpoint import Checkpoint
-from contract.dead_letter import letter
+from contract.dead_letter import letter, without_value
 from contract.pipeline import Pipeline
 from contract.schema import TableSchema
 from contract.sequence import file_number
@@ -31,6 +31,7 @@ from spark.transformed_rows import MADE, RowTransform
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("contract", "spark")
 SECONDS = 30.0
+ENVELOPE_BYTES = 1_024  # of a Kafka record, beside key and value
 
 
 def refuse_other_rules(pipeline: Pipeline, checkpoint: Checkpoint) -> None:
@@ -110,10 +111,11 @@ class SnapshotTransforms:
                     "before": None, "after": json.loads(row["row"]), "source": self._source(schema), "op": "r",
                 }  # fmt: skip
                 value = told(row["cause"], row["by"], envelope=envelope, value=envelope)
-                producer.produce(topic, value, row["key"], on_delivery=lambda error, _: failures.append(error))
-                producer.poll(0)
+                if len(value) + len(row["key"] or "") > kafka.max_message_bytes - ENVELOPE_BYTES:
+                    value = without_value(value)
+                _produce(producer, topic, value, row["key"], lambda error, _: failures.append(error))
             left = producer.flush(SECONDS)
-        except (KafkaException, BufferError) as error:
+        except KafkaException as error:
             raise LakeError(f"{topic} does not take the dead letters of a snapshot: {error}") from None
         if left or (failures := [error for error in failures if error is not None]):
             raise LakeError(
@@ -128,6 +130,16 @@ class SnapshotTransforms:
             "file": p0.file, "pos": p0.pos, "row": 0, "seq": [p0.epoch, file_number(p0.file), p0.pos, -1, -1],
             "schema": None,
         }  # fmt: skip
+
+
+def _produce(producer: Producer, topic: str, value: bytes, key: str, told: Callable[[Any, Any], None]) -> None:
+    """Waits where the client's own queue is full. Raises KafkaException."""
+    while True:
+        producer.poll(0)
+        try:
+            return producer.produce(topic, value, key, on_delivery=told)
+        except BufferError:
+            producer.poll(1)
 
 
 def _send_code(spark: SparkSession) -> None:

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from contract import transforms
-from contract.pipeline import Pipeline
+from contract.pipeline import Pipeline, Quality, Streamer
 from contract.pipeline_columns import Columns
+from contract.pipeline_sinks import KafkaCheckpoint, KafkaOutput
 from contract.schema import TableSchema
 from contract.transform_event import Event
 from contract.transforms import Chain, Step, TransformFaultError
@@ -16,13 +17,27 @@ from contract.transforms import Chain, Step, TransformFaultError
 MADE = "key string, row string, after string, cause string, by string, stops boolean, passed boolean"
 
 
+def _without_secrets(pipeline: Pipeline) -> Pipeline:
+    """Neither the passwords of servers and stores nor the masks' secret is for a worker."""
+    bare = {
+        "source": pipeline.source.model_copy(update={"password": None}),
+        "columns": Columns(),
+        "kafka": pipeline.kafka.model_copy(update={"properties": {}}),
+        "records": pipeline.records.model_copy(update={"oversized": None}),
+        "streamer": Streamer(),
+        "sinks": (KafkaOutput(),),
+        "checkpoints": KafkaCheckpoint(),
+        "archive": None,
+        "quality": Quality(),
+    }
+    return pipeline.model_copy(update=bare)
+
+
 class RowTransform:
     """Row by row, on a worker. Loads the scripts there, once a task."""
 
     def __init__(self, pipeline: Pipeline, schema: TableSchema, steps: list[Step], source: dict[str, Any]) -> None:
-        # Neither the server's password nor the masks' secret is for a worker.
-        bare = {"source": pipeline.source.model_copy(update={"password": None}), "columns": Columns()}
-        self._pipeline, self._schema = pipeline.model_copy(update=bare), schema
+        self._pipeline, self._schema = _without_secrets(pipeline), schema
         self._steps, self._source = steps, source
 
     def __call__(self, rows: Iterable[Any]) -> Iterator[tuple[Any, ...]]:

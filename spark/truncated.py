@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+from spark.failpoints import reached
 from spark.lake import Lake
 from spark.stopped import Name
 
@@ -30,3 +31,4 @@ class Truncated:
             if at > self.of(name):
                 self.tables[name] = at
                 self.lake.write(self.path, [[*name, at] for name, at in sorted(self.tables.items())])
+                reached("truncation noted")

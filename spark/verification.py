@@ -1,15 +1,15 @@
-"""Verification while writes go on: MySQL's count and checksum of a table, and the lake's at the same commit.
+"""Verification while writes go on: the source's counts and checksums of a table's chunks, the lake's at one commit.
 
-MySQL answers in one consistent read, which is the state at some commit boundary between L and H: L is a
-checkpoint of the streamer whose transactions MySQL shows before the read begins, H the binlog's end once it has
-begun. When the lake is complete up to H, its table is wound back to L and forward again, transaction by
-transaction. Equal at one boundary: proven.
+The source answers in consistent reads, each the state at some commit boundary between L and H: L is behind all that it
+shows for certain when the read begins, H the binlog's end once it has begun. When the lake is complete up to H, its
+table is wound back to L and forward again, transaction by transaction. Equal at one boundary: proven. Where a chunk is
+equal at none, its rows are read and compared in the same way, and then their columns (proof/pinning.py).
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,48 +19,35 @@ from pyspark.sql import functions as fn
 from contract import jobs, pipeline_transforms
 from contract.checkpoint import Checkpoint
 from contract.pipeline import Pipeline
-from contract.pipeline_columns import Shown
 from contract.pipeline_events import CHANGES_ROWS, dropped
-from contract.schema import TableSchema
-from contract.sequence import file_number
 from contract.status import LakeStatus, TableStatus, parse
-from spark.checksum import Total, hashed_by_source, source_sql, total
+from spark.checksum import Total, totals
 from spark.errors import LakeError
 from spark.lake import Lake
-from spark.rewind import Position, Step, steps
-from spark.rows import parsed, typed
+from spark.proof.boundary import Match, match, relevant
+from spark.proof.differences import Difference
+from spark.proof.kept import Kept
+from spark.proof.pinning import CHUNKS, Pinning, unopened
+from spark.proof.reading import Answer, Opened, Reading
+from spark.rewind import Past, Position, Step
 from spark.schema import OWN, Schemas
-from spark.servers import Place
-from spark.snapshot import rows_of, shown_of
 from spark.source import Source
 
 POLL_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What MySQL said of a table. `high`: where the binlog ended once the read had begun."""
-
-    schema: TableSchema
-    total: Total
-    high: Position
-    seconds: float
-
-    @property
-    def name(self) -> str:
-        return f"{self.schema.db}.{self.schema.table}"
-
-
-@dataclass(frozen=True)
 class Finding:
-    """The lake's side of it. `boundary`: the GTID of the transaction behind which both are equal (empty: L
-    itself); None where they are not. `now`: what MySQL would have for the table as the lake has it now."""
+    """The lake's side of an answer. `boundary`: the GTID of the transaction behind which the last of its reads is equal
+    (empty: L itself); None where one is not. `now`: what the source would have for the table as the lake has it now;
+    None of a sample. `wrong`: the chunks that differ."""
 
     lake: Total
     boundary: str | None
-    now: int
+    now: int | None
     seconds: float
     reason: str | None = None
+    wrong: frozenset[int] = frozenset()
 
 
 @dataclass
@@ -74,50 +61,30 @@ class Verification:
     low: Checkpoint
     tell: Callable[[str], None] = print
     frames: dict[str, DataFrame] = field(default_factory=dict)
+    reading: Reading = field(init=False)
+
+    def __post_init__(self) -> None:
+        kept = Kept.open(self.lake, self.low)
+        self.reading = Reading(self.spark, self.pipeline, self.source, self.low.epoch, kept, self.tell)
 
     def ask(self, tables: list[tuple[str, str]]) -> list[Answer]:
-        """MySQL's answers. Raises LakeError."""
+        """The source's answers. Raises LakeError."""
         if reason := self.source.server.unordered(self.source.row):
             raise LakeError(reason)
         self.source.wait_for(self.low.gtid_set, 60)
-        return [self._ask(db, table) for db, table in tables]
+        answers = [self.reading.ask(db, table) for db, table in tables]
+        self.low = self.reading.kept.low  # of a check that did not end, which may be earlier
+        self.reading.kept.save()
+        return answers
 
-    def _ask(self, db: str, table: str) -> Answer:
-        for _ in range(3):  # a table whose columns change under the read is read again
-            schema, began = self.source.schema(db, table), time.time()
-            if schema is None:
-                raise LakeError(f"{db}.{table} is no table of the source: check its name")
-            shown = shown_of(self.pipeline, schema)
-            found, high = self._by_source(shown) if hashed_by_source(shown) else self._by_spark(shown)
-            after = self.source.schema(db, table)
-            if after is not None and after.shape() == schema.shape():
-                self.tell(f"{db}.{table}: {found.rows:,} rows in the source, read in {time.time() - began:.1f} s")
-                return Answer(shown.schema, found, high, time.time() - began)
-        raise LakeError(f"{db}.{table}: its columns keep changing; verify again when the ALTER TABLEs are through")
-
-    def _by_source(self, shown: Shown) -> tuple[Total, Position]:
-        with self.source.consistent() as end:
-            found = self.source.row(source_sql(shown, self.pipeline.source.flavor))
-        assert found is not None  # an aggregate has one row
-        return Total(int(found[0]), int(found[1])), self._place(end)
-
-    def _by_spark(self, shown: Shown) -> tuple[Total, Position]:
-        schema = shown.schema
-        rows = rows_of(self.spark, self.pipeline, shown.source, ["1 = 1"])  # one statement: one consistent read
-        typed_rows = rows.withColumn("_wire", parsed("after", schema.columns)).select(*typed("_wire", schema))
-        return total(typed_rows, schema), self._place(self.source.position())
-
-    def _place(self, end: Place) -> Position:
-        return self.low.epoch, file_number(end[0]), end[1]
-
-    def wait(self, answers: list[Answer], executed: str, seconds: float) -> LakeStatus:
-        """The lake's status once it is complete up to the answers. `executed`: the GTID set that MySQL had after
-        them; a binlog that was rotated since has no commit at its end, so the set counts too."""
-        high, deadline, told = max(answer.high for answer in answers), time.time() + seconds, 0.0
+    def wait(self, names: Sequence[str], high: Position, executed: str, seconds: float) -> LakeStatus:
+        """The lake's status once it is complete up to the place. `executed`: the GTID set that the source had after it;
+        a binlog that was rotated since has no commit at its end, so the set counts too. Raises LakeError."""
+        deadline, told = time.time() + seconds, 0.0
         while True:
             text = self.lake.text(self.lake.status)
             status = parse(text) if text else None
-            if status and self._complete(status, answers, executed, high):
+            if status and self._complete(status, names, executed, high):
                 return status
             at = status.checkpoint.gtid_set if status and status.checkpoint else "nothing yet"
             if time.time() > deadline:
@@ -132,7 +99,7 @@ class Verification:
                 told = time.time()
             time.sleep(POLL_SECONDS)
 
-    def _complete(self, status: LakeStatus, answers: list[Answer], executed: str, high: Position) -> bool:
+    def _complete(self, status: LakeStatus, names: Sequence[str], executed: str, high: Position) -> bool:
         c = status.checkpoint
         if c is None:
             return False
@@ -141,69 +108,112 @@ class Verification:
         if c.place < high and not status.covers(executed):
             return False
         # A snapshot's rows may be younger than the lake's checkpoint, until that has passed the snapshot's end.
-        tables = [status.tables[answer.name] for answer in answers if answer.name in status.tables]
+        tables = [status.tables[name] for name in names if name in status.tables]
         return all(status.covers(table.snapshot.p1) for table in tables if table.snapshot)
 
     def compare(self, answer: Answer, status: LakeStatus, schemas: Schemas) -> Finding:
-        """Finds the boundary at which the lake's table is what MySQL answered."""
+        """Finds for each read the boundary at which the lake's table is what the source answered."""
         began = time.time()
         table = status.tables.get(answer.name)
         if table is None or table.version is None:
             reason = None if answer.total == Total() else "the lake does not have the table: run the snapshot DAG"
             return Finding(Total(), "" if reason is None else None, answer.total.rows, 0.0, reason)
-        schema = answer.schema
-        now = self._frame(schema, table)
+        now = self.frame(answer, table)
         self.frames[answer.name] = now
-        lake = {name: kind for name, kind in now.dtypes if name not in OWN}
-        mine = self._changes(answer, status)
-        if mine is None:
-            return _matched(answer, total(now, schema), [], _why(table), began)
-        shapes = schemas.all(schema.db, schema.table)
-        walk = steps(mine, shapes, schema, lake, self.low.place, answer.high)
-        found = _matched(answer, total(now, schema), walk, _why(table), began)
+        rows = now if answer.chosen is None else now.where(answer.split.lake_where(answer.chosen))
+        last = totals(rows, answer.schema, fn.expr(answer.split.number()))
+        past = self.past(answer, status, schemas, now)
+        steps = past.steps(answer.high, answer.split.number) if past else []
+        found = found_of(answer, last, steps, why(table), began)
         if table.unequal:
             return replace(found, boundary=None, reason=table.unequal)
-        if found.boundary is None and not mine.where("op = 't'").isEmpty():
+        if found.wrong and past and not past.changes.where("op = 't'").isEmpty():
             return replace(found, reason="the table was truncated while it was checked: verify again")
         return found
 
-    def _frame(self, schema: TableSchema, table: TableStatus) -> DataFrame:
-        path = self.lake.table(schema.db, schema.table)
+    def pin(self, wrong: Sequence[tuple[Answer, Finding]], schemas: Schemas, seconds: float) -> list[Difference]:
+        """The rows that differ in the chunks that do, and the chunks of which no rows can be told."""
+        opened = [self.reading.open(answer, sorted(finding.wrong)[:CHUNKS]) for answer, finding in wrong]
+        known = [one for one in opened if one is not None]
+        found: list[Difference] = []
+        try:
+            names, high = [one.answer.name for one in known], max((one.high for one in known), default=self.low.place)
+            status = self.wait(names, high, self.source.executed(), seconds)
+        except LakeError as error:
+            self.tell(f"which rows differ cannot be told: {error}")
+            opened = [None] * len(opened)
+        for (answer, finding), one in zip(wrong, opened, strict=True):
+            found += self._pinned(one, status, schemas) if one else []
+            found += unopened(answer, finding.wrong - set(one.numbers if one else ()))
+        for one in known:
+            one.rows.unpersist()
+        return found
+
+    def _pinned(self, opened: Opened, status: LakeStatus, schemas: Schemas) -> list[Difference]:
+        now = self.frame(opened.answer, status.tables[opened.answer.name])
+        return Pinning.of(opened, now, self.past(opened.answer, status, schemas, now)).differences()
+
+    def frame(self, answer: Answer, table: TableStatus) -> DataFrame:
+        """The lake's table as the status means it."""
+        path = self.lake.table(answer.schema.db, answer.schema.table)
         return self.spark.read.format("delta").option("versionAsOf", str(table.version)).load(path)
 
-    def _changes(self, answer: Answer, status: LakeStatus) -> DataFrame | None:
+    def past(self, answer: Answer, status: LakeStatus, schemas: Schemas, now: DataFrame) -> Past | None:
         """The table's changes of about the low place and later."""
         if status.changes_version is None:
             return None
-        low = self.low.place
+        low, schema = self.low.place, answer.schema
         changes = self.spark.read.format("delta").option("versionAsOf", str(status.changes_version))
-        mine = changes.load(self.lake.changes).where(
-            (fn.col("tbl") == answer.name) & (fn.col("db") == answer.schema.db)
-        )
+        mine = changes.load(self.lake.changes).where((fn.col("tbl") == answer.name) & (fn.col("db") == schema.db))
         # Said by single fields too, which lets Delta pass by the files that are older.
         mine = mine.where((fn.col("_seq.epoch") > low[0]) | (fn.col("_seq.file") >= low[1]))
-        return mine.where(fn.col("_seq.epoch") >= low[0])
+        mine = mine.where(fn.col("_seq.epoch") >= low[0])
+        lake = {name: kind for name, kind in now.dtypes if name not in OWN}
+        return Past(mine, schemas.all(schema.db, schema.table), schema, lake, low)
 
 
-def _matched(answer: Answer, last: Total, walk: list[Step], why: str | None, began: float) -> Finding:
-    state = last
-    for step in walk:
-        state = state.minus(step.delta)
-    states: list[tuple[Total, str]] = [(state, "")]
-    for step in (step for step in walk if step.gtid is not None):
-        state = state.plus(step.delta)
-        states.append((state, step.gtid or ""))
-    for state, gtid in states:
-        if state == answer.total:
-            return Finding(state, gtid, last.rows, time.time() - began)
-    nearest = min(reversed(states), key=lambda known: abs(known[0].rows - answer.total.rows))[0]
-    now = answer.total.rows + last.rows - nearest.rows
-    return Finding(nearest, None, now, time.time() - began, why)
+def found_of(
+    answer: Answer, last: dict[Any, Total], steps: Sequence[Step], why: str | None, began: float = 0.0
+) -> Finding:
+    """`last`: the lake's totals by chunk; `steps`: the changes since L."""
+    alone = _by_group(steps)
+    matches = [
+        match(read, last, alone.get(next(iter(read.totals)), []) if len(read.totals) == 1 else relevant(read, steps))
+        for read in answer.reads
+    ]
+    lake, now = Total(), 0
+    for read, found in zip(answer.reads, matches, strict=True):
+        for number, state in found.states.items():
+            lake = lake.plus(state)
+            now += read.totals[number].rows + last.get(number, Total()).rows - state.rows
+    wrong = frozenset(number for found in matches for number in found.wrong)
+    boundary = None if wrong else _last(answer, matches)
+    rows = now if answer.chosen is None else None
+    return Finding(lake, boundary, rows, time.time() - began, why if wrong else None, wrong)
 
 
-def _why(table: TableStatus) -> str | None:
+def _by_group(steps: Sequence[Step]) -> dict[Any, list[Step]]:
+    """Each group's own steps: of thousands of chunks, each read by itself, none is to look at all."""
+    found: dict[Any, list[Step]] = {}
+    for step in steps:
+        for group, delta in step.deltas.items():
+            found.setdefault(group, []).append(Step(step.at, step.gtid, {group: delta}))
+    return found
+
+
+def _last(answer: Answer, matches: Sequence[Match]) -> str:
+    at = max(range(len(matches)), key=lambda n: (matches[n].gtid != "", answer.reads[n].high), default=None)
+    return "" if at is None else matches[at].gtid
+
+
+def why(table: TableStatus) -> str | None:
+    """What is known to keep the table from being equal."""
     if table.stopped:
         return f"the table is stopped: {table.stopped}"
+    if table.stale:
+        return table.stale.reason
+    if table.outdated or table.unread:
+        return table.outdated or table.unread
     return None if table.snapshot else "no snapshot was applied since the table is followed: run the snapshot DAG"
 
 
@@ -222,15 +232,19 @@ def incomparable(pipeline: Pipeline, db: str, table: str) -> dict[str, Any] | No
 
 def result(answer: Answer, finding: Finding, low: Checkpoint) -> dict[str, Any]:
     """A table's line of the report. Checksums are texts: they exceed what JSON readers keep exactly."""
+    total, seconds = answer.total, answer.seconds + finding.seconds
     return {
         "equal": finding.boundary is not None,
-        "source_count": answer.total.rows,
+        "source_count": total.rows,
         "lake_count": finding.lake.rows,
-        "source_checksum": str(answer.total.sum),
+        "source_checksum": str(total.sum),
         "lake_checksum": str(finding.lake.sum),
         "frame_rows": finding.now,
         "boundary": finding.boundary or (low.gtid_set if finding.boundary is not None else None),
+        "chunks": answer.split.count,
+        "chunks_compared": answer.split.count if answer.chosen is None else len(answer.chosen),
         "source_seconds": round(answer.seconds, 1),
         "lake_seconds": round(finding.seconds, 1),
+        "rows_per_second": round(total.rows / seconds) if seconds > 0 else None,
         "reason": finding.reason,
     }

@@ -82,8 +82,13 @@ def logs(
 
 
 @app.command()
-def fetch() -> None:
+def fetch(
+    s3: Annotated[bool, typer.Option("--s3", help="the jars of a lake on S3, and nothing else")] = False,
+) -> None:
     """Download and unpack every server and jar into the cache, and start nothing."""
+    if s3:
+        typer.echo(maven.spark_s3_jars_folder())
+        return
     if mysql.own_mysqld() is None:
         typer.echo(mysql.server_folder())
     if archive.published():

@@ -31,6 +31,12 @@ def spark_jars_folder() -> Path:
     return jars(name, versions.SPARK_JARS, lacking_in=pyspark_folder())
 
 
+def spark_s3_jars_folder() -> Path:
+    """The folder of the jars that a lake on S3 needs beside those."""
+    name = f"spark-s3-jars-{versions.HADOOP}-{versions.AWS_SDK}"
+    return jars(name, versions.SPARK_S3_JARS, lacking_in=pyspark_folder())
+
+
 def spark_jars() -> list[Path]:
     """These jars, one by one, for `--jars` of spark-submit."""
     return sorted(spark_jars_folder().glob("*.jar"))

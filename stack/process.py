@@ -160,6 +160,9 @@ class Server(abc.ABC):
                 with contextlib.suppress(psutil.NoSuchProcess):
                     process.kill()
             self._wait_gone(family, 10)
+        if self._child is not None:  # a zombie has its ports until the last of its threads has ended
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._child.wait(10)
         with contextlib.suppress(OSError):
             self._state.unlink()
 

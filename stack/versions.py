@@ -26,7 +26,7 @@ MARIADB = "11.4.5"
 DEBEZIUM = "3.6.1.Final"
 MAXWELL = "1.22.6"
 
-S3PROXY = "2.6.0"
+S3PROXY = "2.9.0"
 
 MAVEN_DEPENDENCY_PLUGIN = "3.8.1"
 KAFKA = "4.3.1"
@@ -34,6 +34,10 @@ SPARK = "4.2.0"
 DELTA = "4.4.0"
 MYSQL_CONNECTOR = "9.7.0"
 SCALA = "2.13"
+HADOOP = "3.5.0"  # Spark's; its client of S3 comes apart, with what it needs of Amazon's library, whose whole is 641 MB
+AWS_SDK = "2.35.4"
+AWS_SDK_PARTS = ("s3", "s3-transfer-manager", "sts", "apache-client")
+ANALYTICS_ACCELERATOR = "1.3.1"
 # Not published for every Spark release: 4.0.0 is the newest that is, and Spark 4.2 reads with it.
 KAFKA_TOKEN_PROVIDER = "4.0.0"
 SLF4J = "1.7.36"
@@ -84,4 +88,12 @@ SPARK_JARS = (
     ),
     Artifact("org.apache.spark", TOKEN_PROVIDER, KAFKA_TOKEN_PROVIDER, IN_PYSPARK),
     Artifact("com.mysql", "mysql-connector-j", MYSQL_CONNECTOR),
+)
+
+# A lake on S3, beside SPARK_JARS.
+IN_PYSPARK_TOO = ("commons-codec:*", "commons-logging:*", "io.netty:*", "org.apache.httpcomponents:*", "org.slf4j:*")
+SPARK_S3_JARS = (
+    Artifact("org.apache.hadoop", "hadoop-aws", HADOOP, ALONE),
+    *(Artifact("software.amazon.awssdk", name, AWS_SDK, IN_PYSPARK_TOO) for name in AWS_SDK_PARTS),
+    Artifact("software.amazon.s3.analyticsaccelerator", "analyticsaccelerator-s3", ANALYTICS_ACCELERATOR, ALONE),
 )

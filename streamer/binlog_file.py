@@ -32,6 +32,7 @@ CHUNK = 1 << 18  # bytes of events that are decoded at once
 NAME = "file"  # in place of a pipeline's
 NO_SCHEMA = 0  # a file has no schema topic, whose versions records name
 pack_header = Struct("<IBIIIH").pack
+KIND = 4  # where an event's header has its type
 read_size = Struct("<9xI").unpack_from
 WHOLE = "Take a whole copy of the file, once the server has begun the next one (FLUSH BINARY LOGS)"
 
@@ -87,8 +88,7 @@ class BinlogFile:
 
     def _refuse(self, magic: bytes) -> None:
         if magic == ENCRYPTED:
-            hint = "Read it through the server: mysqlbinlog --read-from-remote-server --raw, which decrypts it"
-            raise self._wrong("it is encrypted", hint)
+            raise self._encrypted()
         if magic != MAGIC:
             raise self._wrong("it is no binlog file", "Name a file of those that SHOW BINARY LOGS lists, or a copy")
         try:
@@ -105,7 +105,13 @@ class BinlogFile:
             if size < ev.HEADER or len(event) < size:
                 self._is_cut = True
                 return
-            yield event
+            kind, flags = event[KIND], int.from_bytes(event[ev.HEADER - 2 : ev.HEADER], "little")
+            if kind == ev.START_ENCRYPTION and not flags & ev.MAY_BE_IGNORED:  # MariaDB's, whose beginning is clear
+                raise self._encrypted()
+            if (
+                kind != ev.ROTATE or flags & ev.ARTIFICIAL
+            ):  # to the next file, whatever this copy's name has for a number
+                yield event
 
     def _told(self, item: object) -> Iterator[bytes]:
         if isinstance(item, RowsBatch):
@@ -129,6 +135,10 @@ class BinlogFile:
 
     def _wrong(self, cause: str, hint: str) -> BinlogFileError:
         return BinlogFileError("decoding", str(self._path), cause, hint)
+
+    def _encrypted(self) -> BinlogFileError:
+        hint = "Read it through the server: mysqlbinlog --read-from-remote-server --raw, which decrypts it"
+        return self._wrong("it is encrypted", hint)
 
     def _cut(self, within: str) -> CorruptEventError:
         at = f"{self._path} ({self._decoder.file}:{self._decoder.pos})"

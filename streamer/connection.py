@@ -14,6 +14,7 @@ from typing import Any
 
 import pymysql
 
+from contract import tls
 from contract.gtid import GtidSet
 from contract.pipeline import Source
 from streamer.errors import (
@@ -23,6 +24,7 @@ from streamer.errors import (
     PurgedError,
     ServerIdInUseError,
     SourceRefusedError,
+    TlsError,
     UnreachableError,
 )
 from streamer.flavors import flavor
@@ -56,12 +58,17 @@ def connect(source: Source, read_timeout: float, **settings: Any) -> pymysql.Con
     except OSError as error:
         hint = "Name a file that the streamer may read"
         raise AccessDeniedError("read", f"password file {source.password_file}", str(error.strerror), hint) from None
+    try:
+        encrypted = tls.settings(source.tls)
+    except tls.TlsFileError as error:
+        hint = "Name PEM files that the streamer may read (source.tls in the pipeline file)"
+        raise TlsError("connect to", source.where, str(error), hint) from None
     seconds = max(1, round(source.connect_timeout_seconds))
     try:
         connection = pymysql.connect(
             host=source.host, port=source.port, user=source.user, password=secret, charset="utf8mb4", autocommit=True,
             # A frozen server's kernel takes connections, and nobody greets.
-            connect_timeout=seconds, read_timeout=seconds, program_name="headrace", **settings,
+            connect_timeout=seconds, read_timeout=seconds, program_name="headrace", **encrypted, **settings,
         )  # fmt: skip
     except (pymysql.MySQLError, OSError, RuntimeError) as error:
         raise refused(source, error) from None
@@ -72,14 +79,16 @@ def connect(source: Source, read_timeout: float, **settings: Any) -> pymysql.Con
 def refused(source: Source, error: Exception) -> HeadraceError:
     """The typed error of a failed login or statement."""
     code, message = _facts(error)
-    where = f"{flavor(source).title} at {source.host}:{source.port}"
+    where = f"{flavor(source).title} at {source.where}"
+    if cause := tls.fault(error):
+        return TlsError("connect to", where, cause, _tls_hint(source, cause))
     if code in LACKING:
         hint = f"GRANT SELECT, REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO {source.user}, by a user that may"
         return AccessDeniedError("ask", where, message, hint)
     if code in DENIED:
         hint = (
             f"Check user and password in the pipeline file; the server must know {source.user}, with SELECT, "
-            "REPLICATION SLAVE and REPLICATION CLIENT"
+            "REPLICATION SLAVE and REPLICATION CLIENT. A user with REQUIRE SSL or X509 needs source.tls"
         )
         return AccessDeniedError("log in to", where, message, hint)
     if isinstance(error, pymysql.OperationalError | OSError) and code in AWAY:
@@ -88,6 +97,19 @@ def refused(source: Source, error: Exception) -> HeadraceError:
     return SourceRefusedError(
         "talk to", where, f"error {code}: {message}", "Mend what the server names, and start again"
     )
+
+
+def _tls_hint(source: Source, cause: str) -> str:
+    if "takes connections by TLS alone" in cause:
+        return "Write source.tls: {mode: required}, or better verify_identity with a ca_file"
+    if "offers no TLS" in cause:
+        return "Set ssl_ca, ssl_cert and ssl_key on the server, or write another mode in source.tls"
+    if "not trusted" in cause:
+        return (
+            "Name the authority that signed it in source.tls.ca_file. Of a server that goes by another name than "
+            f"{source.host}, write in source.host the name that its certificate has, or mode: verify_ca"
+        )
+    return "See that server and streamer share a version of TLS (1.2 at least), and look at the server's error log"
 
 
 def _facts(error: Exception) -> tuple[int, str]:
@@ -171,7 +193,7 @@ class BinlogConnection:
                 return  # it is closed already
 
     def _lost(self, cause: str) -> ConnectionLostError:
-        where = f"the binlog of {self._source.host}:{self._source.port}"
+        where = f"the binlog of {self._source.where}"
         return ConnectionLostError("read", where, cause, "The streamer connects again by itself")
 
     def _failed(self, error: Exception) -> HeadraceError:
@@ -182,15 +204,19 @@ class BinlogConnection:
 
     def answered(self, error: ServerAnswerError) -> HeadraceError:
         """The typed error of what the server said in place of the binlog, as the decoder met it."""
+        if error.code == FATAL_READING and "i/o error reading" in error.message.lower():  # bounded, as each new epoch
+            return refusals.cannot_go_on(f"the binlog of {self._source.where}", error.message)
         return dump_error(self._source, error.code, error.message)
 
 
 def dump_error(source: Source, code: int, message: str) -> HeadraceError:
-    where = f"the binlog of {source.host}:{source.port}"
+    where = f"the binlog of {source.where}"
     text = message.lower()
     if "same server_uuid" in text or "same server_id" in text or "same server id" in text:
         hint = f"Give one of the two another server_id in its pipeline file (this one has {source.server_id})"
         return ServerIdInUseError("read", where, "another client reads under the same server id", hint)
+    if code == FATAL_READING and "could not find next log" in text:  # reset or purged meanwhile: the next login tells
+        return ConnectionLostError("read", where, message, "The streamer connects again by itself")
     if code == FATAL_READING and ("purged" in text or "could not find" in text):
         hint = (
             "Start a pipeline of a new name, with a new snapshot; keep binlogs longer "

@@ -54,15 +54,13 @@ class Now(NamedTuple):
 
 class Definitions:
     """Of the server at `source`, which may become another one that has the same transactions. `taken`: the whole
-    transactions that were read so far. `meanwhile`: called while a long lag is read, for what cannot wait; it may
-    raise. It remembers what was said, and the statements that were read. `ahead`: those that are still to come."""
+    transactions that were read so far. It remembers what was said, and the statements that were read. `ahead`: those
+    that are still to come."""
 
-    def __init__(
-        self, source: Source, taken: Callable[[], GtidSet], meanwhile: Callable[[], None] = lambda: None
-    ) -> None:
+    def __init__(self, source: Source, taken: Callable[[], GtidSet], ahead: Ahead | None = None) -> None:
         self.source = source
         self.taken = taken
-        self.ahead = Ahead(meanwhile)
+        self.ahead = ahead or Ahead()
         self._said: dict[tuple[str, str], Said] = {}
         self._shown: dict[tuple[str, str], tuple[str, Set[str]]] = {}
         self._read: deque[Statement] = deque(maxlen=REMEMBERED)

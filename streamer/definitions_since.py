@@ -31,11 +31,14 @@ REMIND_SECONDS = 30.0
 
 
 class Ahead:
-    """`meanwhile`: called between two pieces of the binlog, for what cannot wait; it may raise, and the next question
-    goes on from there. `reading_for`: the table that is asked about, empty while nothing is read."""
+    """It outlives an attempt: one that begins again at the checkpoint finds what those before it read. `meanwhile`:
+    called between two pieces of the binlog, for what cannot wait; it may raise, and the next question goes on from
+    there. `durable`: the transactions of the checkpoint, of which nobody asks any more. `reading_for`: the table that
+    is asked about, empty while nothing is read."""
 
-    def __init__(self, meanwhile: Callable[[], None]) -> None:
-        self._meanwhile = meanwhile
+    def __init__(self, meanwhile: Callable[[], None] = lambda: None) -> None:
+        self.meanwhile = meanwhile
+        self.durable: Callable[[], GtidSet] | None = None  # none: what is asked moves on alone
         self.reading_for = ""
         self._kept: deque[Statement] = deque()
         self._size = 0
@@ -65,15 +68,16 @@ class Ahead:
             self.reading_for = ""
 
     def _begun(self, behind: GtidSet) -> GtidSet:
-        """Up to where it was read; what was taken in since is forgotten."""
+        """Up to where it was read; what nobody asks of any more is forgotten."""
         if self._from is None or self._to is None or not behind.issuperset(self._from):
             self._kept.clear()
             self._size = 0
-            self._to = behind.copy()
-        elif not self._to.issuperset(behind):
-            self._to = self._to.union(behind)
-        self._from = behind.copy()
-        while self._kept and behind.contains(self._kept[0].gtid):
+            self._from, self._to = behind.copy(), behind.copy()
+        elif not self._to.issuperset(behind):  # what lies between was not read here
+            self._from, self._to = behind.copy(), self._to.union(behind)
+        elif (done := self.durable() if self.durable else behind).issuperset(self._from):
+            self._from = done.copy()
+        while self._kept and self._from.contains(self._kept[0].gtid):
             self._size -= len(self._kept.popleft().text) + ENTRY
         return self._to
 
@@ -90,7 +94,7 @@ class Ahead:
                 if found.ended or passed.issuperset(to):
                     return
                 progress.step(len(chunk))
-                self._meanwhile()
+                self.meanwhile()
         except ServerAnswerError as error:
             raise reader.answered(error) from None
         finally:

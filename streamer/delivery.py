@@ -12,6 +12,7 @@ from typing import Any
 
 from contract.schema import TableSchema
 from streamer import schemas
+from streamer.beside import Result, beside
 from streamer.checkpoints.port import Checkpoints
 from streamer.delivery_errors import BrokerUnreachableError, TopicError
 from streamer.errors import HeadraceError
@@ -19,7 +20,7 @@ from streamer.ledger import Ledger
 from streamer.outgoing.record import Outgoing
 from streamer.patience import Patience
 from streamer.protocol.model import Commit
-from streamer.sinks.port import Partitioned, Sink
+from streamer.sinks.port import Lingering, Partitioned, Sink
 from streamer.watcher import Watcher
 
 POLL_SECONDS = 0.05
@@ -43,6 +44,7 @@ class Delivery:
         self.ledger = ledger
         self._sink = sink
         self._partitioned = sink if isinstance(sink, Partitioned) else None
+        self._lingering = sink if isinstance(sink, Lingering) else None
         self._checkpoints = checkpoints
         self.watcher = watcher
         self._patience = patience
@@ -102,7 +104,10 @@ class Delivery:
         entry = self.ledger.note(count, count * len(value), self.now)
         self.records += count
         try:
-            if parts:
+            if parts and key is not None:
+                for number in range(count):
+                    parts.send_one(topic, key, value, entry.acknowledge, (), number)
+            elif parts:
                 parts.send_everywhere(topic, value, count, entry.acknowledge)
             else:
                 self._sink.send(topic, [key], [value], entry.acknowledge)
@@ -145,7 +150,9 @@ class Delivery:
         self.ledger.commit(commit, self.now)
 
     def pause(self) -> None:
-        """The source has nothing more for now."""
+        """The source has nothing more for now. Raises as the sink."""
+        if self._lingering is not None and self.ledger.depth:
+            self._lingering.hasten()
 
     def turn(self, seconds: float = 0) -> None:
         """Serves acknowledgements; waits for the first one up to `seconds`. Raises Stopping, DeliveryError,
@@ -184,6 +191,21 @@ class Delivery:
         """Returns when the last checkpoint offered is durable. Raises as `turn`."""
         while not self._checkpoints.settled():
             self._wait()
+
+    def keep(self) -> None:
+        """Returns when what the watcher's checkpoint tells is durable, before more is sent. Raises as `turn`."""
+        self._checkpoints.offer(self.watcher.checkpoint)
+        self.settle()
+
+    def until_done(self, step: Callable[[], Result], what: str) -> Result:
+        """What `step` gives, asked again while it raises a retryable error; acknowledgements are served meanwhile.
+        Raises as `turn`, and every other error as it is."""
+
+        def asked() -> Result:
+            self.turn()
+            return beside(step, self.turn)
+
+        return self._patience.until_answered(asked, what)
 
     def publish(self, schema: TableSchema, topic: str) -> None:
         """Returns when the schema is durable. Raises as `turn`."""

@@ -115,6 +115,12 @@ class FirstStartError(HeadraceError):
     kind = "first_start"
 
 
+class OtherFormError(HeadraceError):
+    """The topics hold records of another form than the pipeline file asks for now."""
+
+    kind = "other_form"
+
+
 class StartError(HeadraceError):
     """streamer.start names no place of the server's binlog at which a stream can begin."""
 
@@ -123,6 +129,12 @@ class StartError(HeadraceError):
 
 class PortInUseError(HeadraceError):
     kind = "port_in_use"
+
+
+class TokenError(HeadraceError):
+    """The token of the streamer's own port cannot be had."""
+
+    kind = "token"
 
 
 class NotRunningError(HeadraceError):

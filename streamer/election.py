@@ -20,6 +20,8 @@ from streamer.errors import HeadraceError
 from streamer.kafka import broker
 
 SESSION_SECONDS = 6  # the least that brokers allow
+# A member hears by the answer to its next one that the other is gone: that is a part of the time to take over.
+HEARTBEAT_MS = 500
 POLL_SECONDS = 0.2
 REFUSED = frozenset(
     {
@@ -48,7 +50,7 @@ class Election:
                     "group.protocol": "classic",
                     "partition.assignment.strategy": "cooperative-sticky",
                     "session.timeout.ms": SESSION_SECONDS * 1000,
-                    "heartbeat.interval.ms": SESSION_SECONDS * 1000 // 4,
+                    "heartbeat.interval.ms": HEARTBEAT_MS,
                     "enable.auto.commit": False,
                     "auto.offset.reset": "latest",
                     "error_cb": lambda error: None,  # the streamer tells by itself what the broker does

@@ -42,6 +42,12 @@ class AccessDeniedError(HeadraceError):
     kind = "access_denied"
 
 
+class TlsError(HeadraceError):
+    """The server and `source.tls` do not fit: no TLS, a certificate that is not trusted, files that cannot be used."""
+
+    kind = "tls"
+
+
 class PurgedError(HeadraceError):
     """The server no longer has binlogs that the start position needs."""
 
@@ -70,6 +76,13 @@ class DecodeError(HeadraceError):
     """The binlog holds what must not be guessed at. Nothing after it is emitted."""
 
     kind = "decode"
+
+
+class BegunAnewError(DecodeError):
+    """The binlog is another one than before, under the same GTIDs: what comes takes a new epoch."""
+
+    kind = "begun_anew"
+    retryable = True
 
 
 class CorruptEventError(DecodeError):

@@ -7,8 +7,10 @@ Whatever ends it otherwise leaves nothing visible of it: the stream begins anew 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 from contract.checkpoint import Checkpoint
+from streamer.beside import Result
 from streamer.checkpoints.kafka import TransactionalCheckpoints
 from streamer.delivery import Delivery
 from streamer.delivery_errors import StuckError, TransactionLostError
@@ -23,7 +25,8 @@ from streamer.sinks.kafka_transactions import TransactionalKafkaSink
 from streamer.watcher import Watcher
 
 PERIOD_SECONDS = 0.1
-BATCH_RECORDS = 5_000
+BATCH_RECORDS = 50_000
+OPEN_SECONDS = 300.0
 COMMIT_SECONDS = 1.0  # how long one call waits for the broker; a stop is heard in between
 SENT_AGAIN = "Nothing of it is visible; it is read and sent again from the last checkpoint."
 
@@ -44,7 +47,8 @@ class TransactionalWatcher(Watcher):
 
 class ExactlyOnce(Delivery):
     """`period`: seconds after which a Kafka transaction ends with the MySQL transaction; at 0 each has one, until as
-    many records were sent as a Kafka transaction holds at most."""
+    many records were sent as a Kafka transaction holds at most. `open_seconds`: how long one may wait in the middle of
+    a MySQL transaction."""
 
     def __init__(
         self,
@@ -55,12 +59,14 @@ class ExactlyOnce(Delivery):
         patience: Patience,
         stuck_after: float,
         period: float = PERIOD_SECONDS,
+        open_seconds: float = OPEN_SECONDS,
     ) -> None:
         super().__init__(ledger, sink, checkpoints, watcher, patience)
         self._transactions = sink
         self._offers = checkpoints
         self._stuck_after = stuck_after
         self._period = period
+        self._open_seconds = open_seconds
         self._end: Commit | None = None  # the last transaction end that is not committed
         self._whole = 0  # records up to it
         self._began = 0.0  # monotonic seconds: when the first of them was read
@@ -152,6 +158,25 @@ class ExactlyOnce(Delivery):
             cause = "another server goes on in the middle of a transaction"
             raise TransactionLostError("delivering to", KAFKA, cause, SENT_AGAIN)
         self.commit()
+
+    def keep(self) -> None:
+        """The commit of what is sent next has it."""
+
+    def until_done(self, step: Callable[[], Result], what: str) -> Result:
+        """As the base. Where it takes long, what was sent of the transaction is taken back, before the broker gives it
+        up: TransactionLostError."""
+        until = time.monotonic() + self._open_seconds
+
+        def asked() -> Result:
+            try:
+                return step()
+            except HeadraceError as error:
+                if error.retryable and self.records != self._whole and time.monotonic() >= until:
+                    raise TransactionLostError("waiting for", what, error.cause, SENT_AGAIN) from None
+                raise
+
+        self.pause()
+        return super().until_done(asked, what)
 
     def settle(self) -> None:
         assert self.records == self._whole, "asked between two transactions"

@@ -66,7 +66,10 @@ class ExactlyOnceKafka:
         start = start.model_copy(update={"run": RUN})
         watcher = TransactionalWatcher(ledger, self.checkpoints, self.sink, self._status, start, stuck_after)
         self.checkpoints.offer(start)
-        return ExactlyOnce(ledger, self.sink, self.checkpoints, watcher, self._patience, stuck_after, self._period)
+        half = self._pipeline.kafka.transaction_timeout_seconds / 2
+        return ExactlyOnce(
+            ledger, self.sink, self.checkpoints, watcher, self._patience, stuck_after, self._period, half
+        )
 
 
 RUN = uuid.uuid4().hex

@@ -60,7 +60,8 @@ class Ledger:
     """Bounded by `max_events` rows and `max_bytes` of values; one batch may overshoot it.
 
     `released`: the GTID set of everything released. `events`: rows of released whole transactions, on top of
-    the number it started with. Times are seconds of a monotonic clock, given by the caller.
+    the number it started with. `passed`: entries released so far. Times are seconds of a monotonic clock, given by the
+    caller.
     """
 
     def __init__(self, max_events: int, max_bytes: int, released: GtidSet, events: int = 0) -> None:
@@ -68,6 +69,7 @@ class Ledger:
         self.max_bytes = max_bytes
         self.released = released
         self.events = events
+        self.passed = 0
         self.failure: Failure | None = None
         self.depth = 0
         self.size = 0
@@ -112,6 +114,7 @@ class Ledger:
     def release(self) -> TransactionEnd | None:
         """Drops the acknowledged head. Returns the last transaction end in it, or None."""
         entries = self._entries
+        before = len(entries)
         released = []
         while entries and not entries[0].pending:
             entry = entries.popleft()
@@ -124,15 +127,14 @@ class Ledger:
                 released.append(entry.commit)
                 self.events += self._open_events
                 self._open_events = 0
+        self.passed += before - len(entries)
         self.released.add_all(end.gtid for end in released)
         return released[-1] if released else None
 
     def entered(self) -> GtidSet:
         """The whole transactions taken in so far: from here a lost connection goes on."""
         gtids = self.released.copy()
-        for entry in self._entries:
-            if entry.commit is not None:
-                gtids.add(entry.commit.gtid)
+        gtids.add_all(entry.commit.gtid for entry in self._entries if entry.commit is not None)
         return gtids
 
     def entered_events(self) -> int:

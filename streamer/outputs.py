@@ -99,7 +99,7 @@ def _checkpoints(pipeline: Pipeline, sinks: list[Sink]) -> Checkpoints:
 
 def position(pipeline: Pipeline) -> Checkpoint | None:
     """The last checkpoint, for who is not the streamer. Raises PipelineFileError, HeadraceError."""
-    if pipeline.feeds_lake:
+    if pipeline.commits_in_kafka:
         return read_checkpoint(pipeline)
     with closing(_stored(pipeline, shared=True)) as stored:
         return stored.load()
@@ -107,7 +107,7 @@ def position(pipeline: Pipeline) -> Checkpoint | None:
 
 def known_schemas(pipeline: Pipeline) -> list[TableSchema]:
     """As `position`; of those in Kafka none where there is no topic yet."""
-    if pipeline.feeds_lake:
+    if pipeline.commits_in_kafka:
         topic = names.schemas_topic(pipeline)
         return schemas.read(pipeline) if broker.has_topic(pipeline.kafka, topic, BROKER_SECONDS) else []
     with closing(_stored(pipeline, shared=True)) as stored:

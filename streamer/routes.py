@@ -17,6 +17,7 @@ from contract.schema import TableSchema
 from contract.sequence import Sequence
 from contract.transforms import Chain
 from streamer import VERSION
+from streamer.delivery_errors import TopicError
 from streamer.envelope import Envelope
 from streamer.kafka import topics
 from streamer.protocol.model import RowsBatch, TableMap
@@ -27,6 +28,8 @@ KEYLESS = (
     "Exclude it in the pipeline file (tables.exclude), or give it a primary key, or columns of keys in the file: by a "
     "key the lake knows a row, and takes no table without."
 )
+NO_KEY = "it has no key, and its topic is compacted: the broker keeps the last record of each key there"
+KEYED = "Give it a primary key, or columns of keys in the pipeline file; or write cleanup: delete for it (topics)."
 
 
 class Route:
@@ -92,6 +95,8 @@ class Router:
 
     def _find(self, batch: RowsBatch, epoch: int) -> Route:
         shape = batch.table
+        if not shape.schema.key and topics.compacts(self._pipeline, shape.db, shape.table):
+            raise TopicError("sending rows of", f"{shape.db}.{shape.table}", NO_KEY, KEYED)
         known = self._routes.get((shape.db, shape.table))
         topic = self.topic(shape.db, shape.table)
         seq = Sequence(epoch, batch.file_number, batch.tx_pos, batch.ordinal)
@@ -115,6 +120,10 @@ class Router:
         if (db, table) not in self._topics:
             self._topics[db, table] = self._made(db, table)
         return self._topics[db, table]
+
+    def truncation_key(self, db: str, table: str) -> bytes | None:
+        """Of the record of a truncation, which has no row's: a compacted topic takes none without."""
+        return b"{}" if topics.compacts(self._pipeline, db, table) else None
 
     def other(self, topic: str, db: str, table: str) -> None:
         """Makes a topic that a transform chose, set as the table's own; asked of the broker once."""

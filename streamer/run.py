@@ -14,7 +14,8 @@ from contract.checkpoint import Checkpoint
 from contract.gtid import GtidSet
 from contract.pipeline import Pipeline, Tables
 from contract.schema import TableSchema
-from streamer import guarantees, outputs, rules, schemas, source
+from contract.sequence import file_number
+from streamer import collector, guarantees, joined, outputs, rules, schemas, source
 from streamer.attempts import Attempts
 from streamer.checkpoints.port import Checkpoints
 from streamer.connection import BinlogConnection
@@ -22,6 +23,7 @@ from streamer.control.report import Report
 from streamer.control.status import Status
 from streamer.ddl.notes import DdlNotes
 from streamer.definitions import Definitions
+from streamer.definitions_since import Ahead
 from streamer.delivery import Delivery
 from streamer.delivery_errors import CutShortError
 from streamer.errors import HeadraceError
@@ -36,13 +38,14 @@ from streamer.patience import Patience, Stopping
 from streamer.preflight import refusing as preflight
 from streamer.preflight.findings import Finding
 from streamer.protocol.held import PreparedXa
+from streamer.resting import Resting
 from streamer.routes import Router
 from streamer.seen import Seen
 from streamer.servers import Chosen, Servers
 from streamer.sinks.kafka import KAFKA
+from streamer.start import division, sent
 from streamer.start import first as first_start
 from streamer.start import resume as start
-from streamer.start import sent
 from streamer.stream import Stream
 from streamer.transaction import BinlogDecoder
 from streamer.watcher import Watcher
@@ -71,6 +74,8 @@ class Runner:
         self._patience = Patience(self.status, stop)
         self._servers = Servers(pipeline, _told)
         self._file = self.report.file = FileWatch(pipeline, self._followable)
+        self._ahead = Ahead()  # of all attempts
+        self._resting = Resting(source.end)
         self._moved_to: Callable[[], Iterable[str]] = tuple  # topics that transforms chose
 
     def run(self) -> None:
@@ -113,29 +118,20 @@ class Runner:
             guarantee.checkpoints.close()
 
     def _stream(self, guarantee: guarantees.Guarantee, found: Chosen) -> None:
-        pipeline = self._pipeline
         checkpoints = guarantee.checkpoints
-        checkpoint = self._patience.until_answered(partial(checkpoints.load, self._stop.is_set), checkpoints.title)
-        self._patience.check()
-        known = self._patience.until_answered(partial(checkpoints.schemas, self._stop.is_set), checkpoints.title)
-        self._patience.check()
-        if (tables := self._file.offered) is not None:  # it was changed while this streamer stood by
-            self._pipeline = self._pipeline.model_copy(update={"tables": tables})
-            self._servers.follow(self._pipeline.tables)
-            self._file.taken(self._pipeline.tables)
+        checkpoint, known = self._kept(checkpoints)
         pipeline = self._pipeline
-        if checkpoint:
-            start.refuse_lost_schemas(checkpoint, schemas.place(pipeline), len(known))
         begin, found = self._resume(checkpoint) if checkpoint else (self._first(found), found)
-        if begin.rules != self._transforms.rules:  # a snapshot shows its rows by the same
-            begin = begin.model_copy(update={"rules": self._transforms.rules})
+        begin = self._by_rules(begin).joining(dict.fromkeys(joined.over(pipeline, begin), False), begin.place)
         bounds = pipeline.streamer.ledger
         ledger = Ledger(bounds.max_events, bounds.max_bytes, pipeline.source.gtids(begin.gtid_set), begin.events)
         seen = pipeline.source.gtids(begin.seen_set) if begin.seen_set else None
-        prepared = PreparedXa(bounds.max_bytes, ledger.released, seen)
+        prepared = PreparedXa(bounds.max_bytes, ledger.released, seen, begin.temporary)
         delivery = guarantee.delivery(ledger, begin, begin is not checkpoint)
         watcher = delivery.watcher
-        definitions = Definitions(found.source, ledger.entered, delivery.turn)
+        self._ahead.meanwhile = delivery.turn
+        self._ahead.durable = lambda: pipeline.source.gtids(watcher.checkpoint.gtid_set)
+        definitions = Definitions(found.source, ledger.entered, self._ahead)
         filters = self.report.filters = rules.filters(pipeline)
         made = self._transforms
         plain = not pipeline.transforms and not pipeline.records.asks
@@ -148,6 +144,7 @@ class Runner:
                 definitions,
                 behind,
                 filters,
+                ledger.entered,
             ),
             delivery=delivery,
             watcher=watcher,
@@ -162,16 +159,31 @@ class Runner:
         stream.router = Router(pipeline, schemas.Schemas(known), self._ensure, publish, made.chain)
         self._moved_to = lambda: set(stream.router.others)
         stream.goal = self._goal(begin, found)
-        stream.swap = Swap(self._file, delivery, watcher, prepared, partial(self._follow, stream))
+        stream.swap = Swap(self._file, delivery, watcher, prepared, self._joining, partial(self._follow, stream))
         self.report.attach(found.facts, stream, ledger, watcher, checkpoints, guarantee.sink)
         self.report.reads(found.source, found.facts)
         self.report.ahead = definitions.ahead
         self._until_stopped(stream)
 
+    def _kept(self, checkpoints: Checkpoints) -> tuple[Checkpoint | None, list[TableSchema]]:
+        """What the streamers before this one left; the tables are those of the file by then."""
+        checkpoint = self._patience.until_answered(partial(checkpoints.load, self._stop.is_set), checkpoints.title)
+        self._patience.check()
+        known = self._patience.until_answered(partial(checkpoints.schemas, self._stop.is_set), checkpoints.title)
+        self._patience.check()
+        if (tables := self._file.offered) is not None:  # it was changed while this streamer stood by
+            self._pipeline = self._pipeline.model_copy(update={"tables": tables})
+            self._servers.follow(self._pipeline.tables)
+            self._file.taken(self._pipeline.tables)
+        if checkpoint:
+            start.refuse_lost_schemas(checkpoint, schemas.place(self._pipeline), len(known))
+        return checkpoint, known
+
     def _until_stopped(self, stream: Stream) -> None:
         """Runs, then delivers what was accepted, whatever ended it."""
         try:
             stream.delivery.settle()  # a first checkpoint is durable before the first record
+            collector.settle()
             self.status.enter("streaming")
             log.info("streaming")
             stream.run()
@@ -196,17 +208,19 @@ class Runner:
         partly = self._pipeline.source.gtids("")
         partly.add_all(filter(None, [stream.halfway.gtid]))
         found = self._servers.choose(watcher.checkpoint, gtids, partly)
-        if found.anew:
+        if why := found.anew or stream.begun_anew:
             if stream.goal is not None:
                 stream.goal.elsewhere(found.facts, found.source.where)
             stream.delivery.empty()
-            watcher.begin_anew(self._anew(watcher.checkpoint, found))
+            watcher.begin_anew(self._anew(watcher.checkpoint, found, why))
             stream.delivery.settle()  # the new epoch is durable before its first record
             stream.begin_anew(watcher.checkpoint.epoch)
             prepared.elsewhere()
         self.report.reads(found.source, found.facts)
-        stream.ddl.lower_case = found.facts.lower_case
+        stream.ddl.lower_case = prepared.temporary.lower_case = found.facts.lower_case
         definitions.source = found.source
+        stream.resting = self._resting
+        stream.resting.connected(found.source, found.facts, time.monotonic())
         return BinlogConnection(found.source, gtids, self._pipeline.name)
 
     def _goal(self, begin: Checkpoint, found: Chosen) -> Goal | None:
@@ -231,6 +245,9 @@ class Runner:
         topics.event_topics(reading, source.tables(reading))
         refuse_taken(reading, self._moved_to())
 
+    def _joining(self, old: Tables, new: Tables) -> list[str]:
+        return joined.coming(self._pipeline.model_copy(update={"source": self._servers.last, "tables": new}), old)
+
     def _follow(self, stream: Stream, tables: Tables) -> None:
         self._pipeline = self._pipeline.model_copy(update={"tables": tables})
         self._servers.follow(tables)
@@ -238,13 +255,15 @@ class Runner:
         stream.router.follow(tables)
         stream.ddl.pipeline = self._pipeline
 
-    def _anew(self, checkpoint: Checkpoint, found: Chosen) -> Checkpoint:
+    def _anew(self, checkpoint: Checkpoint, found: Chosen, why: str) -> Checkpoint:
         begin = start.anew(checkpoint, found.facts)
         uuid = found.facts.server_uuid
-        log.warning("coordinates begin anew", why=found.anew, server=found.source.where, uuid=uuid, epoch=begin.epoch)
+        log.warning("coordinates begin anew", why=why, server=found.source.where, uuid=uuid, epoch=begin.epoch)
         return begin
 
     def _resume(self, checkpoint: Checkpoint) -> tuple[Checkpoint, Chosen]:
+        refuse_taken(self._pipeline, checkpoint.topics)
+        start.refuse_other_form(checkpoint, self._pipeline.records.format, self._used)
         seen = self._pipeline.source.gtids(checkpoint.gtid_set)
         again = self._pipeline.source.gtids(checkpoint.seen_set)  # delivered too, but read again
         choose = partial(self._servers.choose, checkpoint, seen)
@@ -261,20 +280,48 @@ class Runner:
         if found.facts.server_uuid == checkpoint.server_uuid:  # another one was checked before it was chosen
             reading, followed = self._servers.pipeline(found.source), checkpoint.tables or self._pipeline.tables
             preflight.refuse(reading, seen, checkpoint.ts_ms / 1000, _told, followed)
-        begin = self._anew(checkpoint, found) if found.anew else checkpoint
+        begin = self._anew(checkpoint, found, found.anew) if found.anew else checkpoint
+        begin = self._divided(checkpoint, begin, found)
         if begin.tables != self._pipeline.tables:  # a snapshot of a table begins where the stream follows it
-            begin = begin.following(self._pipeline.tables)
+            asked = partial(self._joining, begin.tables or self._pipeline.tables, self._pipeline.tables)
+            came = self._patience.until_answered(asked, self._servers.title)
+            begin = begin.following(self._pipeline.tables).joining(dict.fromkeys(came, True), begin.place)
         log.info("resuming", server=found.source.where, file=begin.file, pos=begin.pos, gtid_set=begin.gtid_set)
         return begin, found
 
+    def _divided(self, checkpoint: Checkpoint, begin: Checkpoint, found: Chosen) -> Checkpoint:
+        """Where changes become records otherwise than before."""
+        sent_behind = partial(sent.behind, self._pipeline, checkpoint, self._stop.is_set)
+        seen = self._pipeline.source.gtids(checkpoint.seen_set)  # read again, and passed by
+
+        def read_back() -> GtidSet:
+            return self._patience.until_answered(sent_behind, KAFKA).subtract(seen)
+
+        end = begin.epoch, file_number(found.facts.file), found.facts.pos
+        begin = division.marked(self._pipeline, checkpoint, begin, self._transforms.sends, end, read_back)
+        self._patience.check()
+        return begin
+
+    def _by_rules(self, begin: Checkpoint) -> Checkpoint:
+        """Snapshots show their rows by the same rules, and a later start knows what was sent by them."""
+        begin = begin.showing(self._transforms.rules, self._transforms.shown_by)
+        told = {"sends": self._transforms.sends, "form": self._pipeline.records.format}
+        if self._pipeline.delivery == "at_least_once":
+            told["run"] = ""  # what stands in Kafka behind a checkpoint from now on was not taken back
+        same = all(getattr(begin, name) == value for name, value in told.items())
+        return begin if same else begin.model_copy(update=told)
+
     def _first(self, found: Chosen) -> Checkpoint:
-        used = self._patience.until_answered(partial(outputs.used, self._pipeline), self._titles)
-        start.refuse_lost_checkpoint(self._pipeline, used)
+        start.refuse_lost_checkpoint(self._pipeline, self._used())
         pipeline = self._servers.pipeline(found.source)
         begin, told = first_start.first(pipeline, found.facts)
         preflight.refuse(pipeline, pipeline.source.gtids(begin.gtid_set), None, _told)
         log.info("first start", start=told, file=begin.file, pos=begin.pos, gtid_set=begin.gtid_set)
         return begin
+
+    def _used(self) -> list[str]:
+        """Where records of the pipeline are already."""
+        return self._patience.until_answered(partial(outputs.used, self._pipeline), self._titles)
 
     def _service_topics(self) -> None:
         for report in topics.ensure(self._pipeline, topics.service_topics(self._pipeline)):

@@ -72,7 +72,7 @@ def value(schema: TableSchema) -> bytes:
 
 def place(pipeline: Pipeline) -> str:
     """Where a start looks for them, in words."""
-    return f"the topic {names.schemas_topic(pipeline)}" if pipeline.feeds_lake else pipeline.checkpoints.title
+    return f"the topic {names.schemas_topic(pipeline)}" if pipeline.commits_in_kafka else pipeline.checkpoints.title
 
 
 def read(pipeline: Pipeline, stopping: Callable[[], bool] | None = None) -> list[TableSchema]:

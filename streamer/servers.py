@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from functools import partial
 from typing import NamedTuple
 
 from contract.checkpoint import Checkpoint
@@ -98,7 +97,7 @@ class Servers:
     def _good(
         self, server: Source, facts: Facts, checkpoint: Checkpoint, seen: GtidSet, partly: GtidSet | None
     ) -> Chosen:
-        anew = start.resume(checkpoint, facts, seen, partly, partial(source.before, server))
+        anew = start.resume(checkpoint, facts, seen, partly)
         if facts.server_uuid != checkpoint.server_uuid:
             followed = checkpoint.tables or self._pipeline.tables
             preflight.refuse(self.pipeline(server), seen, checkpoint.ts_ms / 1000, self._tell, followed)

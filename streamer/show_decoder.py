@@ -1,21 +1,51 @@
-"""`headrace decoder`: the Python that decodes a table's rows, written from its schema as a stream writes it."""
+"""`headrace decoder`: the Python that decodes a table's rows, written as a stream writes it.
+
+The schema topic does not tell all that rows hold: the columns that the pipeline leaves out, what masks cover, and what
+MariaDB compresses and hides. The server tells it, where the table still has the shape that is asked for.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from struct import Struct
 
+from contract.masks import Mask
 from contract.pipeline import Pipeline
+from contract.pipeline_columns import ColumnRuleError
 from contract.schema import TableSchema
-from streamer import outputs, schemas
+from streamer import outputs, present_table, schemas
 from streamer.delivery_errors import UnknownSchemaError
-from streamer.protocol.compiler import READERS, PlanWriter
-from streamer.protocol.fields import field
+from streamer.errors import UnreachableError
+from streamer.protocol import fields
+from streamer.protocol.compiler import PlanWriter, covered, reader
+from streamer.protocol.table_map import laid_out
+from streamer.protocol.values.reader import Field
+
+MEANINGS = {
+    "PLAIN": "changes only the characters that JSON escapes",
+    "escape": "escapes them",
+}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What rows hold: the numbers of those fields that are the schema's columns, and masks by number. `doubt`: why it
+    is the schema alone that tells this; empty where the server does."""
+
+    fields: Sequence[Field]
+    shown: Sequence[int]
+    masks: Mapping[int, Mask] = field(default_factory=dict)
+    doubt: str = ""
+
+
+def printed(pipeline: Pipeline, table: str, version: int | None) -> str:
+    """Of the newest schema of `table` (`db.table`), or of the version asked for. Raises HeadraceError."""
+    return source(pipeline, find(pipeline, table, version))
 
 
 def find(pipeline: Pipeline, table: str, version: int | None) -> TableSchema:
-    """The newest schema of `table` (`db.table`) known to the pipeline, or the version asked for. Raises
-    UnknownSchemaError, and what reading them raises."""
+    """Raises UnknownSchemaError, and what reading them raises."""
     known = [one for one in outputs.known_schemas(pipeline) if f"{one.db}.{one.table}" == table]
     chosen = [one for one in known if version in (None, one.version)]
     if chosen:
@@ -28,20 +58,53 @@ def find(pipeline: Pipeline, table: str, version: int | None) -> TableSchema:
     raise UnknownSchemaError("showing", f"the decoder of {table}", f"{where} has no schema of it", hint)
 
 
-def source(schema: TableSchema) -> str:
-    """Python, with comments on the names that it uses. Raises UnsupportedTypeError."""
-    readers = [READERS[one.column.type](one) for one in map(field, schema.columns)]
-    writer = PlanWriter(schema, readers)
+def source(pipeline: Pipeline, schema: TableSchema) -> str:
+    """Python, with comments on the names that it uses. Raises UnsupportedTypeError, UnknownSchemaError, and what
+    asking the server raises."""
+    layout = _layout(pipeline, schema)
+    readers = covered(list(map(reader, layout.fields)), layout.masks)
+    writer = PlanWriter(schema, readers, layout.shown)
     plan = writer.source(0)
-    title = (
-        f"# {schema.db}.{schema.table}, schema version {schema.version}, for rows without NULL.\n"
-        "# Rows with NULLs get such a function for each combination of NULL columns, without what is read for these.\n"
-        "# d: the event's bytes; o: where the row's values begin. Gives JSON of row and key; returns the row's end.\n"
-    )
-    return title + "".join(f"{line}\n" for line in _names(schema, writer.names, plan)) + plan
+    notes = [
+        f"{schema.db}.{schema.table}, schema version {schema.version}, for rows without NULL.",
+        "Rows with NULLs get such a function for each combination of NULL columns, without what is read for these.",
+        "d: the event's bytes; o: where the row's values begin. Gives JSON of row and key; returns the row's end.",
+    ]
+    if layout.doubt:
+        notes[1:1] = [f"Of the schema alone, for {layout.doubt}: where the pipeline left columns out, or MariaDB",
+                      "compressed or hid some, the one that decoded its rows reads them otherwise."]  # fmt: skip
+    lines = [*map(_comment, notes), *_names(layout, writer.names, plan)]
+    return "".join(f"{line}\n" for line in lines) + plan
 
 
-def _names(schema: TableSchema, bound: dict[str, object], plan: str) -> Iterator[str]:
+def _layout(pipeline: Pipeline, schema: TableSchema) -> Layout:
+    try:
+        present = present_table.ask(pipeline.source, schema.db, schema.table)
+    except UnreachableError:
+        return _of_schema(schema, "the server could not be asked")
+    if present is None:
+        return _of_schema(schema, "the server no longer has the table")
+    try:
+        now, shown, masks = laid_out(present.schema, range(len(present.schema.columns)), pipeline.show)
+    except ColumnRuleError as error:
+        return _of_schema(schema, f"a rule of the pipeline file cannot hold for the table by now ({error.cause})")
+    if now.shape() != schema.shape():
+        return _of_schema(schema, "the table has another shape by now")
+    return Layout(present.fields, shown, masks)
+
+
+def _of_schema(schema: TableSchema, doubt: str) -> Layout:
+    masked = [column.name for column in schema.columns if column.mask]
+    if masked:
+        cause = f"it reads what the mask of {', '.join(masked)} covers, which the schema does not tell, and {doubt}"
+        hint = "Ask for the newest version, while the server can be reached and has the table as it was streamed last."
+        raise UnknownSchemaError(
+            "showing", f"the decoder of {schema.db}.{schema.table}, version {schema.version}", cause, hint
+        )
+    return Layout(list(map(fields.field, schema.columns)), range(len(schema.columns)), doubt=doubt)
+
+
+def _names(layout: Layout, bound: dict[str, object], plan: str) -> Iterator[str]:
     """What the plan uses besides: structs as they are made, objects of a column by their purpose."""
     for name, value in bound.items():
         if name in _words(plan):
@@ -49,16 +112,21 @@ def _names(schema: TableSchema, bound: dict[str, object], plan: str) -> Iterator
             if isinstance(struct, Struct):
                 yield f"{name} = Struct({struct.format!r}).unpack_from"
             elif name[0] == "x" and name[1:].isdigit():
-                column = schema.columns[int(name[1:])]
-                yield f"# {name}: gives the text of {column.name!r}, {column.type}"
+                yield _comment(f"{name}: {_purpose(layout, int(name[1:]))}")
             else:
-                yield f"# {name}: {MEANINGS[name]}"
+                yield _comment(f"{name}: {MEANINGS[name]}")
 
 
-MEANINGS = {
-    "PLAIN": "changes only the characters that JSON escapes",
-    "escape": "escapes them",
-}
+def _purpose(layout: Layout, n: int) -> str:
+    one = layout.fields[n]
+    text = f"gives the text of {one.column.name!r}, {one.column.type}"
+    text += ", inflated where it is compressed" * one.compressed
+    return f"{text}; x{n}[1] masks it ({layout.masks[n].name})" if n in layout.masks else text
+
+
+def _comment(text: str) -> str:
+    """In one line, whatever a name holds."""
+    return "# " + "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
 
 
 def _words(plan: str) -> Iterable[str]:

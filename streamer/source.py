@@ -14,9 +14,9 @@ from contract.pipeline import Pipeline, Source
 from streamer.connection import connect, refused
 from streamer.errors import SourceRefusedError
 from streamer.flavors import FLAVORS, flavor
-from streamer.flavors.port import Facts
+from streamer.flavors.port import End, Facts
 
-__all__ = ["Facts", "before", "facts", "files", "now", "tables"]
+__all__ = ["End", "Facts", "before", "end", "facts", "files", "now", "tables"]
 
 TABLES = "SELECT table_schema, table_name FROM information_schema.tables WHERE table_type = 'BASE TABLE' ORDER BY 1, 2"
 
@@ -28,10 +28,14 @@ def facts(source: Source) -> Facts:
         found = flavor(source).facts(cursor)
     if found is None:
         hint = "Set log_bin in the server's configuration and restart it."
-        raise SourceRefusedError(
-            "read", f"the binlog of {source.host}:{source.port}", "the server writes no binlog", hint
-        )
+        raise SourceRefusedError("read", f"the binlog of {source.where}", "the server writes no binlog", hint)
     return found
+
+
+def end(source: Source) -> End | None:
+    """Where the binlog ends, None of a server without one. Raises as `facts`."""
+    with _cursor(source) as cursor:
+        return flavor(source).end(cursor)
 
 
 def before(source: Source, file: str) -> GtidSet | None:
@@ -63,7 +67,7 @@ def refuse_other_flavor(source: Source, cursor: Any) -> None:
         other = next(name for name, one in FLAVORS.items() if one.owns(version))
         what = f"the server is {version}, the pipeline file says {chosen.title}"
         hint = f"Write flavor: {other} under source in the pipeline file"
-        raise SourceRefusedError("read", f"the server at {source.host}:{source.port}", what, hint)
+        raise SourceRefusedError("read", f"the server at {source.where}", what, hint)
 
 
 def tables(pipeline: Pipeline) -> list[tuple[str, str]]:

@@ -21,15 +21,18 @@ from contract.gtid import GtidSet
 from contract.sequence import file_number
 from streamer.control.status import Status
 from streamer.ddl.notes import DdlNotes
+from streamer.ddl.records import Outgoing as Note
 from streamer.delivery import Delivery
-from streamer.errors import HeadraceError
+from streamer.errors import BegunAnewError, HeadraceError
 from streamer.follow.swap import Swap
 from streamer.goal import Goal, Reached
 from streamer.halfway import Halfway
+from streamer.places import Behind
 from streamer.protocol import refusals
 from streamer.protocol.model import Commit, Ddl, Item, RowsBatch
 from streamer.protocol.packets import ServerAnswerError
 from streamer.protocol.position import WRAP
+from streamer.resting import Resting
 from streamer.routes import Router
 from streamer.seen import Seen
 from streamer.watcher import Watcher
@@ -39,6 +42,7 @@ RECONNECT_FIRST_SECONDS = 0.5
 RECONNECT_MAX_SECONDS = 15.0
 # A connection that held this long was a good one: the next loss begins with the shortest wait again.
 GOOD_SECONDS = 30.0
+EPOCHS_IN_VAIN = 3  # one after the other, without a transaction in between
 
 
 class Connection(Protocol):
@@ -64,7 +68,7 @@ class Decoder(Protocol):
 class Stream:
     """`connect(gtids)` opens a dump behind the set, and calls `begin_anew` where it is another server's;
     `decoder(behind)` makes a fresh decoder for it, of what comes behind that place; `source` names the server in logs.
-    `router` and `swap` are set before `run`."""
+    `router` and `swap` are set before `run`; `resting` with each connection, where a server can be asked."""
 
     def __init__(
         self,
@@ -84,10 +88,12 @@ class Stream:
         self._watcher = watcher
         self._status = status
         self.ddl = ddl
+        ddl.joined = watcher.joined
         self._epoch = epoch
         self._source = source
         self.router: Router
         self.swap: Swap
+        self.resting: Resting | None = None
         self.decoder: Decoder | None = None
         self._ignored: Counter[str] = Counter()  # by the connections before this one
         self.connected = False
@@ -99,6 +105,9 @@ class Stream:
         self.transactions = 0
         self.seen: Seen | None = None  # delivered before the start, and read again
         self.goal: Goal | None = None  # of a oneshot run
+        self.begun_anew = ""  # why what comes next takes another epoch
+        self._begun = -1, 0  # transactions at the last time that the binlog was begun anew, and how often there
+        self._place = Behind(None)  # of this connection
 
     def run(self) -> None:
         """Until a stop or a fatal error; or until the goal is reached, and all before it delivered and checkpointed.
@@ -120,6 +129,8 @@ class Stream:
             except HeadraceError as error:
                 if not error.retryable:
                     raise
+                if isinstance(error, BegunAnewError):
+                    self._begun_again(error)
                 self._status.note(error)
                 cause = str(error)
             failures = 0 if time.monotonic() - began >= GOOD_SECONDS else failures + 1
@@ -129,13 +140,23 @@ class Stream:
             self.reconnects += 1
             self.delivery.rest(pause)
 
+    def _begun_again(self, error: BegunAnewError) -> None:
+        """What comes next takes another epoch; not for ever, where none of them has any transaction."""
+        taken, times = self._begun
+        self._begun = self.transactions, times + 1 if taken == self.transactions else 1
+        if self._begun[1] > EPOCHS_IN_VAIN:
+            raise refusals.never_behind(error)
+        self.begun_anew = error.cause
+
     def _session(self) -> None:
         """One connection, until it is lost."""
         self.delivery.turn()
         connection = self._connect(self.delivery.ledger.entered())
         if self.decoder is not None:
             self._ignored.update(self.decoder.ignored)
-        decoder = self.decoder = self._new_decoder(self._behind())
+        behind = self._behind()
+        self._place = Behind(behind)
+        decoder = self.decoder = self._new_decoder(behind)
         self.halfway.connected()
         try:
             self._read(connection, decoder)
@@ -174,14 +195,17 @@ class Stream:
 
     def _idle(self, decoder: Decoder) -> None:
         """The server has nothing more for now."""
+        if self.resting is not None and decoder.between_transactions and self.halfway.batch is None:
+            self.resting.look(self.delivery.now, (decoder.file, decoder.pos), self.delivery.ledger.entered)
 
     def _decode(self, connection: Connection, decoder: Decoder, chunk: bytes) -> None:
         rows = self._rows
         end = partial(self._end_and_swap, decoder) if self.swap.due else self._end
         if self.goal is not None:
             end = partial(self._end_at_goal, self.goal, end)
+        items = decoder.feed(chunk)
         try:
-            for item in decoder.feed(chunk):
+            for item in items if self._place.holds else self._place.first(items):
                 if type(item) is RowsBatch:
                     rows(item)
                 elif type(item) is Commit:
@@ -213,9 +237,13 @@ class Stream:
             return
         if self.seen is not None and self.seen.has(file_number(item.file), item.pos, item.gtid):
             return
-        for topic, key, value, everywhere in self.ddl.records(item, self._epoch, self.router):
-            self.delivery.note(topic, key, value, everywhere)
+        for note in self.ddl.records(item, self._epoch, self.router):
+            self.delivery.note(*self._noted(note))
         self.halfway.note(item.gtid)
+
+    def _noted(self, note: Note) -> Note:
+        """As it is sent."""
+        return note
 
     def _end(self, commit: Commit) -> None:
         half = self.halfway
@@ -249,8 +277,14 @@ class Stream:
         """Records that did not go to Kafka, by `db.table`: of none where the pipeline file does not ask for it."""
         return {}
 
+    @property
+    def bent(self) -> dict[str, int]:
+        """Values for which the records' form has no room, by `db.table`."""
+        return {}
+
     def begin_anew(self, epoch: int) -> None:
         """Between two connections, when all that was sent is durable: what comes now has other coordinates."""
+        self.begun_anew = ""
         self._epoch = epoch
         self._elder = self.last
         if self.seen is not None:

@@ -38,6 +38,13 @@ class Change(NamedTuple):
         source = self.value["source"]
         return f"{source['db']}.{source['table']}"
 
+    @property
+    def seq(self) -> list[int]:
+        """The order tuple, which stands in Debezium's form in its own field."""
+        source = self.value["source"]
+        found: list[int] = source["seq"] if "seq" in source else json.loads(source["sequence"])
+        return found
+
 
 def changes(
     pipeline: Pipeline,

@@ -15,6 +15,7 @@ from zlib import error as ZlibError  # noqa: N812
 
 from zstandard import ZstdError
 
+from contract.gtid import GtidSet
 from streamer.errors import CorruptEventError, DecodeError
 from streamer.protocol import events as ev
 from streamer.protocol import refusals
@@ -22,7 +23,9 @@ from streamer.protocol.boundaries import Transactions
 from streamer.protocol.dispatch import BETWEEN, Handlers
 from streamer.protocol.filters import Filters
 from streamer.protocol.gtid_event import gtid, tagged_gtid
+from streamer.protocol.gtid_set import decode
 from streamer.protocol.held import PreparedXa
+from streamer.protocol.mariadb import gtid_list
 from streamer.protocol.model import Item
 from streamer.protocol.packets import HINT, Event, Header, Packets
 from streamer.protocol.payload import payload
@@ -38,16 +41,19 @@ class BinlogDecoder(Transactions):
     `prepared`: the XA transactions that the connection before this one left open. `statements`: whether rows carry
     the statement that made them, where the server sends it. `definitions`: what MariaDB's binlog does not tell.
     `behind`: the place (file, 64 bits) that all transactions to come are behind, where it is known. `filters`:
-    what of the wanted tables is given.
+    what of the wanted tables is given. `taken`: the whole transactions that were given, by this decoder or before it,
+    where a file of MySQL's that begins behind others is to be refused.
     `ignored`: events passed by, by name. `file`, `pos`: what has been read, heartbeats included."""
 
     def __init__(
         self, wanted: Callable[[str, str], bool], prepared: PreparedXa | None = None, statements: bool = False,
         definitions: Definitions | None = None, behind: tuple[str, int] | None = None, filters: Filters | None = None,
+        taken: Callable[[], GtidSet] | None = None,
     ) -> None:  # fmt: skip
         super().__init__(wanted, prepared, definitions)
         self._filters = filters or self._filters
         self._position.behind = behind
+        self._taken = taken
         self.ignored: Counter[str] = Counter()
         self._packets = Packets()
         self._handlers = self._table(statements)
@@ -98,6 +104,9 @@ class BinlogDecoder(Transactions):
                 ev.GTID: partial(self._gtid_event, gtid),
                 ev.GTID_TAGGED: partial(self._gtid_event, tagged_gtid),
                 ev.MARIADB_GTID: self._mariadb_gtid,
+                ev.GTID_LIST: self._gtid_list,
+                ev.PREVIOUS_GTIDS: self._previous_gtids,
+                ev.START_ENCRYPTION: self._start_encryption,
                 ev.QUERY: self._query,
                 ev.QUERY_COMPRESSED: partial(self._query, packed=True),
                 ev.XID: self._xid,
@@ -134,7 +143,7 @@ class BinlogDecoder(Transactions):
     def _format(self, d: bytes, o: int, _end: int, _header: Header) -> Iterable[Item]:
         """A file begins; a transaction that the file before left open was never committed."""
         if self._state != BETWEEN:
-            raise refusals.out_of_order("new binlog file", self._state)
+            self._cut_off(started(d, o))
         self._tables.clear()
         if started(d, o):
             self._temporary.clear()
@@ -142,6 +151,23 @@ class BinlogDecoder(Transactions):
         if written_by != self._server:
             self._server = written_by
             self._shapes.clear()
+        return ()
+
+    def _gtid_list(self, d: bytes, o: int, end: int, header: Header) -> Iterable[Item]:
+        if not header[ev.FLAGS] & ev.ARTIFICIAL:  # of a place that the server passes by
+            self._prepared.refuse_gap(gtid_list(d, o, end), self.file)
+        return ()
+
+    def _previous_gtids(self, d: bytes, o: int, end: int, _header: Header) -> Iterable[Item]:
+        """What stands in the files before this one. Where MySQL is reset, its dumps go on with another file."""
+        if self._taken is not None and (missing := decode(d, o, end).subtract(self._taken())):
+            raise refusals.begun_anew(f"{self.file} begins behind {missing}, which was not given")
+        return ()
+
+    def _start_encryption(self, _d: bytes, _o: int, _end: int, header: Header) -> Iterable[Item]:
+        """What follows is encrypted in the server's file. A dump gives it in the clear, and says so by the flag."""
+        if not header[ev.FLAGS] & ev.MAY_BE_IGNORED:
+            raise refusals.event(ev.START_ENCRYPTION)
         return ()
 
     def _heartbeat(self, d: bytes, o: int, end: int, header: Header) -> Iterable[Item]:

@@ -7,6 +7,7 @@ all of them answer is an error, and so is a record that a sink gave up.
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 
 import structlog
 
@@ -29,6 +30,12 @@ PERIOD_SECONDS = 0.1
 QUIET_SECONDS = 1.0  # a head that rests this long makes the watcher ask whether the broker answers
 PROBE_EVERY_SECONDS = 2.0
 PROBE_SECONDS = 0.5
+TOPICS = 1_000  # that a checkpoint, which is written ten times a second, names at most
+UNNAMED = (
+    "Checkpoints do not name it. When the stream goes on from another server than one that was lost, what was sent "
+    "there alone behind the last checkpoint is not looked for; and a table that joins later is not refused for it."
+)
+FEWER = "Let transforms choose fewer topics: by a header or a key, consumers can choose within one."
 
 
 class Watcher:
@@ -56,6 +63,7 @@ class Watcher:
         self.rate = Rate()
         self._mark: tuple[int, int] | None = None
         self._moved = self._probed = self._due = time.monotonic()
+        self._unnamed = False
 
     @property
     def away_since(self) -> float | None:
@@ -108,6 +116,7 @@ class Watcher:
                 "seen_set": seen,
                 "read_from": None if not seen else end.read_from if end.open_xa else (end.file, end.pos),
                 "seen_elsewhere": bool(seen) and self.checkpoint.seen_elsewhere,
+                "temporary": end.temporary,
                 "xid": end.xid,
                 "ts_ms": end.ts_ms,
                 "events": events,
@@ -128,6 +137,27 @@ class Watcher:
         marks = {**known, table: max(place, known.get(table, place))}  # on a replay the earlier ones come again
         self.checkpoint = self.checkpoint.model_copy(update={"unequal": marks})
 
+    def joined(self, tables: Mapping[str, bool], place: tuple[int, int, int]) -> None:
+        """Each checkpoint from now on says so: see `Checkpoint.joining`."""
+        self.checkpoint = self.checkpoint.joining(tables, place)
+
+    def sends_into(self, topic: str) -> bool:
+        """Into a topic that is not a table's own. Returns whether that is new, and each checkpoint from now on says
+        so. Of too many the first that none says is told."""
+        known = self.checkpoint.topics
+        if topic in known:
+            return False
+        if len(known) >= TOPICS:
+            if not self._unnamed:
+                self._unnamed = True
+                log.warning(
+                    "transforms choose more topics than are remembered",
+                    remembered=TOPICS, topic=topic, meaning=UNNAMED, next_step=FEWER,
+                )  # fmt: skip
+            return False
+        self.checkpoint = self.checkpoint.model_copy(update={"topics": (*known, topic)})
+        return True
+
     def begin_anew(self, checkpoint: Checkpoint) -> None:
         """Goes on from a checkpoint of the next epoch, when all before it is released."""
         self.checkpoint = checkpoint
@@ -135,7 +165,7 @@ class Watcher:
 
     def _watch_head(self, now: float) -> None:
         head = self._ledger.head()
-        mark = (id(head), head.pending) if head is not None and head.pending else None
+        mark = (self._ledger.passed, head.pending) if head is not None and head.pending else None
         if mark != self._mark or (mark is None and self._checkpoints.settled()):
             self._mark, self._moved = mark, now
         rests = now - self._moved >= QUIET_SECONDS

@@ -9,7 +9,9 @@ from __future__ import annotations
 import logging
 import os
 import shutil
+import sys
 import tempfile
+from collections.abc import Generator
 from typing import Any
 
 import pytest
@@ -23,11 +25,12 @@ settings.load_profile("headrace")
 AIRFLOW_HOME = tempfile.mkdtemp(prefix="headrace-airflow-")
 os.environ["AIRFLOW_HOME"] = AIRFLOW_HOME
 os.environ.setdefault("AIRFLOW__CORE__LOAD_EXAMPLES", "False")
+SPARK_SECONDS = 1200  # twice the others': on a slow machine a query's plan alone takes minutes
 # Files of more than half a minute, the longest first: begun last, one of them would keep a worker busy alone.
 LONG = (
     "test_airflow", "test_kills", "test_lake_servers", "test_lake_disk", "test_lake", "test_transforms", "test_serve",
     "test_keys", "test_away", "test_high_availability", "test_exactly_once", "test_seek", "test_oneshot",
-    "test_oversized",
+    "test_oversized", "test_lake_faults", "test_lake_kills", "test_lake_loop",
     "test_tables", "test_handoff", "test_streamer_starts", "test_failover", "test_stack_cli", "test_lake_order",
     "test_streamer", "test_lake_refusals", "test_streamer_restarts", "test_streamer_source", "test_debezium",
     "test_first_start", "test_streamer_broker", "test_changes", "test_decoder_charsets", "test_decoder_connection",
@@ -35,9 +38,29 @@ LONG = (
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()) and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(SPARK_SECONDS))
     if hasattr(config, "workerinput"):
         places = {name: place for place, name in enumerate(LONG)}
         items.sort(key=lambda item: places.get(item.path.stem, len(LONG)))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    if "spark" in getattr(item, "fixturenames", ()):
+        from tests.spark.sessions import forget_tables
+
+        forget_tables()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
+    if call.excinfo is not None and "pytest-timeout" in str(call.excinfo.value) and "pyspark" in sys.modules:
+        from tests.spark.sessions import forget_answer
+
+        forget_answer()
+    return (yield)
 
 
 def pytest_report_header() -> str:

@@ -13,7 +13,7 @@ from urllib.request import urlopen
 def main() -> int:
     port = os.environ.get("HEADRACE_STREAMER_PORT", "8181")
     try:
-        with urlopen(f"http://127.0.0.1:{port}/status", timeout=4) as answer:
+        with urlopen(f"http://127.0.0.1:{port}/healthz", timeout=4) as answer:
             state = json.load(answer)["state"]
     except (URLError, OSError, ValueError, LookupError, TypeError) as error:
         print(f"no status on port {port}: {error!r}")

@@ -1,9 +1,10 @@
-"""What happens when a task fails: the notifier of every task of a pipeline's DAGs.
+"""What happens when a task fails, and when it goes well again: the notifiers of every task of a pipeline's DAGs.
 
 It logs, keeps one JSON line (quality/folder.py), and POSTs the same JSON to the pipeline's `quality.webhook`
 where there is one. An alert that cannot be delivered is logged and never hides the failure itself. A task that fails
 again and again for one reason is posted once: anew when the text differs, when the webhook did not take it, or when the
-task had not failed for an hour.
+task had not failed for an hour. An alert says since when each table is at fault, which ones are well again, and what to
+do next. The first success behind a failure says all clear, in the same three places.
 """
 
 from __future__ import annotations
@@ -22,7 +23,10 @@ from quality.report import differences
 
 TIMEOUT_SECONDS = 10
 PAUSE = timedelta(hours=1)  # after so long without one, a failure is news even with the same text
-LOOK_BACK = 200  # alerts
+NEXT_STEPS = {
+    "verify": "Start the DAG {pipeline}.snapshot for the tables that are named, then {pipeline}.quality",
+}
+NEXT_STEP = "Do as the message says; then clear the task, or wait for the next run"
 
 
 class Alert(BaseNotifier):
@@ -42,50 +46,113 @@ class Alert(BaseNotifier):
         except PipelineFileError as error:
             self.log.error("the alert was not kept, since the pipeline file is wrong: %s", error)
             return
-        self._keep(pipeline, {"pipeline": pipeline.name, **alert})
+        last = last_of(pipeline, alert)
+        alert["next_step"] = NEXT_STEPS.get(alert["task"], NEXT_STEP).format(pipeline=pipeline.name)
+        alert |= standing(alert, context, at_fault(last))
+        for table in alert["mended"]:
+            self.log.info("ALL CLEAR %s", table)
+        keep(self.log, pipeline, {"pipeline": pipeline.name, **alert}, repeated(last, alert))
 
-    def _keep(self, pipeline: Pipeline, alert: dict[str, Any]) -> None:
-        alert["posted"] = self._repeated(pipeline, alert) or self._posted(pipeline, alert)
-        try:
-            self.log.info("kept in %s", folder.append_alert(pipeline, alert))
-        except OSError as error:
-            self.log.error("the alert was not kept in %s: %s", folder.folder(pipeline), error)
 
-    def _repeated(self, pipeline: Pipeline, alert: dict[str, Any]) -> bool:
-        """Whether the webhook has taken the same from this task's last failure, a short while ago."""
-        try:
-            kept = folder.read_alerts(pipeline, LOOK_BACK)
-        except (OSError, ValueError):
-            return False
-        last = next((one for one in kept if all(one.get(key) == alert[key] for key in ("dag", "task"))), None)
-        if last is None or not last.get("posted") or any(last.get(key) != alert[key] for key in ("message", "tables")):
-            return False
-        return datetime.fromisoformat(alert["at"]) - datetime.fromisoformat(last["at"]) < PAUSE
+class AllClear(BaseNotifier):
+    """`on_success_callback=AllClear(pipeline_file)`: says so once, where the task had failed before."""
 
-    def _posted(self, pipeline: Pipeline, alert: dict[str, Any]) -> bool:
-        if not pipeline.quality.webhook:
-            return False
+    def __init__(self, pipeline_file: str) -> None:
+        super().__init__()
+        self.pipeline_file = pipeline_file
+
+    def notify(self, context: Any) -> None:
+        clear = {"at": _now(), **_task(context)}
         try:
-            post(pipeline.quality.webhook, alert)
-        except (OSError, ValueError) as error:  # URLError and HTTPError are OSErrors; ValueError: no such scheme
-            self.log.error("quality.webhook did not take the alert: %s", error)
-            return False
-        return True
+            pipeline = pipeline_files.load(self.pipeline_file)
+        except PipelineFileError:
+            return  # told by whoever reads the file for its work
+        last = last_of(pipeline, clear)
+        if last is None or last.get("clear"):
+            return
+        since = at_fault(last)
+        named = f": {', '.join(since)}" if since else ""
+        tables = {table: f"all clear, at fault since {at}" for table, at in since.items()}
+        clear |= {"clear": True, "message": f"all clear{named}", "tables": tables, "since": since}
+        self.log.info("ALL CLEAR %s %s%s", clear["dag"], clear["task"], named)
+        keep(self.log, pipeline, {"pipeline": pipeline.name, **clear})
+
+
+def last_of(pipeline: Pipeline, alert: dict[str, Any]) -> dict[str, Any] | None:
+    """What was kept last of the same task."""
+    try:
+        return folder.last_alert(pipeline, alert["dag"], alert["task"])
+    except (OSError, ValueError):
+        return None
+
+
+def at_fault(last: dict[str, Any] | None) -> dict[str, str]:
+    """Each table at fault behind a task's last alert, and since when, ISO 8601."""
+    return {} if last is None or last.get("clear") else dict(last.get("since") or {})
+
+
+def standing(alert: dict[str, Any], context: Any, before: dict[str, str]) -> dict[str, Any]:
+    """`since`: when each table's fault began, also of those that this failure says nothing of. `mended`: those that
+    were at fault and were found equal."""
+    facts = _facts(context)
+    mended = [table for table in before if facts.get(table, {}).get("equal") and table not in alert["tables"]]
+    since = {table: at for table, at in before.items() if table not in mended}
+    for table in alert["tables"]:
+        since[table] = facts.get(table, {}).get("since") or before.get(table) or alert["at"]
+    return {"since": since, "mended": mended}
+
+
+def repeated(last: dict[str, Any] | None, alert: dict[str, Any]) -> bool:
+    """Whether the webhook has taken the same from this task's last failure, a short while ago."""
+    if last is None or not last.get("posted") or any(last.get(key) != alert[key] for key in ("message", "tables")):
+        return False
+    return datetime.fromisoformat(alert["at"]) - datetime.fromisoformat(last["at"]) < PAUSE
+
+
+def keep(log: Any, pipeline: Pipeline, alert: dict[str, Any], posted: bool = False) -> None:
+    """Posts it, unless that was done, and writes it down."""
+    alert["posted"] = posted or _posted(log, pipeline, alert)
+    try:
+        log.info("kept in %s", folder.append_alert(pipeline, alert))
+    except OSError as error:
+        log.error("the alert was not kept in %s: %s", folder.folder(pipeline), error)
+
+
+def _posted(log: Any, pipeline: Pipeline, alert: dict[str, Any]) -> bool:
+    if not pipeline.quality.webhook:
+        return False
+    try:
+        post(pipeline.quality.webhook, alert)
+    except (OSError, ValueError) as error:  # URLError and HTTPError are OSErrors; ValueError: no such scheme
+        log.error("quality.webhook did not take the alert: %s", error)
+        return False
+    return True
 
 
 def describe(context: Any) -> dict[str, Any]:
-    """`at, dag, task, run, message, tables, log` of the failed task; `tables`: `db.table` -> difference."""
-    ti = context["ti"]
+    """`at, dag, task, run, log, message, tables` of the failed task; `tables`: `db.table` -> difference."""
     error = context.get("exception")
-    return {
-        "at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "dag": ti.dag_id,
-        "task": ti.task_id,
-        "run": ti.run_id,
-        "message": str(error) if error else "failed",
-        "tables": differences(getattr(error, "result", None) or {}),
-        "log": getattr(ti, "log_url", None),
-    }
+    told = {"message": str(error) if error else "failed", "tables": differences(_result(context))}
+    return {"at": _now(), **_task(context), **told}
+
+
+def _task(context: Any) -> dict[str, Any]:
+    ti = context["ti"]
+    return {"dag": ti.dag_id, "task": ti.task_id, "run": ti.run_id, "log": getattr(ti, "log_url", None)}
+
+
+def _result(context: Any) -> dict[str, Any]:
+    """The report of the job that failed, where there is one."""
+    return getattr(context.get("exception"), "result", None) or {}
+
+
+def _facts(context: Any) -> dict[str, dict[str, Any]]:
+    found = _result(context).get("tables") or {}
+    return {name: facts for name, facts in found.items() if isinstance(facts, dict)}
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def post(url: str, alert: dict[str, Any]) -> None:

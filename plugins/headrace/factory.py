@@ -1,4 +1,4 @@
-"""The four DAGs of a pipeline file. `dags(pipeline)` is all that a DAG file calls.
+"""The DAGs of a pipeline file. `dags(pipeline)` is all that a DAG file calls.
 
 How to drive them from outside, by Airflow's REST API (`POST /api/v2/dags/<dag>/dagRuns`, then `GET` of the run
 until its state is `success` or `failed`; `GET .../taskInstances/<task>/xcomEntries/return_value` has the result):
@@ -17,6 +17,7 @@ Results (XCom `return_value`): `provision` gives `created, as_wanted, differing`
 
 DAGs without a schedule are active at once, so that a triggered run does not wait unseen; scheduled ones begin
 as Airflow is set (`dags_are_paused_at_creation`), and `PATCH /api/v2/dags/<dag> {"is_paused": false}` starts them.
+`compact` takes the one slot of the lake's pool (pools.py). `verify` does not: it waits for a compaction.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ from airflow.sdk import DAG, Asset, Param
 
 from contract.pipeline import Pipeline
 from headrace import guides
-from headrace.alerts import Alert
+from headrace.alerts import Alert, AllClear
+from headrace.pools import pool_of
+from headrace.rereading import RereadStale
 from headrace.spark_job import SparkJob
 from headrace.topics import ProvisionTopics
 from headrace.waiting import CheckWaits, SnapshotApplied, StreamerPassed
@@ -56,6 +59,7 @@ def _dag(pipeline: Pipeline, purpose: str, schedule: str | None, **kwargs: Any) 
         default_args={
             "owner": "headrace",
             "on_failure_callback": Alert(str(pipeline.path)),
+            "on_success_callback": AllClear(str(pipeline.path)),
             "retries": 1,
             "retry_delay": timedelta(seconds=30),
         },
@@ -78,13 +82,20 @@ def _snapshot(pipeline: Pipeline) -> DAG:
         description="Which tables to read again, as db.table, one a line. Empty: all tables of the pipeline.",
     )
     file = str(pipeline.path)
-    with _dag(pipeline, "snapshot", None, params={"tables": tables}) as dag:
+    existing = Param(
+        False,
+        type="boolean",
+        title="Only tables that exist",
+        description="Passes by tables of the list that the source does not have, in place of failing.",
+    )
+    with _dag(pipeline, "snapshot", None, params={"tables": tables, "existing": existing}) as dag:
         stage = SparkJob(
             task_id="stage",
             job="snapshot",
             name=f"headrace-{pipeline.name}-snapshot",
             pipeline_file=file,
             tables="{{ params.tables | join(',') }}",
+            options={"existing": "{{ 'yes' if params.existing else '' }}"},
         )
         applied = SnapshotApplied(task_id="applied", pipeline_file=file, stage="stage")
         if pipeline.compaction.schedule:
@@ -95,9 +106,9 @@ def _snapshot(pipeline: Pipeline) -> DAG:
     return dag
 
 
-def _compact_now(pipeline: Pipeline) -> TriggerDagRunOperator:
+def _compact_now(pipeline: Pipeline, task_id: str = "compact") -> TriggerDagRunOperator:
     return TriggerDagRunOperator(
-        task_id="compact",
+        task_id=task_id,
         trigger_dag_id=f"{pipeline.name}.compaction",
         wait_for_completion=True,
         deferrable=True,
@@ -112,14 +123,26 @@ def lake_asset(pipeline: Pipeline) -> Asset:
 
 def _compaction(pipeline: Pipeline) -> DAG:
     with _dag(pipeline, "compaction", pipeline.compaction.schedule) as dag:
-        SparkJob(
+        compact = SparkJob(
             task_id="compact",
             job="compact",
             name=f"headrace-{pipeline.name}-compaction",
             pipeline_file=str(pipeline.path),
             outlets=[lake_asset(pipeline)],
+            pool=pool_of(pipeline.name),
         )
+        if pipeline.snapshot.reread_stale:  # also where a table is stopped, which fails the run: the same may mend it
+            compact >> RereadStale(task_id="reread", pipeline=pipeline.name, trigger_rule="all_done")
     return dag
+
+
+def _compacted(pipeline: Pipeline, again: str, wait: int) -> tuple[CheckWaits, TriggerDagRunOperator]:
+    """The tasks that compact when the check waits for the nth time: the first of them and the last."""
+    waits = CheckWaits(task_id=f"waits{again}", check="verify", wait=wait)
+    streamed = StreamerPassed(task_id=f"streamed{again}", pipeline_file=str(pipeline.path), stage=waits.task_id)
+    compact = _compact_now(pipeline, f"compact{again}")
+    waits >> streamed >> compact
+    return waits, compact
 
 
 def _quality(pipeline: Pipeline) -> DAG:
@@ -132,6 +155,6 @@ def _quality(pipeline: Pipeline) -> DAG:
             pipeline_file=file,
         )
         if not pipeline.compaction.schedule:  # else nothing would take the lake to where the check compares
-            waits = CheckWaits(task_id="waits", check="verify")
-            waits >> StreamerPassed(task_id="streamed", pipeline_file=file, stage="waits") >> _compact_now(pipeline)
+            # A check waits for the second time where it has found a difference, and read the rows in question.
+            _compacted(pipeline, "", 1)[1] >> _compacted(pipeline, "_again", 2)[0]
     return dag

@@ -17,9 +17,9 @@ def load(path: str | Path) -> Pipeline:
     """The pipeline of a file. A relative lake folder counts from the checkout, as it does for the Spark jobs.
     Raises PipelineFileError."""
     pipeline = load_file(path)
-    if "://" in pipeline.lake.path:
-        return pipeline
-    lake = pipeline.lake.model_copy(update={"path": str(CHECKOUT / pipeline.lake.path)})
+    lake = pipeline.lake
+    if "://" not in lake.path:
+        lake = lake.model_copy(update={"path": str(CHECKOUT / lake.path)})
     return pipeline.model_copy(update={"lake": lake, "path": Path(path).absolute()})
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from contract import status
 from contract.pipeline import PipelineFileError
 from headrace import pipeline_files
+from readers.status import read
 
 Question = Callable[[str, dict[str, Any]], str | None]
 
@@ -38,7 +39,7 @@ def snapshot_applied(pipeline_file: str, report: dict[str, Any]) -> str | None:
     """Has the lake applied the snapshot to every table of it, and is it complete up to the snapshot's end?"""
     pipeline = _pipeline(pipeline_file)
     try:
-        lake = status.read(pipeline)
+        lake = read(pipeline)
     except (status.StatusFormatError, OSError, ValueError) as error:
         raise CannotTellError(f"the lake's status cannot be read: {error}") from None
     compaction = f"does the DAG {pipeline.name}.compaction run?"

@@ -8,7 +8,8 @@ last thing that Spark said, where it died without a report.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import count
 from typing import Any
 
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
@@ -16,16 +17,12 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from airflow.sdk import BaseHook
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowNotFoundException
 
-from contract import jobs
-from headrace import CHECKOUT, settings
+from contract import jobs, spark_process
+from headrace import CHECKOUT
 from headrace.summary import lines
 
 CAUSE = re.compile(r"^(?:Exception in thread \S+ |Caused by: )?(?:[\w$]+\.)*[\w$]*(?:Error|Exception|Interrupt)\b")
-CONF = {
-    "spark.log.level": "WARN",  # at INFO the job's own words drown
-    "spark.ui.showConsoleProgress": "false",
-}
-WAITS = "waits_for"  # the XCom that holds the GTID set which the job waits for in the lake
+WAITS = "waits_for_{}"  # the XCom that holds the GTID set which the job waits for in the lake, the nth time
 NO_CONNECTION = (
     "Airflow has no connection named {name!r}, which says where Spark runs: add it, for this machine alone as "
     'AIRFLOW_CONN_{upper}=\'{{"conn_type": "spark", "host": "local[2]"}}\''
@@ -66,23 +63,36 @@ class ReportingHook(SparkSubmitHook):
 class SparkJob(SparkSubmitOperator):
     """Runs `spark/jobs/<job>.py --pipeline <file>` on the connection `spark_default`.
 
-    `tables`: `db.table` names by comma (templated); empty means all of the pipeline's.
+    `tables`: `db.table` names by comma (templated); empty means all of the pipeline's. `options`: further arguments of
+    the job, each by its name (templated); an empty one is left out.
     """
 
-    template_fields = (*SparkSubmitOperator.template_fields, "tables")
+    template_fields = (*SparkSubmitOperator.template_fields, "tables", "options")
     ui_color = "#e6f2f5"
 
-    def __init__(self, *, job: str, pipeline_file: str, tables: str = "", **kwargs: Any) -> None:
-        super().__init__(application=str(CHECKOUT / "spark" / "jobs" / f"{job}.py"), conf=dict(CONF), **kwargs)
+    def __init__(
+        self,
+        *,
+        job: str,
+        pipeline_file: str,
+        tables: str = "",
+        options: Mapping[str, str] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(
+            application=str(CHECKOUT / "spark" / "jobs" / f"{job}.py"), conf=dict(spark_process.CONF), **kwargs
+        )
         self.job = job
         self.pipeline_file = pipeline_file
         self.tables = tables
+        self.options = dict(options or {})
         self._on_wait: Callable[[str], None] = lambda gtid_set: None
 
     def execute(self, context: Any) -> dict[str, Any]:  # type: ignore[override]
         self._prepare()
         failure: Exception | None = None
-        self._on_wait = lambda gtid_set: context["ti"].xcom_push(key=WAITS, value=gtid_set)
+        times = count(1)
+        self._on_wait = lambda gtid_set: context["ti"].xcom_push(key=WAITS.format(next(times)), value=gtid_set)
         try:
             super().execute(context)
         except (AirflowException, OSError, RuntimeError) as error:
@@ -100,24 +110,26 @@ class SparkJob(SparkSubmitOperator):
     def _prepare(self) -> None:
         try:
             master = BaseHook.get_connection(self._conn_id).host or ""
-            self.jars = settings.spark_jars()
+            self.jars = spark_process.spark_jars()
         except AirflowNotFoundException:
             text = NO_CONNECTION.format(name=self._conn_id, upper=self._conn_id.upper())
             raise AirflowFailException(text) from None
         except FileNotFoundError as error:
             raise AirflowFailException(str(error)) from None
-        self.env_vars = settings.spark_environment(local=master.startswith("local"))
+        self.env_vars = spark_process.spark_environment(local=master.startswith("local"))
         self.application_args = ["--pipeline", self.pipeline_file]
         if self.tables:
             self.application_args += ["--tables", self.tables]
+        # As one word: a value may begin with a dash.
+        self.application_args += [f"--{name}={value}" for name, value in self.options.items() if value]
 
     def _get_hook(self) -> ReportingHook:
         hook = ReportingHook(
-            conf={**(self.conf or {}), "spark.driver.extraJavaOptions": settings.spark_java()},
+            conf={**(self.conf or {}), "spark.driver.extraJavaOptions": spark_process.spark_java()},
             conn_id=self._conn_id,
             jars=self.jars,
             name=self.name,
-            driver_memory=settings.spark_memory(),
+            driver_memory=spark_process.spark_memory(),
             application_args=self.application_args,
             env_vars=self.env_vars,
         )

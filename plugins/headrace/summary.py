@@ -21,6 +21,7 @@ def lines(result: dict[str, Any]) -> Iterator[str]:
     tables = result.get("tables")
     if isinstance(tables, dict) and tables and all(isinstance(facts, dict) for facts in tables.values()):
         yield from _grid(tables)
+    yield from (f"schema change: {told}" for told in result.get("schema_changes") or ())
     if isinstance(result.get("expectations"), dict):
         checked = result["expectations"].get("tables", {}).values()
         count = sum(table["evaluated"] for table in checked)

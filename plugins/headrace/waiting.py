@@ -91,17 +91,18 @@ class SnapshotApplied(_Wait):
 
 
 class CheckWaits(BaseSensorOperator):
-    """Ends when the check (the task `check` of the same run) waits for the lake, with the position as `p1`; is
-    skipped, and what follows it too, when the check ends without having to wait. It keeps its worker: the wait is
-    as short as the check's reading of MySQL, and starting a process every few seconds would cost that check more."""
+    """Ends when the check (the task `check` of the same run) waits for the lake, for the `wait`th time, with the
+    position as `p1`; is skipped, and what follows it too, when the check ends without having to wait. It keeps its
+    worker: the wait is as short as the check's reading of MySQL, and starting a process every few seconds would cost
+    that check more."""
 
-    def __init__(self, *, check: str, **kwargs: Any) -> None:
+    def __init__(self, *, check: str, wait: int = 1, **kwargs: Any) -> None:
         super().__init__(poke_interval=POLL_SECONDS, **kwargs)
-        self.check = check
+        self.check, self.wait = check, wait
 
     def poke(self, context: Any) -> PokeReturnValue:
         ti = context["ti"]
-        if gtid_set := ti.xcom_pull(task_ids=self.check, key=WAITS):
+        if gtid_set := ti.xcom_pull(task_ids=self.check, key=WAITS.format(self.wait)):
             self.log.info("the check waits until the lake is complete up to %s", gtid_set)
             return PokeReturnValue(is_done=True, xcom_value={"p1": gtid_set})
         states = ti.get_task_states(dag_id=ti.dag_id, task_ids=[self.check], run_ids=[ti.run_id])

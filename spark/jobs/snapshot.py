@@ -7,32 +7,47 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from contract.checkpoint import Checkpoint
 from contract.pipeline import Pipeline
+from spark.choice import chosen, refuse_unfollowed
 from spark.errors import LakeError
 from spark.job import run
 from spark.kafka import Broker
 from spark.lake import Lake
-from spark.snapshot import Staging, chosen, refuse_unfollowed
-from spark.streamed import streamed
+from spark.places import Places
+from spark.snapshot import Staging
+from spark.snapshot_records import SnapshotRecords
+from spark.source import Source
+from spark.streamed import reading, streamed
 from spark.transformed import refuse_other_rules
 
 
-def snapshot(spark: SparkSession, pipeline: Pipeline, tables: list[str]) -> dict[str, Any]:
-    """Stages the named tables, or all. Raises LakeError."""
+def snapshot(spark: SparkSession, pipeline: Pipeline, tables: list[str], existing: str = "") -> dict[str, Any]:
+    """Stages the named tables, or all; with `existing` those of them that the source has. Raises LakeError."""
     began = time.time()
     lake = Lake(spark, pipeline)
     lake.prove_writable()
-    p0 = Broker(pipeline).checkpoint()
+    broker = Broker(pipeline)
+    p0 = broker.checkpoint()
     if p0 is None:
         raise LakeError(
             f"the commit log of {pipeline.name} is empty, and a snapshot begins at a checkpoint of the streamer: "
             "start the streamer, then run the snapshot again"
         )
+    records = SnapshotRecords(pipeline, broker) if pipeline.snapshot.to_kafka else None
     with streamed(pipeline, p0) as source:
+        if existing:
+            there = {f"{db}.{table}" for db, table in source.tables()}
+            for name in (gone := [name for name in tables if name not in there]):
+                print(f"{name}: the source does not have it; the lake keeps it as it was", flush=True)
+            if tables and len(gone) == len(tables):
+                return {"snapshot": None, "p0": p0.gtid_set, "p1": p0.gtid_set, "rows": 0, "tables": {}}
+            tables = [name for name in tables if name in there]
         wanted = chosen(pipeline, source, tables)
-        refuse_unfollowed(p0, wanted)
-        refuse_other_rules(source.pipeline, p0)
-        manifest = Staging(spark, source.pipeline, lake, source, lambda line: print(line, flush=True)).run(p0, wanted)
+        places = _places(source, p0, wanted)
+        with reading(source) as reader:
+            staging = Staging(spark, source.pipeline, lake, source, places, reader, _tell, records=records)
+            manifest = staging.run(wanted)
     rows, seconds = sum(manifest.counts.values()), time.time() - began
     return {
         "snapshot": manifest.id,
@@ -44,5 +59,18 @@ def snapshot(spark: SparkSession, pipeline: Pipeline, tables: list[str]) -> dict
     }
 
 
+def _places(source: Source, p0: Checkpoint, tables: list[tuple[str, str]]) -> Places:
+    def refuse(checkpoint: Checkpoint) -> None:
+        refuse_unfollowed(checkpoint, tables)
+        refuse_other_rules(source.pipeline, checkpoint)
+
+    refuse(p0)
+    return Places(source, p0, Broker(source.pipeline).checkpoint, refuse, _tell)
+
+
+def _tell(line: str) -> None:
+    print(line, flush=True)
+
+
 if __name__ == "__main__":
-    run("snapshot", snapshot)
+    run("snapshot", snapshot, {"existing": "of the tables those alone that the source has: any text, such as yes"})

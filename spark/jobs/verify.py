@@ -1,27 +1,33 @@
-"""The verification job: count and checksum of every table, MySQL's against the lake's, while writes go on."""
+"""The verification job: counts and checksums of every table, the source's against the lake's, while writes go on."""
 
 from __future__ import annotations
 
 import importlib
 import threading
 import time
+from collections import Counter
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from typing import Any
 
 from pyspark import inheritable_thread_target
 from pyspark.sql import SparkSession
 
 from contract.pipeline import Pipeline
+from contract.status import LakeStatus, parse
 from quality.report import differences
+from spark.choice import chosen
 from spark.errors import LakeError
 from spark.job import JobFailedError, run
 from spark.kafka import Broker
 from spark.lake import Lake
+from spark.proof.differences import Difference, dated, latest, note_checks, note_differences
+from spark.proof.pinning import unopened
 from spark.schema import Schemas
-from spark.snapshot import chosen
 from spark.streamed import streamed
 from spark.transformed import refuse_other_rules
-from spark.verification import Answer, Verification, incomparable, result
+from spark.verification import Answer, Finding, Verification, incomparable, result, why
 
 THREADS = 4  # tables compared side by side
 
@@ -29,49 +35,117 @@ THREADS = 4  # tables compared side by side
 def verify(spark: SparkSession, pipeline: Pipeline, tables: list[str]) -> dict[str, Any]:
     """Verifies the named tables, or all. Raises LakeError, JobFailedError where a table differs or an
     expectation does not hold."""
-    began, broker, lake = time.time(), Broker(pipeline), Lake(spark, pipeline)
+    began, broker, lake = datetime.now(UTC), Broker(pipeline), Lake(spark, pipeline)
     # Great Expectations takes seconds to import; nothing before the answers needs it.
     threading.Thread(target=importlib.import_module, args=("quality.suite",), daemon=True).start()
     low = broker.checkpoint()
     if low is None:
         raise LakeError(f"the commit log of {pipeline.name} is empty: start the streamer, then verify again")
+    found: list[Difference] = []
     with streamed(pipeline, low) as source:
         refuse_other_rules(source.pipeline, low)
         check = Verification(spark, source.pipeline, lake, source, low, _tell)
         wanted = chosen(pipeline, source, tables)
         results = {f"{db}.{t}": facts for db, t in wanted if (facts := incomparable(pipeline, db, t))}
+        for name, facts in results.items():
+            facts["reason"] += _outdated(lake, name)
+            _tell(f"{name}: {facts['reason']}")
         answers = check.ask([(db, table) for db, table in wanted if f"{db}.{table}" not in results])
-        executed = source.executed()
-    for name, facts in results.items():
-        _tell(f"{name}: {facts['reason']}")
-    if not answers:
-        return {"tables": results, "expectations": {}, "seconds": round(time.time() - began, 1)}
-    status = check.wait(answers, executed, pipeline.quality.wait_seconds)
-    schemas = Schemas(broker.schemas())
-
-    def compare(answer: Answer) -> None:
-        results[answer.name] = result(answer, check.compare(answer, status, schemas), low)
-        _tell(_line(answer.name, results[answer.name]))
-
-    with ThreadPoolExecutor(THREADS) as pool:
-        list(pool.map(inheritable_thread_target(spark)(compare), answers))
-    expectations = _expectations(check, pipeline, answers, results)
-    facts = {"tables": results, "expectations": expectations, "seconds": round(time.time() - began, 1)}
-    lake.write(lake.at("_quality", f"{int(began * 1000)}.json"), facts)
+        constraints = {answer.name: source.checks(answer.schema.db, answer.schema.table) for answer in answers}
+        if answers:
+            found = _compare(check, answers, Schemas(broker.schemas()), results)
+    expectations = _expectations(check, pipeline, answers, results, constraints) if answers else {}
+    facts = {"tables": results, "expectations": expectations, "seconds": round(time.time() - began.timestamp(), 1)}
+    if answers:
+        _keep(check, began, facts, found)
     if wrong := differences(facts):
         told = " | ".join(f"{name}: {text}" for name, text in wrong.items())
         raise JobFailedError(f"{len(wrong)} of {len(results)} table(s) are not as the source: {told}", facts)
     return facts
 
 
+def _outdated(lake: Lake, name: str) -> str:
+    """Of a table that is not compared."""
+    text = lake.text(lake.status)
+    table = parse(text).tables.get(name) if text else None
+    return f"; {table.outdated}" if table and table.outdated else ""
+
+
+def _compare(
+    check: Verification, answers: Sequence[Answer], schemas: Schemas, results: dict[str, dict[str, Any]]
+) -> list[Difference]:
+    """Puts each table's line into the results. Gives the differences that were found."""
+    seconds, high = check.pipeline.quality.wait_seconds, max(answer.high for answer in answers)
+    status = check.wait([answer.name for answer in answers], high, check.source.executed(), seconds)
+
+    def compare(answer: Answer) -> Finding:
+        return check.compare(answer, status, schemas)
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        findings = list(pool.map(inheritable_thread_target(check.spark)(compare), answers))
+    wrong = []
+    found: list[Difference] = []
+    for answer, finding in zip(answers, findings, strict=True):
+        results[answer.name] = result(answer, finding, check.low)
+        _tell(_line(answer.name, results[answer.name]))
+        if finding.wrong and _open(status, answer, finding):
+            wrong.append((answer, finding))
+        else:
+            found += unopened(answer, finding.wrong)
+    found += check.pin(wrong, schemas, seconds) if wrong else []
+    check.reading.kept.forget()
+    for name, facts in results.items():
+        _tell_differences(name, facts, [one for one in found if f"{one.db}.{one.table}" == name])
+    return found
+
+
+def _open(status: LakeStatus, answer: Answer, finding: Finding) -> bool:
+    """Whether its rows are of interest: not where all of the table waits for a snapshot."""
+    table = status.tables.get(answer.name)
+    return table is not None and why(table) is None and finding.reason is None
+
+
+def _tell_differences(name: str, facts: dict[str, Any], found: Sequence[Difference]) -> None:
+    """How many there are of each kind; the keys are in the lake's `_differences` alone."""
+    if found:
+        facts["differences"] = dict(Counter(one.kind for one in found))
+        facts["columns"] = sorted({column for one in found for column in one.columns})
+        _tell(f"{name}: {facts['differences']}" + (f" in {', '.join(facts['columns'])}" if facts["columns"] else ""))
+
+
+def _keep(check: Verification, began: datetime, facts: dict[str, Any], found: Sequence[Difference]) -> None:
+    """Writes the report, the differences with the time since when, and what trends are made from."""
+    told: list[Difference] = []
+    for name in sorted({f"{one.db}.{one.table}" for one in found}):
+        mine = [one for one in found if f"{one.db}.{one.table}" == name]
+        mine = dated(mine, latest(check.spark, check.lake, mine[0].db, mine[0].table), began)
+        since = min(one.since for one in mine if one.since)
+        facts["tables"][name]["since"] = since.isoformat(timespec="seconds")
+        told += mine
+    note_differences(check.spark, check.lake, began, told)
+    note_checks(check.spark, check.lake, began, facts)
+    for table in (facts["expectations"].get("tables") or {}).values():
+        table.pop("evaluations", None)  # a report is to be short
+    check.lake.write(check.lake.at("_quality", f"{int(began.timestamp() * 1000)}.json"), facts)
+
+
 def _expectations(
-    check: Verification, pipeline: Pipeline, answers: list[Answer], results: dict[str, dict[str, Any]]
+    check: Verification,
+    pipeline: Pipeline,
+    answers: Sequence[Answer],
+    results: dict[str, dict[str, Any]],
+    constraints: dict[str, dict[str, str]],
 ) -> dict[str, Any]:
     """The expectation suites over the very versions that were verified."""
-    from quality import suite  # begun beside MySQL's reads
+    from quality import suite  # begun beside the source's reads
 
     schemas = {answer.name: answer.schema for answer in answers if answer.name in check.frames}
-    return suite.run(check.spark, pipeline, results, schemas=schemas, frames=check.frames)
+    frames = check.frames
+    told = suite.run(check.spark, pipeline, results, schemas=schemas, frames=frames, constraints=constraints)
+    for name, table in told["tables"].items():
+        for constraint, reason in table["untranslated"].items():
+            _tell(f"{name}: CHECK {constraint} is not checked in the lake: {reason}")
+    return told
 
 
 def _line(name: str, facts: dict[str, Any]) -> str:

@@ -14,6 +14,7 @@ from streamer import VERSION
 from streamer.cli import (
     archive,
     check,
+    compact,
     crosscheck,
     decode,
     decoder,
@@ -21,6 +22,7 @@ from streamer.cli import (
     run,
     seek,
     serve,
+    sql,
     status,
     tail,
     topics,
@@ -52,8 +54,10 @@ app.command(epilog=seek.EXAMPLE)(seek.seek)
 app.command(epilog=topics.EXAMPLE)(topics.topics)
 app.command(epilog=status.EXAMPLE)(status.status)
 app.command(epilog=tail.EXAMPLE)(tail.tail)
+app.command(epilog=sql.EXAMPLE)(sql.sql)
 app.command(epilog=pipelines.EXAMPLE)(pipelines.pipelines)
 app.command(epilog=archive.EXAMPLE)(archive.archive)
+app.command(epilog=compact.EXAMPLE)(compact.compact)
 app.command(epilog=crosscheck.EXAMPLE)(crosscheck.crosscheck)
 app.command(epilog=decoder.EXAMPLE)(decoder.decoder)
 app.command(epilog=decode.EXAMPLE)(decode.decode)

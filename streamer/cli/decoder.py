@@ -21,5 +21,5 @@ def decoder(
     from streamer import show_decoder
 
     with explained():
-        found = show_decoder.source(show_decoder.find(pipeline_file.load(pipeline), table, version))
+        found = show_decoder.printed(pipeline_file.load(pipeline), table, version)
     out.print(found, markup=False, soft_wrap=True, end="")

@@ -30,7 +30,7 @@ def run(
 ) -> None:
     """Stream the pipeline until SIGTERM or Ctrl-C; both flush what was read before it ends."""
     from streamer.control.api import application
-    from streamer.control.http import serving, take_port
+    from streamer.control.http import serving, take_port, token_of
     from streamer.run import Runner
 
     with explained():
@@ -43,8 +43,10 @@ def run(
             signal.signal(number, lambda *_: stop.set())
         if supervised:
             threading.Thread(target=_end_with_parent, args=(stop,), name="supervisor", daemon=True).start()
+        http = settings.streamer.http
         runner = Runner(settings, stop, oneshot)
-        with told(for_people), serving(application(runner.report), take_port(settings.streamer.http)):
+        app = application(runner.report, token_of(http))
+        with told(for_people), serving(app, take_port(http.host, http.port)):
             runner.run()
 
 

@@ -37,7 +37,6 @@ def serve(
     A pipeline that crashes is restarted, and leaves the others alone. Until SIGTERM or Ctrl-C; both let every pipeline
     deliver what it has read.
     """
-    from contract.pipeline import Http
     from streamer.control.http import serving, take_port
     from streamer.supervisor import tokens
     from streamer.supervisor.api import application
@@ -51,7 +50,7 @@ def serve(
         tokens.refuse_open(host, known)
         folder = Folder(places, (host, port), allow_code)
         states = WantedStates(state or folder.state_file)
-        listener = take_port(Http(host=host, port=port), PORT)
+        listener = take_port(host, port, PORT)
         for_people = logs.configure(log, log_level)
         supervisor = Supervisor(folder, states, log_level, Output(for_people))
         stop = threading.Event()

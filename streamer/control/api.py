@@ -10,14 +10,17 @@ from fastapi.responses import HTMLResponse, JSONResponse, Response
 
 from streamer import VERSION
 from streamer.control import metrics
+from streamer.control.door import Door
 from streamer.control.report import Report
 
 PAGE = Path(__file__).with_name("page.html")
 UNHEALTHY = ("failed", "stopped")
 
 
-def application(report: Report) -> FastAPI:
+def application(report: Report, token: str = "") -> FastAPI:
+    """`token`: what a request is to show; empty where none is asked for."""
     app = FastAPI(title="Headrace streamer", version=VERSION, docs_url=None, redoc_url=None)
+    app.add_middleware(Door, token=token)
 
     @app.get("/status")
     def status() -> dict[str, Any]:

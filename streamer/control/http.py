@@ -13,26 +13,37 @@ from contextlib import contextmanager
 import uvicorn
 from fastapi import FastAPI
 
-from contract.pipeline import Http
-from streamer.delivery_errors import PortInUseError
+from contract.pipeline_http import Http
+from streamer.delivery_errors import PortInUseError, TokenError
 
 STREAMER = (
     "Another streamer may run there (headrace status tells); stop it, or change streamer.http in the pipeline file."
 )
 
 
-def take_port(http: Http, hint: str = STREAMER) -> socket.socket:
+def token_of(http: Http) -> str:
+    """What the port asks for; empty where nothing. Raises TokenError."""
+    try:
+        return http.secret()
+    except (OSError, UnicodeDecodeError) as error:
+        what = f"the token of {http.where}"
+        cause = getattr(error, "strerror", None) or "it is no text"
+        hint = "Make one with: openssl rand -hex 32, and name its file in streamer.http.token_file."
+        raise TokenError("reading", what, cause, hint) from None
+
+
+def take_port(host: str, port: int, hint: str = STREAMER) -> socket.socket:
     """Raises PortInUseError, also where the address is not this machine's. `hint`: what the operator can do."""
-    taken = socket.socket(socket.AF_INET6 if ":" in http.host else socket.AF_INET, socket.SOCK_STREAM)
+    taken = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
     taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        taken.bind((http.host, http.port))
+        taken.bind((host, port))
         taken.listen(64)
     except OSError as error:
         taken.close()
         raise PortInUseError(
             "listening on",
-            f"{http.host}:{http.port}",
+            f"{host}:{port}",
             error.strerror or str(error),
             hint,
         ) from None

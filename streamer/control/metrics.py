@@ -39,6 +39,8 @@ COUNTERS = (
     ),
     ("headrace_released_events", "Events released since the pipeline's first start", ("events", "released")),
 )
+LAST_ERROR = "When the last error was met, Unix time; its kind, and its text as in log and status"
+MESSAGE = 1_000  # characters of a text, of which one with a GTID set may have thousands
 BY_KIND = (
     ("headrace_ddl", "DDL since this start that changed rows without row events", ("ddl", "counts")),
     (
@@ -46,6 +48,11 @@ BY_KIND = (
         "Binlog events of unknown kinds that may be passed by, since this start",
         ("ignored_events",),
     ),
+)
+
+BY_TABLE = (
+    ("headrace_put_aside", "Records since this start that were too large for Kafka and were put aside", "put_aside"),
+    ("headrace_bent_values", "Values since this start that have no room in Debezium's form of records", "bent"),
 )
 
 
@@ -67,10 +74,12 @@ class StatusCollector(Collector):
                 counter = CounterMetricFamily(metric, text, labels=["pipeline"])
                 counter.add_metric([name], float(value))
                 yield counter
+        yield last_error("headrace_last_error_timestamp_seconds", LAST_ERROR, [(name, status["last_error"])], "at")
         yield from _sinks(name, status.get("sinks", []))
         yield _events(name, _at(status, ("events", "tables")) or {})
         yield _dropped(name, _at(status, ("filtered", "tables")) or {})
-        yield _put_aside(name, _at(status, ("put_aside",)) or {})
+        for metric, text, key in BY_TABLE:
+            yield _by_table(metric, text, name, _at(status, (key,)) or {})
         yield _transformed(name, _at(status, ("transformed",)) or {})
         for metric, text, path in BY_KIND:
             yield _by_kind(metric, text, name, _at(status, path) or {})
@@ -82,6 +91,15 @@ def render(report: Report) -> bytes:
     ProcessCollector(registry=registry)
     registry.register(StatusCollector(report))
     return generate_latest(registry)
+
+
+def last_error(metric: str, text: str, errors: Iterable[tuple[str, Any]], value: str | None = None) -> Metric:
+    """`errors`: pipelines and the last error of each, with its kind and text. `value`: of its keys; 1 without."""
+    family = GaugeMetricFamily(metric, text, labels=["pipeline", "kind", "message"])
+    for pipeline, error in errors:
+        if error:
+            family.add_metric([pipeline, error["kind"], error["message"][:MESSAGE]], error[value] if value else 1)
+    return family
 
 
 def _state(pipeline: str, state: str) -> Metric:
@@ -121,9 +139,8 @@ def _dropped(pipeline: str, tables: dict[str, dict[str, int]]) -> Metric:
     return family
 
 
-def _put_aside(pipeline: str, tables: dict[str, int]) -> Metric:
-    text = "Records since this start that were too large for Kafka and were put aside"
-    family = CounterMetricFamily("headrace_put_aside", text, labels=["pipeline", "table"])
+def _by_table(metric: str, text: str, pipeline: str, tables: dict[str, int]) -> Metric:
+    family = CounterMetricFamily(metric, text, labels=["pipeline", "table"])
     for table, count in tables.items():
         family.add_metric([pipeline, table], float(count))
     return family

@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from contract.pipeline import Pipeline, Source
-from streamer import VERSION
+from streamer import VERSION, joined
 from streamer.control.status import Status
 
 if TYPE_CHECKING:
@@ -105,13 +105,14 @@ class Report:
             "filtered": self.filters.as_dict() if self.filters else {},
             "transformed": self.transforms.as_dict() if self.transforms else {},
             "put_aside": stream.put_aside,
+            "bent": stream.bent,
             "ddl": {"counts": dict(stream.ddl.counts), "last": list(stream.ddl.last)},
             "schemas": stream.router.schemas.latest(),
         }
 
     def _tables(self) -> dict[str, Any]:
         """Those that are followed. `reload`: why the pipeline file as it is now is not; `without_key`: since this
-        start."""
+        start; `not_yet_snapshotted`: where each joined, as epoch, number of the file, position."""
         tables = (self.file.pipeline if self.file else self._pipeline).tables
         stream = self._parts[1] if self._parts else None
         return {
@@ -119,6 +120,7 @@ class Report:
             "pending": self.file is not None and bool(self.file.trouble or self.file.offered),
             "reload": self.file and self.file.trouble,
             "without_key": stream.router.keyless() if stream else [],
+            "not_yet_snapshotted": joined.unread(self._pipeline, self._parts[3].checkpoint) if self._parts else {},
         }
 
 

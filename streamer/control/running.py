@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import urllib.error
 import urllib.request
 from typing import Any
 
@@ -13,11 +14,16 @@ from streamer.delivery_errors import NotRunningError
 def ask(pipeline: Pipeline) -> dict[str, Any]:
     """The running streamer's status. Raises NotRunningError."""
     http = pipeline.streamer.http
-    url = f"http://{http.host}:{http.port}/status"
+    url = f"http://{http.where}/status"
     try:
+        token = http.secret()
+        request = urllib.request.Request(url, headers={"Authorization": f"Bearer {token}"} if token else {})
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with opener.open(url, timeout=5) as answer:
+        with opener.open(request, timeout=5) as answer:
             found: dict[str, Any] = json.load(answer)
+    except urllib.error.HTTPError as error:
+        hint = f"See that streamer.http in {pipeline.path} has the token with which the streamer was started."
+        raise NotRunningError("asking", f"the streamer at {url}", f"it answered {error.code}", hint) from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "reason", error)
         hint = f"Start it with: headrace run {pipeline.path}"

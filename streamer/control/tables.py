@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 MARKS = {"ok": "[green]ok[/]", "warning": "[yellow]warning[/]", "error": "[red]error[/]"}
 STATES = {"created": "[green]created[/]", "as wanted": "as wanted", "differs": "[yellow]differs[/]"}
+SHOWN = 20  # tables
 COLOURS = {"streaming": "green", "failed": "red", "stopped": "red"}
 
 
@@ -63,7 +64,7 @@ def _facts(status: dict[str, Any]) -> Table:
     position, queue, checkpoint = status["position"], status["queue"], status["checkpoint"]
     table = Table.grid(padding=(0, 3))
     rows = {
-        "tables": _tables(status["tables"]),
+        "tables": _tables(status["tables"], status["pipeline"]),
         "lag": f"{status['lag_seconds']:.1f} s",
         "rate": f"{status['rate_events_per_second']:,.0f} events/s",
         "read": _place(position["read"]),
@@ -77,6 +78,7 @@ def _facts(status: dict[str, Any]) -> Table:
         "GTID set": status["gtid_set"] or "empty",
     }
     rows |= {"put aside": _put_aside(aside)} if (aside := status.get("put_aside")) else {}
+    rows |= {"no room for": _bent(bent)} if (bent := status.get("bent")) else {}
     rows |= {"transforms": _transformed(done)} if (done := status.get("transformed")) else {}
     for name, value in [*rows.items(), *(_ddl(note) for note in status["ddl"]["last"])]:
         table.add_row(f"[dim]{name}[/]", value)
@@ -86,6 +88,11 @@ def _facts(status: dict[str, Any]) -> Table:
 def _put_aside(tables: dict[str, int]) -> str:
     told = ", ".join(f"{escape(name)} {count:,}" for name, count in tables.items())
     return f"[yellow]{told} record(s) too large for Kafka:[/] run the snapshot DAG for the tables"
+
+
+def _bent(tables: dict[str, int]) -> str:
+    told = ", ".join(f"{escape(name)} {count:,}" for name, count in tables.items())
+    return f"[yellow]{told} value(s) in Debezium's form of records[/]"
 
 
 def _transformed(tables: dict[str, dict[str, int]]) -> str:
@@ -105,12 +112,21 @@ def _sink(sink: dict[str, Any]) -> tuple[str, str]:
     return escape(sink["title"]), escape("; ".join(filter(None, [where, waits]))) + away
 
 
-def _tables(tables: dict[str, Any]) -> str:
+def _tables(tables: dict[str, Any], pipeline: str) -> str:
     text = escape(", ".join(tables["include"]))
     text += f"; not {escape(', '.join(tables['exclude']))}" if tables["exclude"] else ""
     if keyless := ", ".join(tables["without_key"]):
         text += f"\n[yellow]joined without a key:[/] {escape(keyless)} (exclude it, or give it one)"
+    if joined := tables.get("not_yet_snapshotted"):  # a streamer of before says nothing of it
+        text += f"\n[yellow]not yet snapshotted:[/] {escape(_joined(joined))}; run the DAG {pipeline}.snapshot for it"
     return text
+
+
+def _joined(tables: dict[str, list[int]]) -> str:
+    """The first ones, with the number of the binlog file and the position there."""
+    told = [f"{name} (joined at {file}:{pos:,})" for name, (_, file, pos) in sorted(tables.items())]
+    more = len(told) - SHOWN
+    return ", ".join(told[:SHOWN]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _ddl(note: dict[str, Any]) -> tuple[str, str]:

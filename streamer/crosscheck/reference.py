@@ -12,6 +12,7 @@ from typing import Any
 
 import pymysql
 
+from contract import tls
 from contract.pipeline import Source
 from contract.start_at import Place
 from streamer.connection import refused
@@ -62,6 +63,7 @@ class Reader:
         self._gtid = ""
         self._lacks: set[str] = set()
         login = {"host": source.host, "port": source.port, "user": source.user, "passwd": source.secret()}
+        login |= tls.settings(source.tls)
         event, row = self._package.event, self._package.row_event
         self._stream = self._package.BinLogStreamReader(
             connection_settings=login, server_id=source.server_id, log_file=begin.file, log_pos=begin.pos,

@@ -1,7 +1,7 @@
 """A value of ours beside mysql-replication's: the same, or different by a known defect, or unexplained.
 
 mysql-replication gives Python objects, ours are wire values (contract/types.py). KNOWN says in which cases the
-reference is wrong, or says less; nothing else may differ.
+reference is wrong, or says less, as it follows from the bytes (explained.py); nothing else may differ.
 """
 
 from __future__ import annotations
@@ -15,12 +15,15 @@ from decimal import Decimal
 from typing import Any
 
 from contract.schema import Column
+from contract.types import GEOMETRIES
+from streamer.crosscheck import explained
 
 TEMPORAL = ("date", "datetime", "timestamp")
 BINARY = ("binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob")
 TEXT = ("char", "varchar", "tinytext", "text", "mediumtext", "longtext")
-SAME_CHARSETS = (None, "utf8mb4", "utf8mb3", "ascii", "binary")
+ADDRESSES = ("uuid", "inet4", "inet6")
 Test = Callable[[Column, Any, Any], bool]
+Leaf = Callable[[Any, Any], bool]
 
 
 def verdict(column: Column, ours: Any, theirs: Any) -> str | None:
@@ -86,23 +89,37 @@ def _set(column: Column, ours: Any, theirs: Any) -> bool:
 
 
 def _json(column: Column, ours: Any, theirs: Any) -> bool:
-    return _tree(json.loads(ours, parse_float=Decimal), theirs)
+    return _tree(json.loads(ours, parse_float=Decimal), theirs, _leaf)
 
 
-def _tree(ours: Any, theirs: Any) -> bool:
+def _json_opaque(column: Column, ours: Any, theirs: Any) -> bool:
+    either: Leaf = lambda one, other: _leaf(one, other) or explained.opaque(one, other)  # noqa: E731
+    return column.type == "json" and _tree(json.loads(ours, parse_float=Decimal), theirs, either)
+
+
+def _tree(ours: Any, theirs: Any, same_leaf: Leaf) -> bool:
     match ours:
         case dict():
             given = {_text(name): value for name, value in theirs.items()} if isinstance(theirs, dict) else None
-            return given is not None and ours.keys() == given.keys() and all(_tree(ours[k], given[k]) for k in ours)
+            return given is not None and ours.keys() == given.keys() and all(
+                _tree(ours[name], given[name], same_leaf) for name in ours
+            )  # fmt: skip
         case list():
             if not isinstance(theirs, list) or len(ours) != len(theirs):
                 return False
-            return all(_tree(one, other) for one, other in zip(ours, theirs, strict=True))
+            return all(_tree(one, other, same_leaf) for one, other in zip(ours, theirs, strict=True))
+    return same_leaf(ours, theirs)
+
+
+def _leaf(ours: Any, theirs: Any) -> bool:
+    match ours:
         case str():
             return bool(ours == _text(theirs))
         case bool() | None:
             return ours is theirs
-    return isinstance(theirs, (int, float)) and not isinstance(theirs, bool) and float(ours) == float(theirs)
+    if isinstance(theirs, bool) or not isinstance(theirs, (int, float)):
+        return False
+    return bool(ours == theirs) if isinstance(ours, int) and isinstance(theirs, int) else float(ours) == float(theirs)
 
 
 def _text(value: Any) -> Any:
@@ -122,17 +139,8 @@ COMPARE: dict[str, Test] = {
     "time": _time,
     "set": _set,
     "json": _json,
-    "geometry": _geometry,
+    **dict.fromkeys(GEOMETRIES, _geometry),
 }
-
-
-def _opaque(tree: Any) -> bool:
-    """Whether the reference's JSON holds what JSON has no type for."""
-    if isinstance(tree, dict):
-        return any(map(_opaque, tree.values()))
-    if isinstance(tree, list):
-        return any(map(_opaque, tree))
-    return isinstance(tree, (Decimal, date, timedelta, bytes))
 
 
 def _zero_date(column: Column, ours: Any, theirs: Any) -> bool:
@@ -145,7 +153,7 @@ def _zero_date(column: Column, ours: Any, theirs: Any) -> bool:
 KNOWN: dict[str, tuple[Test, str]] = {
     "zero date": (_zero_date, "A zero or partial DATE or DATETIME comes as None."),
     "zero timestamp": (
-        lambda c, ours, theirs: c.type == "timestamp" and ours.startswith("0000") and theirs.year == 1970,
+        lambda c, ours, theirs: c.type == "timestamp" and ours.startswith("0000") and theirs == datetime(1970, 1, 1),
         "A zero TIMESTAMP comes as 1970-01-01.",
     ),
     "year 0": (
@@ -153,7 +161,7 @@ KNOWN: dict[str, tuple[Test, str]] = {
         "YEAR 0 comes as 1900.",
     ),
     "fraction of a negative time": (
-        lambda c, ours, theirs: c.type == "time" and c.fsp > 0 and ours.startswith("-"),
+        lambda c, ours, theirs: c.type == "time" and explained.negative_time(c, ours, theirs),
         "A TIME below zero with a fraction is wrong.",
     ),
     "empty set": (lambda c, ours, theirs: c.type == "set" and ours == "" and theirs is None, "An empty SET is None."),
@@ -165,13 +173,17 @@ KNOWN: dict[str, tuple[Test, str]] = {
         lambda c, ours, theirs: c.type == "binary" and base64.b64decode(ours).rstrip(b"\0") == (theirs or b""),
         "BINARY comes without the zero bytes at its end.",
     ),
+    "UUID and INET": (
+        lambda c, ours, theirs: c.type in ADDRESSES and explained.address(c, ours, theirs),
+        "MariaDB's UUID, INET4 and INET6 are the bytes that are kept, without zeros at their end.",
+    ),
     "character set": (
-        lambda c, ours, theirs: c.type in (*TEXT, "enum", "set") and c.charset not in SAME_CHARSETS,
+        lambda c, ours, theirs: c.type in (*TEXT, "enum", "set") and explained.text(c, ours, theirs),
         "Text of many character sets is read by a Python codec that differs from the server's table, or left as bytes.",
     ),
     "JSON's opaque values": (
-        lambda c, ours, theirs: c.type == "json" and _opaque(theirs),
-        "DECIMAL, dates, times and binary data inside JSON are Python objects, a TIME without its sign.",
+        _json_opaque,
+        "DECIMAL, dates and times inside JSON are Python objects, a TIME without its sign; binary data is text.",
     ),
 }  # fmt: skip
 EVENTS = {

@@ -1,21 +1,23 @@
 """DDL on the pipeline's tables: told in its topic; what changed rows without row events is warned of and counted, the
 last ones kept.
 
-The lake hears of such changes by a new snapshot alone (but for a TRUNCATE, which has a record of its own), so each one
-says which, and the operator's next step.
+Such a change makes its table stale in the lake until a new snapshot (but for a TRUNCATE, which has a record of its
+own), so each one says which, and the operator's next step.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import structlog
 
 from contract.patterns import may_match
 from contract.pipeline import Pipeline
+from contract.sequence import file_number
 from streamer.ddl import records as ddl_records
 from streamer.ddl import statement as ddl
+from streamer.ddl.joining import joining
 from streamer.ddl.records import Outgoing
 from streamer.ddl.secrets import shown
 from streamer.protocol.model import Ddl
@@ -36,13 +38,15 @@ LATER: dict[ddl.Kind, str] = {"drop": ", if it is made again", "rename": ", thos
 
 class DdlNotes:
     """`drop(db, table, kind)`: whether the pipeline leaves it out. `lower_case`: whether the server that is read keeps
-    names in lower case. `counts`: since this start, by kind. `last`: the latest ones, the newest at the end, as
-    `/status` shows them."""
+    names in lower case. `joined` hears which of the pipeline's tables came with rows that nobody streamed (true), or
+    certainly have none (false), and from which place on. `counts`: since this start, by kind. `last`: the latest ones,
+    the newest at the end, as `/status` shows them."""
 
     def __init__(self, pipeline: Pipeline, drop: ddl_records.Drop = lambda db, table, kind: False) -> None:
         self.pipeline = pipeline
         self._drop = drop
         self.lower_case = False
+        self.joined: Callable[[Mapping[str, bool], tuple[int, int, int]], None] = lambda tables, place: None
         self.counts: dict[str, int] = dict.fromkeys(ddl.CHANGES_ROWS, 0)
         self.last: tuple[dict[str, Any], ...] = ()
 
@@ -52,11 +56,17 @@ class DdlNotes:
             return
         change = ddl.change(item.statement, item.db, item.escapes)
         tables = [(db.lower(), table.lower()) if self.lower_case else (db, table) for db, table in change.tables]
+        self._tell_joined(joining(change._replace(tables=tuple(tables)), item.statement, item.escapes), item, epoch)
         names = [(db, table) for db, table in dict.fromkeys(tables) if self._ours(db, table)]
         if names or (change.kind == "unknown" and not change.tables):
             if change.kind in self.counts:
                 self._note(change.kind, names, item)
             yield from ddl_records.records(self.pipeline, change.kind, names, item, epoch, router, self._drop)
+
+    def _tell_joined(self, tables: Mapping[ddl.Table, bool], item: Ddl, epoch: int) -> None:
+        ours = {f"{db}.{table}": joins for (db, table), joins in tables.items() if self._ours(db, table)}
+        if ours:  # a snapshot that begins where the statement does may have been read before it
+            self.joined(ours, (epoch, file_number(item.file), item.pos + 1))
 
     def _note(self, kind: ddl.Kind, names: list[ddl.Table], item: Ddl) -> None:
         self.counts[kind] += 1

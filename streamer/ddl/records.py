@@ -53,7 +53,7 @@ def records(
                 continue
             schema = router.schemas.in_force(db, table, seq)
             value = _truncation(pipeline, db, table, item, seq, schema.version if schema else None)
-            yield Outgoing(router.topic(db, table), None, value, everywhere=True)
+            yield Outgoing(router.topic(db, table), router.truncation_key(db, table), value, everywhere=True)
 
 
 def _ddl(pipeline: Pipeline, kind: ddl.Kind, db: str, table: str | None, item: Ddl, seq: Sequence) -> bytes:

@@ -1,23 +1,33 @@
-"""TRUNCATE and ALTER of temporary tables, which a session sees in place of the real ones of their names.
+"""Changes of temporary tables, which a session sees in place of the real ones of their names: TRUNCATE and ALTER, and
+those of rows.
 
 In row format servers do not log them. In sessions with another format they do, and mark them as of a thread. MariaDB
 marks these alone; MySQL marks within a CALL also what comes behind the use of a temporary table. There, the tables are
-known by the statements that made them: a session that has temporary tables cannot change its format.
+known by the statements that made them: a session that has temporary tables cannot change its format. Behind a restart
+they are those of the checkpoint.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from streamer.ddl import statement as ddl
+from streamer.ddl.target import is_plain, target
 from streamer.ddl.tokens import Tokens, scan
 
 Name = tuple[int, str, str]  # the thread, the database, the table
 
 
 class TemporaryTables:
-    """Those of a binlog's sessions, as far as it was read."""
+    """Those of a binlog's sessions, as far as it was read. `lower_case`: whether the server takes names that differ in
+    case alone for one; as long as nobody says that it does not."""
 
-    def __init__(self) -> None:
-        self._known: set[Name] = set()
+    def __init__(self, known: Iterable[Name] = ()) -> None:
+        self._known: set[Name] = set(known)
+        self.lower_case = True
+
+    def all(self) -> tuple[Name, ...]:
+        return tuple(sorted(self._known))
 
     def clear(self) -> None:
         """The server was started: they are gone."""
@@ -33,7 +43,7 @@ class TemporaryTables:
             self._note(thread, tokens, made=first == "CREATE")
             return False
         change = ddl.change(text, db, escapes)
-        names = [(thread, its.lower(), table.lower()) for its, table in change.tables]
+        names = [self._name(thread, its, table) for its, table in change.tables]
         if first not in ("TRUNCATE", "ALTER") or not names:
             return False
         if names[0] in self._known:
@@ -43,12 +53,24 @@ class TemporaryTables:
             return True
         return exact
 
+    def takes(self, thread: int, db: str, text: str, escapes: bool = True) -> bool:
+        """Whether a statement that is marked as of a thread changes rows of a temporary table, and certainly of no
+        other one. Of a long one that is not asked."""
+        if not self._known or len(text) > ddl.LONGEST:
+            return False
+        tokens = Tokens(scan(text, escapes), db)
+        found = target(tokens)
+        known = found is not None and self._name(thread, *found) in self._known
+        return known and is_plain(tokens)
+
+    def _name(self, thread: int, db: str, table: str) -> Name:
+        return (thread, db.lower(), table.lower()) if self.lower_case else (thread, db, table)
+
     def _note(self, thread: int, tokens: Tokens, made: bool) -> None:
         tokens.skip("TABLE", "TABLES")
         while True:
             tokens.skip("IF", "NOT", "EXISTS")
-            db, table = tokens.table()
-            name = (thread, db.lower(), table.lower())
+            name = self._name(thread, *tokens.table())
             if made:
                 self._known.add(name)
                 return

@@ -16,7 +16,7 @@ from contract.gtid import GtidSet
 from contract.gtid_mariadb import MariaGtids
 from contract.pipeline import Source
 from streamer.flavors import dump
-from streamer.flavors.port import Ask, Facts, Rows, Setting, Version, Wanted
+from streamer.flavors.port import Ask, End, Facts, Rows, Setting, Version, Wanted
 
 GTID_CAPABLE = 4  # what a replica says that reads MariaDB's GTID events; to others they are sent in disguise
 SEND_STATEMENTS = 2  # flag of the request: ANNOTATE_ROWS events too
@@ -71,10 +71,9 @@ class MariaDB:
         return "mariadb" in version.lower()
 
     def facts(self, cursor: Any) -> Facts | None:
-        cursor.execute("SELECT @@server_id, @@version, @@gtid_domain_id, @@lower_case_table_names")
-        server_id, version, domain, case = cursor.fetchone()
-        cursor.execute("SHOW GLOBAL VARIABLES LIKE 'server_uid'")
-        identity = cursor.fetchone()
+        cursor.execute("SELECT @@server_id, @@version, @@lower_case_table_names")
+        server_id, version, case = cursor.fetchone()
+        uuid = _identity(cursor)
         cursor.execute("SHOW MASTER STATUS")
         status = cursor.fetchone()
         if status is None:
@@ -84,9 +83,16 @@ class MariaDB:
         file, pos = status[:2]
         cursor.execute("SELECT BINLOG_GTID_POS(%s, 4), BINLOG_GTID_POS(%s, %s)", (first_file, file, pos))
         purged, executed = (MariaGtids.parse(text or "") for text in cursor.fetchone())
-        uuid = identity[1] if identity else f"{server_id}-{domain}"
         replicates = dump.replicates(cursor, "SHOW ALL REPLICAS STATUS")
         return Facts(server_id, uuid, version, purged, executed, file, pos, first_file, replicates, case != 0)
+
+    def end(self, cursor: Any) -> End | None:
+        uuid = _identity(cursor)
+        cursor.execute("SHOW MASTER STATUS")
+        status = cursor.fetchone()
+        cursor.execute("SELECT @@GLOBAL.gtid_binlog_pos")  # BINLOG_GTID_POS may read the file from its beginning
+        [executed] = cursor.fetchone()
+        return status and End(uuid, status[0], status[1], MariaGtids.parse(executed or ""))
 
     def before(self, cursor: Any, file: str) -> GtidSet | None:
         cursor.execute("SELECT BINLOG_GTID_POS(%s, 4)", (file,))
@@ -150,3 +156,12 @@ class MariaDB:
     def unclear(self, ask: Ask) -> Rows:
         """As streamer/protocol/unclear.py tells it."""
         return ask(UNCLEAR) or ()
+
+
+def _identity(cursor: Any) -> str:
+    """What tells this server from others: older servers have no uid."""
+    cursor.execute("SHOW GLOBAL VARIABLES LIKE 'server_uid'")
+    if found := cursor.fetchone():
+        return str(found[1])
+    cursor.execute("SELECT CONCAT(@@server_id, '-', @@gtid_domain_id)")
+    return str(cursor.fetchone()[0])

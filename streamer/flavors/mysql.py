@@ -11,7 +11,7 @@ import pymysql
 from contract.gtid import GtidSet
 from contract.pipeline import Source
 from streamer.flavors import dump
-from streamer.flavors.port import Ask, Facts, Rows, Setting, Version, Wanted
+from streamer.flavors.port import Ask, End, Facts, Rows, Setting, Version, Wanted
 from streamer.protocol.gtid_set import encode
 
 IDENTITY = "SELECT @@server_id, @@server_uuid, @@version, @@global.gtid_purged, @@lower_case_table_names"
@@ -84,6 +84,12 @@ class MySQL:
             server_id, server_uuid, version, gtids(purged), gtids(executed), file, pos, files[0][0], replicates,
             case != 0,
         )  # fmt: skip
+
+    def end(self, cursor: Any) -> End | None:
+        cursor.execute("SELECT @@server_uuid")
+        [server_uuid] = cursor.fetchone()
+        status = _log_status(cursor)
+        return status and End(server_uuid, status[0], status[1], GtidSet.parse(status[-1]))
 
     def before(self, cursor: Any, file: str) -> GtidSet | None:
         try:

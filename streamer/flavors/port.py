@@ -36,6 +36,16 @@ class Facts:
     lower_case: bool = False
 
 
+@dataclass(frozen=True)
+class End:
+    """Where the server of that uuid (as in Facts) has the end of its binlog, and what it has executed by then."""
+
+    server_uuid: str
+    file: str
+    pos: int
+    executed: GtidSet
+
+
 class Setting(NamedTuple):
     """A global variable's wanted value; what a server that lacks it does; why; and how it is set."""
 
@@ -72,6 +82,9 @@ class Flavor(Protocol):
 
     def facts(self, cursor: Any) -> Facts | None:
         """None where the server writes no binlog. Raises pymysql.MySQLError."""
+
+    def end(self, cursor: Any) -> End | None:
+        """As `facts`, of the binlog's end alone: cheap on any server. None where it writes no binlog."""
 
     def before(self, cursor: Any, file: str) -> GtidSet | None:
         """The transactions before a binlog file, None where there is no such file. Raises pymysql.MySQLError."""

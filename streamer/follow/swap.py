@@ -8,7 +8,8 @@ same tables.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Protocol
 
 import structlog
@@ -27,8 +28,9 @@ class Decoder(Protocol):
 
 
 class Swap:
-    """`prepared`: the open XA transactions, of whose rows those of other tables were not kept. `follow(tables)` tells
-    the rest of the streamer."""
+    """`prepared`: the open XA transactions, of whose rows those of other tables were not kept. `joining(old, new)`: the
+    tables that the server has now, `db.table`, of the new ones alone; it may ask the server, and be repeated.
+    `follow(tables)` tells the rest of the streamer."""
 
     def __init__(
         self,
@@ -36,12 +38,14 @@ class Swap:
         delivery: Delivery,
         watcher: Watcher,
         prepared: PreparedXa,
+        joining: Callable[[Tables, Tables], Iterable[str]],
         follow: Callable[[Tables], None],
     ) -> None:
         self._file = file
         self._delivery = delivery
         self._watcher = watcher
         self._prepared = prepared
+        self._joining = joining
         self._follow = follow
 
     @property
@@ -54,7 +58,11 @@ class Swap:
         if tables is None or self._waits():
             return
         self._delivery.empty()
+        # What is made, dropped or renamed between this place and now comes in the stream, and is told there.
+        asked = partial(self._joining, self._file.pipeline.tables, tables)
+        joined = list(self._delivery.until_done(asked, "the server's list of tables"))
         checkpoint = self._watcher.checkpoint.following(tables)
+        checkpoint = checkpoint.joining(dict.fromkeys(joined, True), checkpoint.place)
         written_at = time.time_ns() // 1_000_000
         self._watcher.begin_anew(checkpoint.model_copy(update={"written_at": written_at}))
         self._delivery.settle()
@@ -62,7 +70,8 @@ class Swap:
         self._follow(tables)
         self._file.taken(tables)
         place = f"{checkpoint.file}:{checkpoint.pos}"
-        log.info("tables followed", include=tables.include, exclude=tables.exclude, since=place)
+        told = {"not_yet_snapshotted": joined} if joined else {}
+        log.info("tables followed", include=tables.include, exclude=tables.exclude, since=place, **told)
 
     def _waits(self) -> bool:
         if not self._prepared.open:

@@ -42,6 +42,8 @@ def settings(kafka: Kafka, **more: Any) -> dict[str, Any]:
         "reconnect.backoff.max.ms": 2000,
         # A broker that is away is told in our own words; the client would repeat its line every second.
         "log_level": 2,
+        # A small request, and the end of a large one, does not wait until what is under way is acknowledged.
+        "socket.nagle.disable": True,
         "logger": logging.getLogger("streamer.librdkafka"),
         **kafka.properties,
         **more,

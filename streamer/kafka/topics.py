@@ -2,15 +2,16 @@
 
 `provision` is the one road for `headrace topics`, for the topics DAG and for the streamer itself. It creates
 what is missing and reports what differs of what exists; it changes no setting and no partition count. It
-refuses an event topic that compacts (a compacted topic loses deletes before the lake has read them) and a
-commit log or schema topic that does not (it would forget where the pipeline stands).
+refuses an event topic that compacts (a compacted topic loses deletes before the lake has read them) where the file
+does not ask for that, which it may not where it feeds a lake; and a commit log or schema topic that does not
+(it would forget where the pipeline stands).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
@@ -34,6 +35,7 @@ class Wanted:
     partitions: int
     replication: int
     config: dict[str, str]
+    needs: Literal["delete", "compact", ""] = ""  # the policy by which alone it forgets nothing that is wanted
 
 
 class Difference(NamedTuple):
@@ -99,10 +101,13 @@ def service_topics(pipeline: Pipeline) -> list[Wanted]:
         more.append((names.heartbeat_topic(pipeline), kept | {"retention.ms": _retention(pipeline.kafka)}))
     if pipeline.dead_letters:
         more.append((names.dead_letter_topic(pipeline), kept))
-    return [
-        Wanted(topic, 1, pipeline.kafka.replication, config)
-        for topic, config in [*((topic, config) for topic in topics), *more]
-    ]
+    copies = pipeline.kafka.replication
+    made = [Wanted(topic, 1, copies, config, "compact") for topic in topics]
+    made += [Wanted(topic, 1, copies, config, "delete") for topic, config in more]
+    if pipeline.snapshot.to_kafka:
+        rows = kept | {"retention.ms": _retention(pipeline.kafka)}
+        made.append(Wanted(names.snapshot_topic(pipeline), pipeline.kafka.partitions, copies, rows, "delete"))
+    return made
 
 
 def event_topics(pipeline: Pipeline, tables: Iterable[tuple[str, str]]) -> list[Wanted]:
@@ -120,12 +125,15 @@ def event_topics(pipeline: Pipeline, tables: Iterable[tuple[str, str]]) -> list[
 def event_topic(pipeline: Pipeline, topic: str, db: str, table: str) -> Wanted:
     """`db`, `table`: a table of it; where it has several, no setting is by table."""
     chosen = settings(pipeline.topics, pipeline.kafka, db, table)
-    config = {
-        "cleanup.policy": "delete",
-        "retention.ms": _retention(chosen),
-        "max.message.bytes": str(pipeline.kafka.max_message_bytes),
-    }
-    return Wanted(topic, chosen.partitions, chosen.replication, config)
+    config = {"cleanup.policy": chosen.cleanup, "max.message.bytes": str(pipeline.kafka.max_message_bytes)}
+    if "delete" in chosen.cleanup:
+        config["retention.ms"] = _retention(chosen)
+    return Wanted(topic, chosen.partitions, chosen.replication, config, "" if chosen.compacts else "delete")
+
+
+def compacts(pipeline: Pipeline, db: str, table: str) -> bool:
+    """Whether the table's topic takes records with a key alone."""
+    return settings(pipeline.topics, pipeline.kafka, db, table).compacts
 
 
 def _retention(chosen: TopicSettings | Kafka) -> str:
@@ -204,15 +212,13 @@ def _compare(client: AdminClient, wanted: list[Wanted], existing: Any) -> list[R
 
 
 def _refuse_loss(topic: Wanted, found: str) -> None:
-    compacts, wants = "compact" in found, topic.config["cleanup.policy"] == "compact"
-    if compacts and not wants:
+    if topic.needs == "delete" and "compact" in found:
         cause = f"cleanup.policy={found}: a compacted topic loses deletes (or DDL) before they were read"
-    elif wants and "delete" in found:
+    elif topic.needs == "compact" and "delete" in found:
         cause = f"cleanup.policy={found}: it would forget where the pipeline stands"
     else:
         return
-    policy = topic.config["cleanup.policy"]
-    hint = f"Set cleanup.policy={policy} on it (kafka-configs.sh --alter), or give the pipeline another name."
+    hint = f"Set cleanup.policy={topic.needs} on it (kafka-configs.sh --alter), or give the pipeline another name."
     raise TopicError("using topic", topic.name, cause, hint)
 
 
@@ -224,5 +230,5 @@ def _differences(topic: Wanted, metadata: Any, found: dict[str, str]) -> Iterabl
     if replication != topic.replication:
         yield Difference("replication", str(topic.replication), str(replication))
     for name, value in topic.config.items():
-        if found.get(name) != value:
+        if set(found.get(name, "").split(",")) != set(value.split(",")):
             yield Difference(name, value, found.get(name, "unknown"))

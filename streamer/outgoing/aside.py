@@ -1,13 +1,13 @@
 """Records that are too large for Kafka: put into a folder or an object store, with a dead letter that says where.
 
 A record's file is named by its place in the order, so that a replay writes the same file again. It is there, whole,
-before its letter is sent. Raises OversizedStoreError, with nothing lost: the stream goes on with the record.
+before its letter is sent. Raises AwayError where the store does not answer or has no room, to be asked again, and
+OversizedStoreError where it says no, with nothing lost: the stream goes on with the record.
 """
 
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -19,28 +19,34 @@ from contract import names
 from contract.dead_letter import letter
 from contract.pipeline import Pipeline
 from contract.pipeline_records import Oversized
-from streamer.delivery_errors import OversizedStoreError
+from streamer import disk
+from streamer.delivery_errors import AwayError, OversizedStoreError
+from streamer.errors import HeadraceError
+from streamer.object_stores import final, words
+from streamer.outgoing import letters
 from streamer.outgoing.record import Outgoing
 
 log = structlog.get_logger("streamer")
-ENVELOPE_BYTES = 1_024  # of a Kafka record and its batch, beside key, value and headers
+DOING = "putting a record aside into"
+HINT = (
+    "Mend the store and start again: the stream goes on with this record. Or raise kafka.max_message_bytes, and "
+    "max.message.bytes of its topic."
+)
 
 
 class Aside:
     """`counts`: since the start, by `db.table`."""
 
+    title = "the place of records.oversized"
+
     def __init__(self, pipeline: Pipeline, oversized: Oversized) -> None:
         self._name = pipeline.name
-        self._limit = pipeline.kafka.max_message_bytes - ENVELOPE_BYTES
+        self._limit = letters.limit(pipeline)
         self._topic = names.dead_letter_topic(pipeline)
         target = oversized.target.removeprefix("file://")  # a folder, however it is written
         self._target = f"{target.rstrip('/')}/{pipeline.name}"
         self._options = oversized.options
         self.counts: Counter[str] = Counter()
-
-    def takes(self, record: Outgoing, headers: int) -> bool:
-        """`headers`: about how many bytes of them the record will have."""
-        return record.size + len(record.key or b"") + headers > self._limit
 
     def put(self, record: Outgoing) -> Outgoing:
         """The letter in the record's place."""
@@ -48,8 +54,7 @@ class Aside:
         envelope = json.loads(record.value)
         source = envelope["source"]
         name = f"{source['db']}.{source['table']}"
-        place = "-".join(f"{number:012}" for number in source["seq"])
-        path = f"{self._target}/{names.escape(source['db'])}.{names.escape(source['table'])}/{place}.json"
+        path = self._path(source, self._target)
         self._write(path, record.value)
         self.counts[name] += 1
         facts = {key: source[key] for key in ("gtid", "file", "pos", "row")}
@@ -59,36 +64,50 @@ class Aside:
         told = letter(self._name, "record_too_large", cause, "records.oversized", record.topic, envelope, **more)
         return Outgoing(self._topic, record.key, told, event=False)
 
+    def put_letter(self, record: Outgoing) -> Outgoing:
+        """A dead letter, without the change that it is of."""
+        assert record.value is not None
+        told = json.loads(record.value)
+        path = self._path(told["source"], f"{self._target}/dead-letter")
+        self._write(path, json.dumps(told["value"], separators=(",", ":"), ensure_ascii=False).encode())
+        return letters.without_value(record, value_at=path)
+
+    def _path(self, source: dict[str, Any], folder: str) -> str:
+        place = "-".join(f"{number:012}" for number in source["seq"])
+        return f"{folder}/{names.escape(source['db'])}.{names.escape(source['table'])}/{place}.json"
+
     def _write(self, path: str, data: bytes) -> None:
         try:
             if "://" in path:
-                store, at = fsspec.core.url_to_fs(path, **self._options)
-                store.pipe_file(at, data)
+                _upload(path, data, self._options)
             else:
-                _write_whole(Path(path), data)
+                disk.make_folder(Path(path).parent)
+                disk.replace(Path(path), data)
+        except HeadraceError:
+            raise
         except Exception as error:  # of whichever library
-            cause = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
-            hint = (
-                "Mend the store, or make room, and start again: the stream goes on with this record. Or raise "
-                "kafka.max_message_bytes, and max.message.bytes of its topic."
-            )
-            raise OversizedStoreError("putting a record aside into", path, cause, hint) from None
+            raise _typed(path, error) from None
 
     def as_dict(self) -> dict[str, Any]:
         """As `/status` shows it."""
         return dict(sorted(self.counts.copy().items()))
 
 
-def _write_whole(path: Path, data: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_suffix(".part")
-    with part.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path)
-    number = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(number)
-    finally:
-        os.close(number)
+def _upload(path: str, data: bytes, options: dict[str, Any]) -> None:
+    store, at = fsspec.core.url_to_fs(path, **options)
+    store.pipe_file(at, data)
+    store.invalidate_cache()
+    if (listed := store.info(at)["size"]) != len(data):
+        cause = f"it was sent with {len(data)} bytes, and is listed with {listed}"
+        raise AwayError(DOING, path, cause, "It is sent again.")
+
+
+def _typed(path: str, error: Exception) -> HeadraceError:
+    if "://" not in path:
+        number, cause = getattr(error, "errno", None), getattr(error, "strerror", None) or words(error)
+        if number in disk.NO_ROOM:
+            return AwayError(DOING, path, cause, "Make room; the stream goes on by itself. Nothing is lost.")
+        return OversizedStoreError(DOING, path, cause, HINT)
+    if final(error):
+        return OversizedStoreError(DOING, path, words(error), HINT)
+    return AwayError(DOING, path, words(error), "It is tried again; nothing is lost.")

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 from zlib import crc32
 
 from contract.pipeline import Pipeline
+from contract.sequence import Sequence
+from streamer.ddl.records import Outgoing as Note
+from streamer.outgoing import letters
 from streamer.outgoing.aside import Aside
+from streamer.outgoing.debezium.encoder import DebeziumRecords
 from streamer.outgoing.headers import BatchHeaders
 from streamer.outgoing.heart import Heart
 from streamer.outgoing.record import Outgoing, with_tombstones
@@ -33,9 +39,11 @@ class OutgoingStream(Stream):
         self._tombstones = asked.tombstones
         self._heart = Heart(pipeline, asked.heartbeat_seconds) if asked.heartbeat_seconds is not None else None
         self._header_bytes = 256 * len(asked.headers)
+        self._limit = letters.limit(pipeline)
         self.aside = Aside(pipeline, asked.oversized) if asked.oversized is not None else None
         by: dict[str, Partition | None] = {"key": None, "table": self._of_table, "single": lambda topic, table: 0}
         self._partition = by[asked.partition_by]
+        self._form = DebeziumRecords(pipeline) if asked.format == "debezium" else None
 
     def _rows(self, batch: RowsBatch) -> None:
         half = self.halfway
@@ -52,9 +60,9 @@ class OutgoingStream(Stream):
     def _send(self, batch: RowsBatch, route: Route, records: list[Outgoing]) -> None:
         events = len(records)
         if route.chain is not None:
-            records = self.transforms.applied(route.chain, records)
+            records = [self._fitting(record) for record in self.transforms.applied(route.chain, records)]
             for topic in {record.topic for record in records if record.event} - {route.topic}:
-                self.router.other(topic, batch.table.db, batch.table.table)
+                self._other(topic, batch.table)
         if self.aside is not None:
             records = [self._small(self.aside, batch, record) for record in records]
         told = [record for record in records if record.event]
@@ -67,15 +75,60 @@ class OutgoingStream(Stream):
         if self._partition is not None:
             for record in told:
                 record.partition = self._partition(record.topic, batch.table)
-        self.delivery.made(events, with_tombstones(records) if self._tombstones else records)
+        if self._tombstones:
+            records = with_tombstones(records)
+        if self._form is not None:
+            records = [self._formed(self._form, batch, record) for record in records]
+        self.delivery.made(events, records)
+
+    def _formed(self, form: DebeziumRecords, batch: RowsBatch, record: Outgoing) -> Outgoing:
+        """A dead letter stays as it is."""
+        return form.row(record, batch.table.schema) if record.event or record.value is None else record
+
+    def _own(self, record: Outgoing) -> Outgoing:
+        """Of the pipeline's own topics."""
+        return record if self._form is None else self._form.own(record)
+
+    def _noted(self, note: Note) -> Note:
+        if self._form is None or not note.everywhere:
+            return note
+        source = json.loads(note.value)["source"]
+        schema = self.router.schemas.in_force(source["db"], source["table"], Sequence(*source["seq"]))
+        key, value = self._form.truncation(note.topic, note.key, note.value, schema)
+        return note._replace(key=key, value=value)
+
+    def _other(self, topic: str, table: TableMap) -> None:
+        """A later start looks there, too, for what was sent: so a checkpoint names the topic before its first record
+        is visible."""
+        if topic in self.router.others:
+            return
+        self.router.other(topic, table.db, table.table)
+        if self._watcher.sends_into(topic):
+            self.delivery.keep()
+
+    def _fitting(self, record: Outgoing) -> Outgoing:
+        """A dead letter that is too large for Kafka comes without the change, which is put aside where that is asked
+        for."""
+        if record.event or not letters.too_large(record, self._limit):
+            return record
+        if self.aside is None:
+            return letters.without_value(record)
+        return self.delivery.until_done(partial(self.aside.put_letter, record), self.aside.title)
 
     def _small(self, aside: Aside, batch: RowsBatch, record: Outgoing) -> Outgoing:
-        if not record.event or not aside.takes(record, self._header_bytes):
+        if not record.event or not self._too_large(batch, record):
             return record
-        letter = aside.put(record)  # first: one that cannot be put aside may be sent after all, by a larger limit
+        # First: one that cannot be put aside may be sent after all, by a larger limit.
+        letter = self.delivery.until_done(partial(aside.put, record), aside.title)
         place = self._epoch, batch.file_number, batch.tx_pos
         self._watcher.mark(f"{batch.table.db}.{batch.table.table}", place)
         return letter
+
+    def _too_large(self, batch: RowsBatch, record: Outgoing) -> bool:
+        """As it will be sent."""
+        if self._form is not None:
+            record = self._form.row(record, batch.table.schema, sent=False)
+        return letters.too_large(record, self._limit, self._header_bytes)
 
     def _of_table(self, topic: str, table: TableMap) -> int:
         return crc32(f"{table.db}.{table.table}".encode()) % self.delivery.partitions(topic)
@@ -86,7 +139,7 @@ class OutgoingStream(Stream):
         if not records:
             return
         if (begin := told.begin(batch)) is not None:
-            self.delivery.made(0, [begin])
+            self.delivery.made(0, [self._own(begin)])
         for record in records:
             told.number(f"{batch.table.db}.{batch.table.table}", record)
 
@@ -94,17 +147,22 @@ class OutgoingStream(Stream):
     def put_aside(self) -> dict[str, int]:
         return self.aside.as_dict() if self.aside is not None else {}
 
+    @property
+    def bent(self) -> dict[str, int]:
+        return dict(sorted(self._form.bent.copy().items())) if self._form is not None else {}
+
     def _end(self, commit: Commit) -> None:
         if self._told is not None and (end := self._told.end(commit)) is not None:
-            self.delivery.made(0, [end])
+            self.delivery.made(0, [self._own(end)])
         super()._end(commit)
         if self._heart is not None:
             self._beat(self._heart, commit.file, commit.pos)
 
     def _idle(self, decoder: Decoder) -> None:
+        super()._idle(decoder)
         if self._heart is not None and decoder.between_transactions:
             self._beat(self._heart, decoder.file, decoder.pos)
 
     def _beat(self, heart: Heart, file: str, pos: int) -> None:
         if heart.due(self.delivery.now) and self.halfway.batch is None:
-            self.delivery.beat(heart.record(file, pos))
+            self.delivery.beat(self._own(heart.record(file, pos)))

@@ -6,16 +6,20 @@ records of tables that a transform chooses are taken apart. Raises TransformErro
 
 from __future__ import annotations
 
+import inspect
 import json
+import sys
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import structlog
 
-from contract import fingerprint, names, pipeline_transforms, transforms
+from contract import fingerprint, names, pipeline_transforms, transform_rows, transforms
 from contract.dead_letter import letter
 from contract.pipeline import Pipeline
+from contract.pipeline_events import dropped
 from contract.pipeline_file import place_of
 from contract.schema import TableSchema
 from contract.transform_event import Event
@@ -31,15 +35,18 @@ HINT = (
 
 
 class Transforms:
-    """Runs the scripts' own lines, once. `rules`: the fingerprint of all by which rows are shown. `counts`: since
-    the start, by (`db.table`, outcome): `changed`, `dropped`, `dead_letter`, `passed`.
+    """Runs the scripts' own lines, once. `rules`: the fingerprint of all by which rows are shown; `shown_by`: one by
+    one; `sends`: of all by which changes become records. `counts`: since the start, by (`db.table`, outcome):
+    `changed`, `dropped`, `removed`, `dead_letter`, `passed`.
     Raises TransformError for a script or function that cannot be used."""
 
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline = pipeline
         self._dead = names.dead_letter_topic(pipeline)
         self._loaded = _loaded(pipeline)
-        self.rules = fingerprint.of(pipeline, [step for step, _ in self._loaded])
+        steps = [step for step, _ in self._loaded]
+        self.rules, self.shown_by = fingerprint.of(pipeline, steps), fingerprint.rules(pipeline, steps)
+        self.sends = fingerprint.of_sending(pipeline, self.rules, list(_code(pipeline)))
         self.counts: Counter[tuple[str, str]] = Counter()
 
     def follow(self, pipeline: Pipeline) -> None:
@@ -53,23 +60,41 @@ class Transforms:
         return Chain(self._pipeline, schema, self._loaded)
 
     def applied(self, chain: Chain, records: list[Outgoing]) -> list[Outgoing]:
-        return [made for record in records if (made := self._one(chain, record)) is not None]
+        return [made for record in records for made in self._one(chain, record)]
 
-    def _one(self, chain: Chain, record: Outgoing) -> Outgoing | None:
+    def _one(self, chain: Chain, record: Outgoing) -> list[Outgoing]:
+        """The change, if it is left, behind the delete of its row, if that has left the table."""
         assert record.value is not None
         envelope = json.loads(record.value)
         source = envelope["source"]
         name = f"{source['db']}.{source['table']}"
-        passed = chain.passed
+        passed, failed = chain.passed, None
         try:
             changed = chain.apply(_event(record, envelope))
-            made = None if changed is None else _record(record, envelope, changed)
+            if chain.passed != passed:
+                failed = chain.fault
+            stays = changed is not None and changed.topic == chain.topic
+            gone = None if stays or self._kept(source) else self._left(chain, record)
         except TransformFaultError as fault:
-            return self._failed(fault, record, json.loads(record.value))
-        self.counts[name, "passed" if chain.passed != passed else "dropped" if made is None else "changed"] += 1
-        if chain.passed != passed:
-            self._told(chain.fault, name, source, "passed unchanged")
-        return made
+            return [self._failed(fault, record, json.loads(record.value))]
+        made = None if changed is None else _record(record, envelope, changed)
+        outcome = "removed" if gone else "passed" if failed else "dropped" if made is None else "changed"
+        self.counts[name, outcome] += 1
+        if failed is not None:
+            self._told(failed, name, source, "passed unchanged")
+        return [one for one in (gone, made) if one is not None]
+
+    def _kept(self, source: dict[str, Any]) -> bool:
+        """Whether rows of the table stay, since its deletes are left out."""
+        return "delete" in dropped(self._pipeline.events, source["db"], source["table"])
+
+    def _left(self, chain: Chain, record: Outgoing) -> Outgoing | None:
+        envelope = json.loads(record.value or b"")
+        gone = transform_rows.left(chain, _event(record, envelope))
+        if gone is None:
+            return None
+        envelope["op"] = gone.op
+        return _record(record, envelope, gone)
 
     def _failed(self, fault: TransformFaultError, record: Outgoing, envelope: dict[str, Any]) -> Outgoing:
         source = envelope["source"]
@@ -85,8 +110,7 @@ class Transforms:
         )
         return Outgoing(self._dead, record.key, value, event=False)
 
-    def _told(self, fault: TransformFaultError | None, table: str, source: dict[str, Any], what: str) -> None:
-        assert fault is not None
+    def _told(self, fault: TransformFaultError, table: str, source: dict[str, Any], what: str) -> None:
         place = {name: source[name] for name in ("gtid", "file", "pos", "row")}
         log.warning(f"a transform failed: {what}", table=table, by=fault.name, error=fault.cause, **place)
 
@@ -117,6 +141,14 @@ def _loaded(pipeline: Pipeline) -> list[Loaded]:
     except TransformLoadError as error:
         what = f"of pipeline {pipeline.name}"
         raise TransformError("loading the transforms", what, f"{error.place}: {error.cause}", error.fix) from None
+
+
+def _code(pipeline: Pipeline) -> Iterator[str]:
+    """The modules that rules name, loaded by now; of what is compiled nothing."""
+    for rule in pipeline.transforms:
+        for path in filter(None, (rule.function, *rule.helpers.values())):
+            with suppress(OSError, TypeError, KeyError):
+                yield inspect.getsource(sys.modules[path.rpartition(".")[0]])
 
 
 def _event(record: Outgoing, envelope: dict[str, Any]) -> Event:

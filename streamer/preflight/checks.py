@@ -17,6 +17,7 @@ import pymysql
 from contract.gtid import GtidSet
 from contract.patterns import is_glob, is_regex
 from contract.pipeline import SYSTEM_SCHEMAS, Pipeline, Tables
+from contract.pipeline_http import loopback
 from streamer.connection import connect, refused
 from streamer.flavors import FLAVORS
 from streamer.flavors.dump import replica_uuid
@@ -80,6 +81,17 @@ def _flavor(server: Server) -> Iterator[Finding]:
         other = next(name for name, flavor in FLAVORS.items() if flavor.owns(version))
         what = f"the server is {version}, the pipeline file says {chosen.title}"
         yield Finding("error", "flavor", what, f"Write flavor: {other} under source in the pipeline file.")
+
+
+def _encrypted(server: Server) -> Iterator[Finding]:
+    """Where the file leaves it to the server, which offers none, the other side of a network."""
+    source = server.pipeline.source
+    if source.tls.mode != "preferred" or loopback(source.host):
+        return
+    if not any(row[-1] for row in server.ask("SHOW SESSION STATUS LIKE 'Ssl_version'") or [("?",)]):
+        what = f"{source.where} offers no TLS: rows and passwords cross the network in the clear"
+        step = "Set ssl_ca, ssl_cert and ssl_key on it; or write source.tls: {mode: disabled} where that is meant."
+        yield Finding("warning", "tls", what, step)
 
 
 def _settings(server: Server) -> Iterator[Finding]:
@@ -190,4 +202,13 @@ def _spelled(seconds: float) -> str:
 
 
 OF_TABLES: tuple[Check, ...] = (_unseen, *TABLE_CHECKS)
-CHECKS: tuple[Check, ...] = (*BINLOG_CHECKS, _retention, _settings, _grants, _server_id, _purged, *OF_TABLES)
+CHECKS: tuple[Check, ...] = (
+    *BINLOG_CHECKS,
+    _encrypted,
+    _retention,
+    _settings,
+    _grants,
+    _server_id,
+    _purged,
+    *OF_TABLES,
+)

@@ -96,7 +96,7 @@ def _server(pipeline: Pipeline, runs: bool, followed: Tables | None) -> Iterable
     """`runs`: the pipeline's own streamer, which may read under its server id; `followed`: the tables by its
     checkpoint."""
     facts = source.facts(pipeline.source)
-    where = f"{flavor(pipeline.source).title} {facts.version} at {pipeline.source.host}:{pipeline.source.port}"
+    where = f"{flavor(pipeline.source).title} {facts.version} at {pipeline.source.where}"
     yield Result("ok", "server", f"{where}, binlog {facts.file}")
     for finding in preflight.run_checks(pipeline, followed=followed):
         if runs and (finding.level, finding.name) == ("warning", "server_id"):
@@ -172,14 +172,14 @@ def _first(pipeline: Pipeline) -> Iterable[Result]:
 def _port(pipeline: Pipeline, runs: bool) -> Iterable[Result]:
     http = pipeline.streamer.http
     if runs:
-        yield Result("ok", "port", f"{http.host}:{http.port}: this pipeline's streamer runs there")
+        yield Result("ok", "port", f"{http.where}: this pipeline's streamer runs there")
         return
     try:
-        take_port(http).close()
+        take_port(http.host, http.port).close()
     except PortInUseError as error:
         yield Result("error", "port", f"{error.object}: {error.cause}", error.hint)
     else:
-        yield Result("ok", "port", f"{http.host}:{http.port} is free")
+        yield Result("ok", "port", f"{http.where} is free")
 
 
 def _own_streamer(pipeline: Pipeline) -> bool:

@@ -13,12 +13,12 @@ from struct import Struct
 from streamer.ddl.statement import change
 from streamer.protocol import events as ev
 from streamer.protocol import held, mariadb, refusals
-from streamer.protocol.dispatch import NEXT, OPEN
+from streamer.protocol.dispatch import BETWEEN, NEXT, OPEN
 from streamer.protocol.held import Held, PreparedXa
 from streamer.protocol.holding import HeldRows
 from streamer.protocol.model import Commit, Ddl, Item, RowsBatch
 from streamer.protocol.packets import Header
-from streamer.protocol.query import Meaning, Query, filled, meaning, query
+from streamer.protocol.query import Meaning, Query, filled, first_word, meaning, query
 from streamer.protocol.status_variables import is_the_servers_own
 from streamer.protocol.unclear import Definitions
 
@@ -89,12 +89,16 @@ class Transactions(HeldRows):
             self._begins.add(rest)
             self._state = NEXT[self._state, "BEGIN"]
             return ()
+        of_a_thread = header[ev.FLAGS] & ev.OF_A_THREAD
         if kind is Meaning.DDL:
-            if header[ev.FLAGS] & ev.OF_A_THREAD and self._of_a_temporary(read):
+            if of_a_thread and self._of_a_temporary(read):
                 return self._ddl(read, header, temporary=True)
             self._defined_anew(read, header)
-        if kind is Meaning.ROWS and self._empties(read):
-            return self._ddl(read, header)
+        if kind is Meaning.ROWS:
+            if of_a_thread and self._temporary.takes(self._thread, read.database, read.text(), read.escapes):
+                return self._no_rows(header)
+            if self._empties(read):
+                return self._ddl(read, header)
         return self._statement(kind, read, header)
 
     def _empties(self, read: Query) -> bool:
@@ -121,10 +125,14 @@ class Transactions(HeldRows):
         if kind is Meaning.XA:
             return self._xa(statement, header)
         if kind is Meaning.ROWS:
-            raise refusals.statement()
+            raise refusals.statement(read.database, first_word(read.statement))
         if kind is Meaning.HEARTBEAT:
-            return () if self._state == OPEN else self._end(header, None)
+            return self._no_rows(header)
         return self._ddl(read, header)
+
+    def _no_rows(self, header: Header) -> Iterable[Item]:
+        """Of a statement that changes no rows of interest."""
+        return () if self._state == OPEN else self._end(header, None)
 
     def _ddl(self, read: Query, header: Header, temporary: bool = False) -> Iterable[Item]:
         ddl = Ddl(
@@ -132,13 +140,15 @@ class Transactions(HeldRows):
             self._thread, temporary, read.escapes,
         )  # fmt: skip
         if (table := filled(ddl.statement, ddl.db, ddl.escapes)) and self._is_ours(*table):
-            raise refusals.statement()
+            raise refusals.statement(read.database, first_word(read.statement))
         # CREATE TABLE ... SELECT has its DDL inside the transaction of its rows.
         return (ddl,) if self._state == OPEN else (ddl, *self._end(header, None))
 
     def _of_a_temporary(self, read: Query) -> bool:
         exact = self._server.mariadb
-        return self._temporary.changed(self._thread, read.database, read.text(), exact=exact, escapes=read.escapes)
+        found = self._temporary.changed(self._thread, read.database, read.text(), exact=exact, escapes=read.escapes)
+        self._odd = self._odd or bool(self._temporary.all())
+        return found
 
     def _is_ours(self, db: str, table: str) -> bool:
         """By the letters that were typed, or in lower case, as some servers compare names."""
@@ -155,6 +165,16 @@ class Transactions(HeldRows):
         self._held.clear()
         return self._end(header, None)
 
+    def _cut_off(self, by_a_crash: bool) -> None:
+        """MariaDB leaves in its binlog what a crash cut off in the middle (MDEV-6608), and goes on in another file:
+        rolled back by all who read it. Raises UnsupportedTransactionError where rows of it were given."""
+        if not by_a_crash or self._given > len(self._held.batches):
+            raise refusals.out_of_order("new binlog file", self._state)
+        self._held.clear()
+        self._in_xa = False
+        self._way(False, False)
+        self._state = BETWEEN
+
     # Ends
 
     def _xid(self, d: bytes, o: int, _end: int, header: Header) -> Iterable[Item]:
@@ -168,9 +188,11 @@ class Transactions(HeldRows):
         return self._odd_end(commit) if self._odd else (commit,)
 
     def _odd_end(self, commit: Commit) -> Iterable[Item]:
-        """Of a transaction with rows that were held, or savepoints, or while an XA transaction is open."""
+        """Of a transaction with rows that were held, or savepoints, or while an XA transaction is open or a temporary
+        table is known."""
         commit.open_xa, commit.read_from = self._prepared.open, self._prepared.first
-        self._odd = bool(commit.open_xa)
+        commit.temporary = self._temporary.all()
+        self._odd = bool(commit.open_xa or commit.temporary)
         return chain(self._let_go(), (commit,))
 
     # XA

@@ -8,11 +8,12 @@ table, and `ROLLBACK TO` with the rows that it takes back.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from contract.gtid import GtidSet
 from contract.gtid_mariadb import MariaGtids
-from streamer.ddl.temporary import TemporaryTables
+from streamer.ddl.temporary import Name, TemporaryTables
 from streamer.protocol import refusals
 from streamer.protocol.model import OpenXa, RowsBatch
 from streamer.protocol.spool import Spool
@@ -93,10 +94,13 @@ class PreparedXa:
     sent again. `limit`: bytes of their rows. `behind`: where reading begins. `seen`: what was delivered before.
     `temporary`: the sessions' temporary tables, which outlive a connection, too."""
 
-    def __init__(self, limit: int = LIMIT, behind: GtidSet | None = None, seen: GtidSet | None = None) -> None:
+    def __init__(
+        self, limit: int = LIMIT, behind: GtidSet | None = None, seen: GtidSet | None = None,
+        temporary: Iterable[Name] = (),
+    ) -> None:  # fmt: skip
         self.limit = limit
         self._seen = seen
-        self.temporary = TemporaryTables()
+        self.temporary = TemporaryTables(temporary)
         # Of each of MariaDB's domains the transaction that was seen last, and the one before it.
         self._last: dict[str, tuple[str, str]] = {}
         if isinstance(behind, MariaGtids):
@@ -113,6 +117,15 @@ class PreparedXa:
             before = last
             self._last[domain] = gtid, before
         return before
+
+    def refuse_gap(self, before: Mapping[tuple[str, str], int], file: str) -> None:
+        """`before`: the last number of each domain and server before a file that begins. Raises BegunAnewError where
+        what was read ends before that: where MariaDB's binlog is reset, its dumps go on with another file."""
+        for domain, (gtid, _) in self._last.items():
+            _, server, number = gtid.split("-")
+            if (there := before.get((domain, server), 0)) > int(number):
+                last = f"{domain}-{server}-{there}"
+                raise refusals.begun_anew(f"{file} begins behind {last}, and no more than {gtid} was given")
 
     def check(self, more: int) -> None:
         """Raises UnsupportedTransactionError where this many bytes more would be too many."""

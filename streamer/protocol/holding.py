@@ -36,7 +36,8 @@ class HeldRows(RowsEvents):
         self._prepared = prepared or PreparedXa()
         self._held = Held()
         self._in_xa = self._holds = self._told = False
-        self._odd = bool(self._prepared.open)  # whether the end of this transaction is more than a Commit
+        # Whether the end of this transaction is more than a Commit.
+        self._odd = bool(self._prepared.open or self._prepared.temporary.all())
         self._text = b""  # the statement, as a JSON string
         self._handlers: Handlers
         both = (False, True)

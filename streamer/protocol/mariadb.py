@@ -1,6 +1,8 @@
-"""MariaDB's own events: the one that begins a transaction, and bodies that are compressed.
+"""MariaDB's own events: the one that begins a transaction, the one that tells what is before a file, and compressed
+bodies.
 
-Source: MariaDB's documentation, "GTID_EVENT", "QUERY_COMPRESSED_EVENT" and "Rows_event_v1/v2_compressed".
+Source: MariaDB's documentation, "GTID_EVENT", "GTID_LIST_EVENT", "QUERY_COMPRESSED_EVENT" and
+"Rows_event_v1/v2_compressed".
 Raises ValueError, struct.error or zlib.error for broken bytes.
 """
 
@@ -10,6 +12,9 @@ import zlib
 from struct import Struct
 
 unpack_gtid = Struct("<QIB").unpack_from  # sequence, domain, flags
+unpack_count = Struct("<I").unpack_from
+iter_list = Struct("<IIQ").iter_unpack  # domain, server, sequence
+COUNT = 0x0FFFFFFF  # the bits above it are flags
 STANDALONE = 0x01  # one statement, with no COMMIT behind it
 PREPARED = 0x40  # an XA transaction's rows, which its end comes behind
 COMPRESSED = 0x80  # in the first byte: the ways of compression follow, and how long the length is
@@ -21,6 +26,14 @@ def gtid(d: bytes, o: int, server_id: int) -> tuple[str, int]:
     """`domain-server-sequence`, and the flags."""
     sequence, domain, flags = unpack_gtid(d, o)
     return f"{domain}-{server_id}-{sequence}", flags
+
+
+def gtid_list(d: bytes, o: int, end: int) -> dict[tuple[str, str], int]:
+    """The last number of each domain and server."""
+    entries = d[o + 4 : o + 4 + 16 * (unpack_count(d, o)[0] & COUNT)]
+    if o + 4 + len(entries) > end:
+        raise ValueError("the list of GTIDs is cut off")
+    return {(str(domain), str(server)): number for domain, server, number in iter_list(entries)}
 
 
 def plain(d: bytes, o: int, end: int) -> bytes:

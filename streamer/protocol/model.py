@@ -132,9 +132,12 @@ class Commit:
     """The end of a transaction, also of an empty or wholly filtered one. `file`, `pos`: behind its last
     event; a checkpoint may stand here. `xid`: None where the server wrote no XID event (DDL, MyISAM).
     `open_xa`: what a checkpoint here must not contain, in the order in which they were prepared; `read_from`: file and
-    position where the first of them begins, None where that is not known."""
+    position where the first of them begins, None where that is not known. `temporary`: the sessions' temporary tables
+    here, as far as statements made them: thread, database, table."""
 
-    __slots__ = ("file", "gtid", "open_xa", "pos", "read_from", "server_id", "ts_ms", "ts_us", "tx_pos", "xid")
+    __slots__ = (
+        "file", "gtid", "open_xa", "pos", "read_from", "server_id", "temporary", "ts_ms", "ts_us", "tx_pos", "xid",
+    )  # fmt: skip
 
     def __init__(
         self, gtid: str, file: str, pos: int, tx_pos: int, xid: int | None, ts_us: int, server_id: int,
@@ -150,6 +153,7 @@ class Commit:
         self.server_id = server_id
         self.open_xa = open_xa
         self.read_from: tuple[str, int] | None = None
+        self.temporary: tuple[tuple[int, str, str], ...] = ()
 
 
 Item = RowsBatch | Ddl | Commit

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contract.sequence import file_number
+from streamer.protocol import refusals
 from streamer.protocol.events import POSITION, SIZE
 from streamer.protocol.lengths import lenenc
 from streamer.protocol.packets import Header
@@ -43,12 +44,16 @@ class Position:
             self.start = self.pos - header[SIZE]
 
     def rotated(self, d: bytes, o: int, end: int) -> None:
-        """A ROTATE event's body. Raises ValueError for a file without a number."""
+        """A ROTATE event's body. Raises ValueError for a file without a number, BegunAnewError for one that was read:
+        where MariaDB's binlog is reset, its dumps go on."""
         file = d[o + 8 : end].decode()
         pos = int.from_bytes(d[o : o + 8], "little")
+        number = file_number(file)
+        if (number, pos) < (self.number, self.pos):
+            raise refusals.begun_anew(f"it gives {file}:{pos}, though {self.file}:{self.pos} was read")
         if self.behind is not None and self.behind[0] == file:
             pos, self.behind = max(pos, self.behind[1]), None
-        self.rotate(file, file_number(file), pos)
+        self.rotate(file, number, pos)
 
     def short_heartbeat(self, header: Header) -> None:
         """One of a place that the server passes by does not go back."""

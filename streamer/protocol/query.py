@@ -12,6 +12,7 @@ from enum import Enum
 from struct import Struct
 from typing import NamedTuple
 
+from streamer.ddl.target import target
 from streamer.ddl.tokens import END, Tokens, scan
 from streamer.protocol.charsets import Charset, NoTextError
 from streamer.protocol.status_variables import session
@@ -54,7 +55,6 @@ WORDS = {
         Meaning.DDL
     ),
 }  # fmt: skip
-_MODIFIERS = ("LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY", "QUICK", "IGNORE", "INTO")
 # Comments and blanks before the first word; of a versioned comment, /*!80000 ... */ or /*M!100100 ... */, the inside is
 # the statement.
 _COMMENT = re.compile(rb"(?:\s|/\*(?!M?!).*?\*/|/\*M?!\d*|\*/|#[^\n]*(?:\n|$)|--(?=\s|$)[^\n]*(?:\n|$))*", re.DOTALL)
@@ -124,23 +124,19 @@ def meaning(statement: bytes, escapes: bool = True) -> Meaning:
     return Meaning.HEARTBEAT if found is Meaning.ROWS and _heartbeat(statement, escapes) else found
 
 
+def first_word(statement: bytes) -> str:
+    """For a message; empty where it is none of those that begin statements, and may be anything."""
+    start = _COMMENT.match(statement)
+    word = _WORD.match(statement, start.end() if start else 0)
+    found = word[0].upper() if word else b""
+    return found.decode() if found in WORDS else ""
+
+
 def _heartbeat(statement: bytes, escapes: bool) -> bool:
     """Whether its one target is a table of the schema mysql, as managed services write theirs by statements. Such a
     table is no pipeline's, and has no triggers."""
-    tokens = Tokens(scan(statement.decode(errors="replace"), escapes), "")
-    first = tokens.first()
-    if first not in ("INSERT", "REPLACE", "UPDATE", "DELETE"):
-        return False
-    tokens.skip(*_MODIFIERS)
-    if first == "DELETE" and not tokens.skip("FROM"):
-        return False
-    db, table = tokens.table()
-    if db.lower() != "mysql" or not table:
-        return False
-    behind = tokens.take()
-    if first == "UPDATE":
-        return behind.word == "SET"
-    return first != "DELETE" or behind is END or behind.word in (";", "WHERE")
+    found = target(Tokens(scan(statement.decode(errors="replace"), escapes), ""))
+    return found is not None and found[0].lower() == "mysql"
 
 
 def _set_or_analyzed(statement: bytes, escapes: bool) -> Meaning:

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from streamer.errors import DecodeError, IncidentError, UnknownEventError, UnsupportedTransactionError
+from streamer.errors import (
+    BegunAnewError,
+    CorruptEventError,
+    DecodeError,
+    IncidentError,
+    UnknownEventError,
+    UnsupportedTransactionError,
+)
 from streamer.protocol import events as ev
 
 ROW_FORMAT = (
@@ -27,7 +34,7 @@ REASONS: dict[int, tuple[type[DecodeError], str, str]] = {
     ),
     ev.START_ENCRYPTION: (
         UnsupportedTransactionError,
-        "the binlog is encrypted, and its events may not come in the clear",
+        "the binlog is encrypted, and what follows does not come in the clear",
         f"Set encrypt_binlog=OFF in the server's configuration, restart it; then {ANEW}",
     ),
     **dict.fromkeys(
@@ -54,9 +61,11 @@ def event(kind: int) -> DecodeError:
     return error("read", f"event {ev.name_of(kind)}", cause, hint)
 
 
-def statement() -> UnsupportedTransactionError:
-    hint = ROW_FORMAT + PASS_BY
-    return _transaction("it changes rows by a statement, not by row events, or is none that is known not to", hint)
+def statement(db: str, word: str) -> UnsupportedTransactionError:
+    """`db`: its session's database, if any; `word`: its first one. More of it may hold values."""
+    session = f"a session in the database {db}" if db else "a session without a database"
+    what = f"{word or 'a statement'} of {session} changes rows by itself"
+    return _transaction(f"{what}, not by row events, or is none that is known not to", ROW_FORMAT + PASS_BY)
 
 
 def xa() -> UnsupportedTransactionError:
@@ -106,6 +115,23 @@ def rollback(gtid: str) -> UnsupportedTransactionError:
 def out_of_order(step: str, state: str) -> UnsupportedTransactionError:
     hint = f"Read the place with mysqlbinlog; if the source crashed there, {ANEW}"
     return _transaction(f"a {step} cannot stand {state}", hint)
+
+
+def begun_anew(told: str) -> BegunAnewError:
+    cause = f"the server's binlog was begun anew: {told}"
+    return BegunAnewError("read", "the binlog", cause, "The stream goes on in it, in a new epoch")
+
+
+def cannot_go_on(where: str, told: str) -> BegunAnewError:
+    """MySQL reads on in a file by its name, and where that was removed by a reset the new one has another length."""
+    cause = f"the server cannot go on in the binlog that is open, as behind a RESET: {told}"
+    return BegunAnewError("read", where, cause, "The stream goes on in what there is now, in a new epoch")
+
+
+def never_behind(error: BegunAnewError) -> CorruptEventError:
+    hint = "Read the place with mysqlbinlog; then a pipeline of a new name, with a new snapshot, begins behind it"
+    cause = f"{error.cause}; so it was after each new beginning"
+    return CorruptEventError("read", "the binlog", cause, hint)
 
 
 def _transaction(cause: str, hint: str) -> UnsupportedTransactionError:

@@ -60,20 +60,25 @@ def table_map(
             raise UnsupportedTypeError("read", f"column {column.name} of {db}.{table}", cause, KEY_HINT)
     columns = tuple(fields[n].column for n in own)
     source = TableSchema(db=db, table=table, columns=columns, key=tuple(column.name for column in key))
-    schema, masks = _shown(source, show)
-    places_of = {fields[n].column.name: n for n in own}
-    shown = [places_of[column.name] for column in schema.columns]
-    covers = {places_of[name]: mask for name, mask in masks.items()}
+    schema, shown, covers = laid_out(source, own, show)
     decode, text = compile_rows(schema, fields, shown, covers)
     partly = cache(partial(compile_partial, schema, fields, shown, covers))
     return TableMap(schema, decode, text, partly, len(fields) - len(shown))
 
 
-def _shown(source: TableSchema, show: Show | None) -> tuple[TableSchema, Mapping[str, Mask]]:
-    if show is None:
-        return source, {}
-    found = show(source)
-    return found.schema, found.masks
+def laid_out(
+    source: TableSchema, own: Sequence[int], show: Show | None
+) -> tuple[TableSchema, list[int], dict[int, Mask]]:
+    """`source`: the user's columns; `own`: their numbers in a row. What is shown of the table, the numbers of its
+    columns, and the masks by number. Raises ColumnRuleError."""
+    places = {column.name: n for column, n in zip(source.columns, own, strict=True)}
+    masks: Mapping[str, Mask] = {}
+    schema = source
+    if show is not None:
+        found = show(source)
+        schema, masks = found.schema, found.masks
+    shown = [places[column.name] for column in schema.columns]
+    return schema, shown, {places[name]: mask for name, mask in masks.items()}
 
 
 def _fields(raws: Sequence[Raw], db: str, table: str, known: Definitions | None, at: int, gtid: str) -> list[Field]:

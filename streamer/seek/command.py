@@ -58,7 +58,8 @@ def _alone(pipeline: Pipeline) -> Iterator[None]:
     """The streamer's port is held for as long as the block lasts, so that none starts on this machine."""
     what = ("moving", f"pipeline {pipeline.name}")
     try:
-        listener = take_port(pipeline.streamer.http)
+        http = pipeline.streamer.http
+        listener = take_port(http.host, http.port)
     except PortInUseError as error:
         cause = f"its streamer runs, or something else has {error.object}"
         raise StillRunningError(*what, cause, PAUSE) from None

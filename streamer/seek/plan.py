@@ -12,17 +12,15 @@ import time
 from typing import Any, NamedTuple
 
 from contract import start_at
-from contract.checkpoint import KEPT, Checkpoint, Earlier
+from contract.checkpoint import Checkpoint
 from contract.gtid import GtidSet
-from contract.pipeline import Pipeline, Tables
+from contract.pipeline import Pipeline
 from contract.sequence import file_number
 from streamer.delivery_errors import StartError
 from streamer.errors import HeadraceError, PurgedError
 from streamer.seek.errors import SeekError
 from streamer.source import Facts
 from streamer.start import first as first_start
-
-NONE = Tables(include=("*.*",), exclude=("*.*",))
 
 
 class Plan(NamedTuple):
@@ -69,6 +67,8 @@ def plan(pipeline: Pipeline, checkpoint: Checkpoint, facts: Facts, to: str) -> P
         raise PurgedError("moving", what, cause, "Move to earliest, or to a later place, and run the snapshot DAG.")
     delivered = pipeline.source.gtids(checkpoint.seen_set or checkpoint.gtid_set)
     again, skipped = delivered.subtract(found.seen), found.seen.subtract(delivered)
+    to_come = facts.executed.subtract(found.seen)
+    first = first_start.committed(pipeline, to_come, found.seen) if to_come and (again or skipped) else None
     file, pos = (facts.file, facts.pos) if again else (found.place.file, found.place.pos)
     moved = checkpoint.model_copy(
         update={
@@ -79,16 +79,13 @@ def plan(pipeline: Pipeline, checkpoint: Checkpoint, facts: Facts, to: str) -> P
             "pos": found.place.pos,
             "gtid_set": str(found.seen),
             "seen_set": "",
+            "temporary": (),
             "xid": None,
+            "ts_ms": checkpoint.ts_ms if first is None else first,  # since then something waits
             "written_at": time.time_ns() // 1_000_000,
-            "earlier": _gap(checkpoint, (checkpoint.epoch + 1, file_number(file), pos)),
         }
-    )
+    ).without_snapshots((checkpoint.epoch + 1, file_number(file), pos))
     return Plan(moved, again, skipped, found.told, f"{file}:{pos}")
-
-
-def _gap(checkpoint: Checkpoint, until: tuple[int, int, int]) -> tuple[Earlier, ...]:
-    return (*checkpoint.earlier, Earlier(tables=NONE, until=until))[-KEPT:]
 
 
 def _find(pipeline: Pipeline, facts: Facts, to: str) -> first_start.Found:

@@ -70,3 +70,11 @@ class Partitioned(Sink, Protocol):
 
     def send_everywhere(self, topic: str, value: bytes, partitions: int, callback: Callback) -> None:
         """Queues a record without a key for each partition. Raises as `send`."""
+
+
+@runtime_checkable
+class Lingering(Sink, Protocol):
+    """A sink that keeps what was sent for a moment, so that more may go with it."""
+
+    def hasten(self) -> None:
+        """The source has nothing more for now: what was sent goes out."""

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
-from streamer.sinks.port import Callback, Headers, Message, Partitioned, Sink
+from streamer.sinks.port import Callback, Headers, Lingering, Message, Partitioned, Sink
 
 POLL_SECONDS = 0.01
 
@@ -144,6 +144,11 @@ class SeveralSinks:
         for sink in self._sinks:
             sink.flush(0)
         return max(sink.flush(max(0.0, until - time.monotonic())) for sink in self._sinks)
+
+    def hasten(self) -> None:
+        for sink in self._sinks:
+            if isinstance(sink, Lingering):
+                sink.hasten()
 
     def probe(self, seconds: float) -> bool:
         answers = [sink.probe(seconds) for sink in self._sinks]  # of each, also behind one that does not

@@ -8,10 +8,9 @@ from collections.abc import Callable
 from contract import start_at
 from contract.checkpoint import Checkpoint
 from contract.gtid import GtidSet
-from contract.gtid_mariadb import MariaGtids
 from contract.pipeline import Pipeline
 from contract.sequence import file_number
-from streamer.delivery_errors import BehindError, FirstStartError, SchemasLostError, WrongServerError
+from streamer.delivery_errors import BehindError, FirstStartError, OtherFormError, SchemasLostError, WrongServerError
 from streamer.errors import PurgedError
 from streamer.source import Facts
 
@@ -21,12 +20,11 @@ def resume(
     facts: Facts,
     seen: GtidSet,
     partly: GtidSet | None = None,
-    before: Callable[[str], GtidSet | None] = lambda file: None,
 ) -> str:
-    """Why the coordinates begin anew behind the transactions `seen`; empty where they go on.
+    """Why the coordinates begin anew behind the transactions `seen`; empty where they go on, as far as can be told
+    before the first of them comes (streamer/places.py).
 
-    `partly`: further ones of which something was sent. `before(file)`: the transactions before a binlog file of
-    the server, None where it has no such file. By GTID a stream goes on from any server that has all that was
+    `partly`: further ones of which something was sent. By GTID a stream goes on from any server that has all that was
     streamed, and still has all that was not. Raises WrongServerError, BehindError, PurgedError.
     """
     refuse_lacking(checkpoint, facts, seen if partly is None else seen.union(partly))
@@ -40,20 +38,9 @@ def resume(
         )
     if checkpoint.server_uuid != facts.server_uuid:
         return "another server"
-    here = (file_number(facts.file), facts.pos)
-    known = before(checkpoint.file) if here >= checkpoint.place[1:] else None
-    if here < checkpoint.place[1:] or (known is not None and _newer(known, seen)):
+    if (file_number(facts.file), facts.pos) < checkpoint.place[1:]:
         return "the server's binlog was begun anew"
     return ""
-
-
-def _newer(known: GtidSet, seen: GtidSet) -> bool:
-    """Whether a file that the stream had reached has transactions before it that came after all that it has seen.
-    Older ones may be of an open XA transaction, which a checkpoint leaves out; on MariaDB with all behind them."""
-    if isinstance(seen, MariaGtids):
-        return False
-    last = {source: spans[-1][1] for source, spans in seen.intervals.items() if spans}
-    return any(until > last.get(source, 0) for source, _, until in known.subtract(seen))
 
 
 def refuse_lacking(checkpoint: Checkpoint, facts: Facts, streamed: GtidSet) -> None:
@@ -93,6 +80,7 @@ def anew(checkpoint: Checkpoint, facts: Facts) -> Checkpoint:
             "pos": start_at.FIRST,
             "seen_elsewhere": bool(checkpoint.seen_set),
             "read_from": None,
+            "temporary": (),
             "xid": None,
             "written_at": time.time_ns() // 1_000_000,
         }
@@ -113,12 +101,30 @@ def refuse_lost_schemas(checkpoint: Checkpoint, place: str, known: int) -> None:
         )
 
 
+def refuse_other_form(checkpoint: Checkpoint, form: str, used: Callable[[], list[str]]) -> None:
+    """`form`: of the records to come. `used`: asks for the topics, or folders, that hold something, also of what was
+    sent behind a first checkpoint. Raises OtherFormError where records of another form stand before them, which no
+    reader of the topics would expect."""
+    if checkpoint.form != form and (checkpoint.events or used()):
+        raise OtherFormError(
+            "resuming",
+            f"pipeline {checkpoint.pipeline}",
+            f"by its checkpoint records of the form {checkpoint.form} were sent, and records.format asks for {form} "
+            "now",
+            f"Write format: {checkpoint.form} again; or start a pipeline of a new name, which has topics of its own.",
+        )
+
+
 def refuse_lost_checkpoint(pipeline: Pipeline, used: list[str]) -> None:
     """`used`: topics, or folders, of a pipeline without a checkpoint into which something was written. Raises
     FirstStartError where there are any: begun anew, the stream would lack what was committed since."""
     if used:
         what = "topics" if pipeline.has_kafka else "folders"
-        lost = f"the commit log {pipeline.name}.commit-log" if pipeline.feeds_lake else "its checkpoint (checkpoints)"
+        lost = (
+            f"the commit log {pipeline.name}.commit-log"
+            if pipeline.commits_in_kafka
+            else "its checkpoint (checkpoints)"
+        )
         raise FirstStartError(
             "starting",
             f"pipeline {pipeline.name} for the first time",

@@ -38,7 +38,7 @@ def behind(pipeline: Pipeline, checkpoint: Checkpoint, stopping: Callable[[], bo
     sent = _Sent(pipeline, checkpoint, stopping)
     try:
         since = min(checkpoint.ts_ms, checkpoint.written_at - WRITTEN_MS) - SLACK_MS  # the source's clock may be ahead
-        for partition in _since(consumer, pipeline, since):
+        for partition in _since(consumer, pipeline, checkpoint.topics, since):
             _, high = consumer.get_watermark_offsets(partition, timeout=TIMEOUT_SECONDS)
             if stopping():
                 break
@@ -54,7 +54,8 @@ class _Sent:
     """`gtids`: those found so far."""
 
     def __init__(self, pipeline: Pipeline, checkpoint: Checkpoint, stopping: Callable[[], bool]) -> None:
-        parse = pipeline.source.gtids
+        self._name = pipeline.name
+        self._parse = parse = pipeline.source.gtids
         self.gtids = parse("")
         self._released = parse(checkpoint.gtid_set)
         if checkpoint.seen_set:  # read again for an open XA transaction, but sent, and to be had by another server
@@ -70,10 +71,22 @@ class _Sent:
         """`start`: behind which all that is asked for stands. Raises KafkaException."""
         first = max(start.offset, high - self._limit)
         for _, value in records(consumer, TopicPartition(start.topic, start.partition, first), high, self._stopping):
-            gtid = _gtid(value)
+            gtid = self._gtid(value)
             if gtid and not self._released.contains(gtid) and not self.gtids.contains(gtid):
                 self.gtids.add(gtid)
             self._tell(start.topic)
+
+    def _gtid(self, value: bytes | None) -> str:
+        """Empty of a tombstone, and of others' records in a topic that both write into."""
+        try:
+            told = json.loads(value or b"{}")
+            source = told.get("payload", told)["source"]  # behind its schema in Debezium's form
+            if not source["gtid"] or source.get("name", self._name) != self._name:
+                return ""
+            self._parse(source["gtid"])
+            return str(source["gtid"])
+        except (ValueError, KeyError, TypeError, AttributeError):
+            return ""
 
     def _tell(self, topic: str) -> None:
         self._records += 1
@@ -82,18 +95,14 @@ class _Sent:
             log.info("reading what was sent behind the checkpoint", records=self._records, topic=topic)
 
 
-def _since(consumer: Consumer, pipeline: Pipeline, since_ms: int) -> Iterator[TopicPartition]:
-    """Each partition of the event topics, with the offset of its first record that was sent then or later."""
+def _since(consumer: Consumer, pipeline: Pipeline, more: tuple[str, ...], since_ms: int) -> Iterator[TopicPartition]:
+    """Each partition of the event topics and of `more`, with the offset of its first record that was sent then or
+    later."""
     found: Any = consumer.list_topics(timeout=TIMEOUT_SECONDS).topics
     asked = [
         TopicPartition(topic, number, max(0, since_ms))
-        for topic in names.event_topics(pipeline, found)
+        for topic in sorted({*names.event_topics(pipeline, found), *found.keys() & set(more)})
         for number in found[topic].partitions
     ]
     # Beyond the last record's time the answer is the end, as a number below 0.
     return (partition for partition in consumer.offsets_for_times(asked, TIMEOUT_SECONDS) if partition.offset >= 0)
-
-
-def _gtid(value: bytes | None) -> str:
-    """A tombstone has none."""
-    return str((json.loads(value).get("source") or {}).get("gtid") or "") if value else ""

@@ -10,8 +10,9 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from streamer.control.door import local
 from streamer.supervisor.problems import answer
-from streamer.supervisor.tokens import Role, Tokens, loopback
+from streamer.supervisor.tokens import Role, Tokens
 
 MAX_BODY = 262_144  # bytes; a pipeline file has a few thousand
 TOO_LARGE = f"the body is larger than {MAX_BODY} bytes"
@@ -71,19 +72,12 @@ class Home:
 def _foreign(scope: Scope) -> str:
     headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
     host = headers.get("host", "")
-    if host and not loopback(_name(f"//{host}")):
+    if not local(host):
         return "without a token this is served to localhost alone, by that name"
     origin = headers.get("origin", "")
     if scope["method"] not in SAFE and origin and urlsplit(origin).netloc != host:
         return "the request comes from a page of another origin"
     return ""
-
-
-def _name(address: str) -> str:
-    try:
-        return urlsplit(address).hostname or ""
-    except ValueError:
-        return ""
 
 
 class Needs:

@@ -10,12 +10,15 @@ from prometheus_client.exposition import generate_latest
 from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
+from streamer.control.metrics import last_error
+from streamer.supervisor.shown import WELL
 from streamer.supervisor.unit import Unit
 
 STATES = (
     "standby", "starting", "waiting", "streaming", "stopping", "unresponsive", "paused", "stopped", "failed",
     "restarting", "finished", "invalid",
 )  # fmt: skip
+ERROR = "1 for what ended a pipeline that does not run, or runs again; its kind, and its text as in log and API"
 
 
 class UnitCollector(Collector):
@@ -35,6 +38,8 @@ class UnitCollector(Collector):
             restarts.add_metric([unit.key], float(unit.restarts))
         yield states
         yield restarts
+        errors = [(unit.key, unit.error) for unit in self._units if unit.state not in WELL]
+        yield last_error("headrace_supervised_error", ERROR, errors)
 
 
 def render(units: list[Unit]) -> bytes:

@@ -45,7 +45,7 @@ class Summary(BaseModel):
     pid: int | None
     restarts: int
     restart_in_seconds: float | None
-    lag_seconds: float | None
+    lag_seconds: float | None = Field(description="of a paused one too, for which the server is asked")
     rate_events_per_second: float | None
     events: int | None = Field(description="released since the pipeline's first start")
     released: Place | None
@@ -128,7 +128,7 @@ def _facts(unit: Unit) -> dict[str, Any]:
         "pid": process.pid if process else None,
         "restarts": unit.restarts,
         "restart_in_seconds": None if next_at is None else round(max(0.0, next_at - time.monotonic()), 1),
-        "lag_seconds": status.get("lag_seconds") if alive else None,
+        "lag_seconds": status.get("lag_seconds") if alive else unit.watch.behind,
         "rate_events_per_second": status.get("rate_events_per_second") if alive else None,
         "events": (status.get("events") or {}).get("released"),
         "released": (status.get("position") or {}).get("released"),

@@ -180,6 +180,7 @@ class Supervisor:
         finally:
             with self.lock:
                 unit.held = ""
+                unit.watch.moved()
 
     def _want(self, unit: Unit, wanted: Wanted) -> Unit:
         self._states.set(unit.key, wanted)

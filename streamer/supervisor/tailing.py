@@ -117,7 +117,7 @@ class Tail:
 def _event(change: Any) -> bytes:
     value = change.value
     source = value["source"]
-    place = ".".join(map(str, source["seq"]))
+    place = ".".join(map(str, change.seq))
     facts = {
         "table": change.table, "op": value["op"], "key": change.key, "before": value["before"], "after": value["after"],
         "ts_ms": source["ts_ms"], "gtid": source["gtid"], "file": source["file"], "pos": source["pos"],

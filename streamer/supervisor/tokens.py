@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import ipaddress
 import os
 from pathlib import Path
 from typing import Literal
 
+from contract.pipeline_http import SHORTEST, loopback
 from streamer.supervisor.errors import ServeError
 
 Role = Literal["read", "operate"]
-SHORTEST = 16  # characters
 VARIABLE = "HEADRACE_API_{role}_TOKENS"
 
 
@@ -80,12 +79,3 @@ def refuse_open(host: str, tokens: Tokens) -> None:
         "whoever reaches this address could stop and change pipelines, for there is no token",
         f"Set {operate} (or {operate}_FILE) to a token, made with: openssl rand -hex 32; or listen on 127.0.0.1.",
     )
-
-
-def loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -50,11 +50,14 @@ class Unit:
         self.leaves = False
         self._outcome = ""  # of the last run, where it is not followed by another by itself: failed, finished
         self._failures = 0  # in a row
-        self.watch = Watch(key, self._running)
+        self.watch = Watch(key, self._running, self._paused)
 
     def _running(self) -> tuple[Pipeline, int] | None:
         process, pipeline = self.process, self._runs
         return (pipeline, process.pid) if process is not None and pipeline is not None else None
+
+    def _paused(self) -> Pipeline | None:
+        return self.found.pipeline if self.state == "paused" else None
 
     @property
     def state(self) -> str:

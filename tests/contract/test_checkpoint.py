@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from contract.checkpoint import FORMAT, KEPT, Checkpoint, CheckpointFormatError
+from contract.checkpoint import FORMAT, JOINED, KEPT, Checkpoint, CheckpointFormatError
 from contract.pipeline import Tables
+from contract.shown_by import Rule
 from tests.checkpoints import checkpoint
 
 ONE = checkpoint()
@@ -87,3 +88,59 @@ def test_since_when_a_table_is_followed() -> None:
         last = at(n).following(Tables(include=("shop.*", f"new.t{n}")))
     assert len(last.earlier) == KEPT
     assert last.since("shop", "a") is None
+
+
+def test_a_table_that_joined_with_rows_of_before_wants_a_snapshot_from_there_on() -> None:
+    known = ONE.joining({"shop.b": True, "shop.c": True, "other.d": True}, (0, 1, 100))
+    known = Checkpoint.read(known.model_dump_json())
+    assert known.unread("shop", "b", None) == (0, 1, 100)
+    assert known.unread("shop", "b", [0, 1, 99, 5, 5]) == (0, 1, 100)
+    assert known.unread("shop", "b", [0, 1, 100, -1, -1]) is None
+    assert known.unread("shop", "a", None) is None
+    assert known.joining({"shop.b": True}, (0, 1, 200)).unread("shop", "b", [0, 1, 150, -1, -1]) == (0, 1, 200)
+    assert known.joining({"shop.b": False}, (0, 1, 200)).joined.keys() == {"shop.c", "other.d"}
+    assert known.joining({"shop.*": False}, (0, 1, 200)).joined.keys() == {"other.d"}, "the whole database went"
+    assert known.joining({"sho.*": False}, (0, 1, 200)) is known
+    dotted = ONE.joining({"a.b.c": True}, (0, 1, 100))
+    assert dotted.joining({"a.*": False}, (0, 1, 200)) is dotted, "it may be the table c of a.b"
+    many = known.joining({f"shop.t{n}": True for n in range(JOINED)}, (0, 1, 300))
+    assert len(many.joined) == JOINED
+    assert "shop.b" not in many.joined, "the last ones"
+
+
+def rule(tables: str, mark: str) -> Rule:
+    return Rule(tables=(tables,), mark=mark)
+
+
+def test_which_tables_were_shown_by_other_rules_and_until_when() -> None:
+    def at(pos: int) -> Checkpoint:
+        return last.model_copy(update={"pos": pos, "ts_ms": 100 * pos})
+
+    def otherwise(table: str, pos: int, rules: str = "") -> int | None:
+        return Checkpoint.read(last.model_dump_json()).shown_otherwise("shop", table, [0, 1, pos, -1, -1], rules)
+
+    mask, key = rule("shop.a", "mask"), rule("shop.b", "key")
+    last = ONE.showing("first", (mask,))
+    assert last.other_rules == ()
+    assert last.showing("first", (mask,)) is last
+    last = at(20).showing("second", (mask, key))
+    last = at(30).showing("third", (rule("shop.a", "another mask"), key))
+    assert (otherwise("a", 10), otherwise("b", 10), otherwise("c", 10)) == (3000, 2000, None)
+    assert (otherwise("a", 25), otherwise("b", 25)) == (3000, None)
+    assert (otherwise("a", 30, "second"), otherwise("a", 30, "third")) == (3000, None), (
+        "before the start, and behind it"
+    )
+    last = at(40).showing("second", (mask, key))  # back to what was, and yet other rows between
+    assert otherwise("A", 25) == 4000
+    last = at(50).showing("turned", (key, mask))
+    assert otherwise("b", 45) == 5000, "of several rules the first one counts"
+    for n in range(60, 60 + 2 * KEPT):
+        last = at(n).showing(f"rules {n}", (mask, key, rule("shop.c", str(n))))
+    assert len(last.other_rules) == KEPT
+    assert otherwise("b", 45) is not None, "what is no longer told one by one is told together"
+
+
+def test_of_a_version_that_did_not_tell_its_rules_one_by_one_all_tables_are_others() -> None:
+    old = ONE.model_copy(update={"rules": "old"})
+    assert old.showing("old", (rule("shop.a", "mask"),)).other_rules == ()
+    assert old.showing("new", ()).shown_otherwise("shop", "z", [0, 1, 1], "") == 0

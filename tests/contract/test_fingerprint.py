@@ -7,6 +7,7 @@ from typing import Any
 
 from contract import fingerprint, transforms
 from contract.pipeline import Pipeline
+from contract.shown_by import Rule, changed
 from tests.streamer.fakes import pipeline
 
 
@@ -35,3 +36,34 @@ def test_it_changes_with_all_that_changes_a_row_and_with_nothing_else(tmp_path: 
         shown(tmp_path, "x = 1", transforms=[]),
     ]
     assert len({first, *others}) == len(others) + 1
+
+
+def each(folder: Path, script: str = "x = 1", **sections: Any) -> tuple[Rule, ...]:
+    (folder / "t.py").write_text(script)
+    rules = [{"tables": ["shop.t"], "script": "t.py", "on_error": "stop"}]
+    plain = pipeline()
+    given = plain.model_dump() | {
+        "source": plain.source,
+        "path": folder / "sales.yaml",
+        "transforms": rules,
+        **sections,
+    }
+    made = Pipeline.model_validate(given)
+    return fingerprint.rules(made, transforms.steps(made))
+
+
+def test_rule_by_rule_it_tells_of_which_tables_a_change_is(tmp_path: Path) -> None:
+    (tmp_path / "sales.yaml").write_text("transforms: []\n")
+
+    def masked(secret: str, *columns: str) -> dict[str, Any]:
+        return {"secret": secret, "masks": [{"columns": columns, "mask": "hash"}], "exclude": ["shop.late.x"]}
+
+    first = each(tmp_path, columns=masked("a", "shop.a.b"))
+    assert changed(first, each(tmp_path, columns=masked("a", "shop.a.b"))) == ()
+    assert changed(first, each(tmp_path, "x = 2", columns=masked("a", "shop.a.b"))) == ("shop.t",)
+    assert changed(first, each(tmp_path, columns=masked("b", "shop.a.b"))) == ("shop.a",)
+    assert changed(first, each(tmp_path, columns=masked("a", "/.*b/"))) == ("shop.a", "*.*")
+    keys = [{"tables": ["shop.k"], "columns": ["id"]}]
+    assert changed(first, each(tmp_path, columns=masked("a", "shop.a.b"), keys=keys)) == ("shop.k",)
+    assert set(changed(first, each(tmp_path))) == {"shop.late", "shop.a"}
+    assert set(changed(first, each(tmp_path, columns={"include": ["shop.a.*"]}))) == {"*.*", "shop.late", "shop.a"}

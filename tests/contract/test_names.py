@@ -14,7 +14,7 @@ from streamer.delivery_errors import TopicError
 from streamer.kafka import topics
 
 EXAMPLE = Path(__file__).parents[2] / "pipelines" / "flights.yaml"
-SERVICE = ["commit-log", "schemas", "ddl", "transactions", "dead-letter"]
+SERVICE = ["commit-log", "schemas", "ddl", "transactions", "dead-letter", "snapshot-rows"]
 
 
 def pipeline(name: str = "sales", include: str = "shop.*", exclude: tuple[str, ...] = (), **kafka: Any) -> Pipeline:

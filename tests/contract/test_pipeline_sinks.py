@@ -113,3 +113,25 @@ def test_a_secret_is_in_no_repr(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("S3", "hunter2")
     found = loaded(tmp_path, 'sinks: [{type: objects, url: "s3://b/x", options: {secret: "${S3}"}}]\n' + FILE)
     assert "hunter2" not in repr(found)
+
+
+def test_debeziums_form_goes_without_a_lake_and_exactly_once(tmp_path: Path) -> None:
+    found = loaded(tmp_path, 'kafka: {bootstrap: "h:9092", cleanup: compact}\nrecords: {format: debezium}\n')
+    assert (found.delivery, found.commits_in_kafka, found.feeds_lake) == ("exactly_once", True, False)
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "fix"),
+    [
+        (KAFKA + "records:\n  format: debezium\n", "records.format: does not go with a lake", "remove lake"),
+        (KAFKA + "records:\n  debezium: {decimal: string}\n", "records.debezium: is of format: debezium", "add format"),
+        (KAFKA + "records:\n  format: avro\n", "records.format: ", "write headrace, debezium"),
+    ],
+)
+def test_what_does_not_go_with_a_form_of_records_is_told_at_its_line(
+    tmp_path: Path, text: str, place: str, fix: str
+) -> None:
+    with pytest.raises(PipelineFileError) as caught:
+        loaded(tmp_path, text)
+    assert f"sales.yaml:8: {place}" in str(caught.value)
+    assert f"fix: {fix}" in str(caught.value)

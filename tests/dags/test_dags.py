@@ -1,4 +1,4 @@
-"""Every pipeline file gives its four DAGs; a wrong one is shown and takes no other with it."""
+"""Every pipeline file gives its DAGs; a wrong one is shown and takes no other with it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from airflow.dag_processing.dagbag import DagBag
 
 DAGS = Path(__file__).resolve().parents[2] / "dags"
 PURPOSES = ("topics", "snapshot", "compaction", "quality")
+CHANGING = ("compaction/compact",)
 SCHEDULED = 'compaction: {schedule: "*/5 * * * *"}\nquality: {schedule: "0 3 * * *"}\n'
 
 
@@ -30,7 +31,7 @@ def bag() -> DagBag:
     return DagBag(DAGS, bundle_path=DAGS, bundle_name="dags-folder")
 
 
-def test_exactly_four_dags_a_pipeline_and_no_import_error(folder: Path) -> None:
+def test_the_dags_of_each_pipeline_no_other_and_no_import_error(folder: Path) -> None:
     (folder / "shop.yaml").write_text(text("shop", SCHEDULED))
     (folder / "crm.yaml").write_text(text("crm"))
     found = bag()
@@ -71,8 +72,25 @@ def test_tasks_and_their_order(folder: Path) -> None:
     assert chain == ["stage", "streamed", "compact", "applied"]
     assert dags["crm.snapshot"].get_task("compact").trigger_dag_id == "crm.compaction"
     # Without a schedule the check has to see to it that the lake gets to where it compares.
-    assert set(dags["crm.quality"].task_ids) == {"verify", "waits", "streamed", "compact"}
+    tasks = {"waits", "streamed", "compact"}
+    assert set(dags["crm.quality"].task_ids) == {"verify", *tasks, *(f"{task}_again" for task in tasks)}
+    assert dags["crm.quality"].get_task("waits_again").upstream_task_ids == {"compact"}
     assert dags["crm.quality"].get_task("compact").upstream_task_ids == {"streamed"}
+
+
+def test_whatever_changes_the_lakes_tables_takes_its_one_slot_and_nothing_that_waits_for_it_does(folder: Path) -> None:
+    for name in ("shop", "crm"):
+        (folder / f"{name}.yaml").write_text(text(name))
+    pools = {f"{dag.dag_id}/{task.task_id}": task.pool for dag in bag().dags.values() for task in dag.tasks}
+    taken = {f"{name}.{task}": f"headrace-{name}-lake" for name in ("shop", "crm") for task in CHANGING}
+    assert {task: pool for task, pool in pools.items() if pool != "default_pool"} == taken
+
+
+def test_stale_tables_are_read_again_where_the_file_says_so(folder: Path) -> None:
+    (folder / "shop.yaml").write_text(text("shop", SCHEDULED + "snapshot: {reread_stale: true}\n"))
+    task = bag().dags["shop.compaction"].get_task("reread")
+    assert task.upstream_task_ids == {"compact"}
+    assert (task.trigger_dag_id, task.trigger_rule, task.wait_for_completion) == ("shop.snapshot", "all_done", False)
 
 
 def test_every_task_tells_when_it_fails_and_every_dag_tells_what_it_is_for(folder: Path) -> None:
@@ -98,7 +116,7 @@ def test_no_secret_in_what_airflow_stores(folder: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv("SHOP_PASSWORD", "hunter2secret")
     (folder / "shop.yaml").write_text(text("shop").replace("password_file: p", "password: '${SHOP_PASSWORD}'"))
     stored = [DagSerialization.to_dict(dag) for dag in bag().dags.values()]
-    assert len(stored) == 4
+    assert len(stored) == len(PURPOSES)
     assert "hunter2secret" not in str(stored)
 
 
@@ -133,7 +151,7 @@ def test_an_empty_folder_and_a_name_used_twice_are_mistakes(folder: Path, files:
         (folder / file).write_text(text(name))
     found = bag()
     assert told in found.import_errors["headrace_pipeline_files.py"]
-    assert len(found.dags) == 4 * bool(files)
+    assert len(found.dags) == len(PURPOSES) * bool(files)
 
 
 def test_parsing_loads_neither_spark_nor_the_kafka_client_nor_great_expectations(folder: Path) -> None:

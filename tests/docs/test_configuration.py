@@ -41,7 +41,7 @@ def shown(default: Any) -> str:
 
 def test_every_key_is_documented_with_its_default() -> None:
     before_environment = PAGE.read_text().split("## Environment")[0]
-    documented = dict(re.findall(r"^\| `([a-z_.]+)` \| (.*?) \|", before_environment, re.MULTILINE))
+    documented = dict(re.findall(r"^\| `([a-z0-9_.]+)` \| (.*?) \|", before_environment, re.MULTILINE))
     assert documented == {key: shown(default) for key, default in keys(Pipeline)}
 
 

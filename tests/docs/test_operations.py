@@ -8,6 +8,7 @@ from pathlib import Path
 
 from streamer import binlog_file, delivery_errors
 from streamer.archive import errors as archive_errors
+from streamer.cli.compact import NoSparkError
 from streamer.crosscheck import errors as crosscheck_errors
 from streamer.errors import HeadraceError
 from streamer.seek import errors as seek_errors
@@ -30,6 +31,7 @@ def test_every_kind_of_error_is_explained() -> None:
         binlog_file.BinlogFileError,
         crosscheck_errors.PlaceError,
         archive_errors.NoArchiveError,
+        NoSparkError,
         supervisor_errors.ServeError,
     }
     assert rooms < set(HeadraceError.__subclasses__())

@@ -2,7 +2,7 @@
 
 `mysql`, `mysql80`, `mariadb` and `kafka` are shared by the session, and started when the first test asks for them: a
 test makes a database or topics of its own in them. A test that asks for `server` runs on each of SERVERS;
-`lacks("mysql80", reason)` marks one on which it does not.
+`lacks("mysql80", reason)` marks one on which it does not, `soak_on("mysql80")` one where it does in `make soaks` alone.
 A test that kills a server, or needs one set otherwise, makes its own by `mysql_server(...)` or
 `kafka_server(...)`; these stop with the test.
 """
@@ -40,12 +40,14 @@ FreshData = Callable[[type[Database]], Path]
 SERVERS = ("mysql", "mysql80", "mariadb")
 
 
+@pytest.hookimpl(tryfirst=True)  # the marks are chosen by behind it
 def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
     here = Path(__file__).parent
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.integration)
             skip_what_is_lacking(item)
+            leave_to_soaks(item)
 
 
 def skip_what_is_lacking(item: pytest.Item) -> None:
@@ -55,6 +57,14 @@ def skip_what_is_lacking(item: pytest.Item) -> None:
         name, reason = mark.args
         if here is not None and here.params.get("server") == name:
             item.add_marker(pytest.mark.skip(reason=f"{name}: {reason}"))
+
+
+def leave_to_soaks(item: pytest.Item) -> None:
+    """A test marked `soak_on(server, ...)` runs on those servers in `make soaks` alone: it is a long one, and each
+    run of all tests has it on another server."""
+    here = getattr(item, "callspec", None)
+    if here and any(here.params.get("server") in mark.args for mark in item.iter_markers("soak_on")):
+        item.add_marker(pytest.mark.soak)
 
 
 @pytest.fixture(scope="session")

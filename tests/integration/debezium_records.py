@@ -1,4 +1,5 @@
-"""One workload, streamed by Headrace and by a real Debezium into one broker: both programs' records, table by table.
+"""One workload, streamed by Headrace and by a real Debezium into one broker: both programs' records, table by table,
+in Headrace's own form and in Debezium's with schemas.
 
 Every statement stands here because a streamer has got it wrong somewhere: key updates, many rows in one event, many
 tables in one transaction, what was rolled back, and each type's edge values.
@@ -6,17 +7,24 @@ tables in one transaction, what was rolled back, and each type's edge values.
 
 from __future__ import annotations
 
+import json
+import re
 import time
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from confluent_kafka.admin import AdminClient
 
+from contract import names
+from contract.pipeline import load
+from contract.pipeline_records import DebeziumModes, Records
 from contract.schema import TableSchema
 from stack.database import Database
 from stack.debezium import Debezium, connector
 from stack.kafka import Kafka
 from stack.ports import free_port
+from streamer.outgoing.debezium.encoder import DebeziumRecords
+from streamer.outgoing.record import Outgoing
 from tests.integration.decoding import run
 from tests.integration.edge_values import CASES, inserts, spelling
 from tests.integration.streaming import Streamer
@@ -74,37 +82,88 @@ WORKLOAD = (
 )
 
 
+EXACTLY = {"decimal": "string", "time": "isostring", "bigint_unsigned": "precise", "binary": "base64"}
+OTHERWISE = {"decimal": "double", "time": "connect", "bigint_unsigned": "long", "binary": "base64-url-safe"}
+SETTINGS = {  # of the pipeline file, and Debezium's own of the same meaning
+    "decimal": "decimal.handling.mode", "time": "time.precision.mode",
+    "bigint_unsigned": "bigint.unsigned.handling.mode", "binary": "binary.handling.mode",
+}  # fmt: skip
+WITH_SCHEMAS = {
+    f"{part}.converter{setting}": value
+    for part in ("key", "value")
+    for setting, value in (("", "org.apache.kafka.connect.json.JsonConverter"), (".schemas.enable", "true"))
+}
+ByTable = dict[str, list[Record]]
+
+
+class Formed(NamedTuple):
+    """Records with schema and payload, in one of the ways to show values: ours in Debezium's form, and Debezium's.
+    `beside`: of transactions; `gone`: tombstones' keys; ours, then Debezium's, where they were sent."""
+
+    ours: ByTable
+    theirs: ByTable
+    beside: tuple[list[Record], list[Record]] | None = None
+    gone: tuple[list[Any], list[Any]] = ([], [])
+
+
 class Streamed(NamedTuple):
     """The records by table: ours in the order of seq, Debezium's in that of its topics. `truncates`: ours, which
-    Debezium has none of. `schemas`: by table and version."""
+    Debezium has none of. `schemas`: by table and version. `formed`: in Debezium's form, by the way that values are
+    shown."""
 
-    ours: dict[str, list[Record]]
-    theirs: dict[str, list[Record]]
+    ours: ByTable
+    theirs: ByTable
     truncates: list[Record]
     schemas: dict[tuple[str, int], TableSchema]
+    formed: dict[str, Formed]
 
 
 def streamed(databases: list[Database], kafka: Kafka, folder: Path) -> dict[str, Streamed]:
     """By the server's name."""
     connectors = {}
     for database in databases:
-        db, name = db_of(database), f"debezium-{database.name}"
+        db = db_of(database)
         run(database, f"DROP DATABASE IF EXISTS {db}", f"CREATE DATABASE {db}")
         run(database, "SET sql_mode = ''", *(spelled(database, table) for table in TABLES), database=db)
-        connectors[name] = connector(database, kafka, name, f"{db}\\..*", {})
+        for number, (name, modes) in enumerate(ways(database).items()):
+            more = {SETTINGS[mode]: value for mode, value in modes.items()} | WITH_SCHEMAS
+            more["database.server.id"] = str(5_000_000 + 100_000 * number + database.port)
+            if name.endswith("plainly"):
+                more |= {"provide.transaction.metadata": "true", "tombstones.on.delete": "true"}
+            connectors[name] = connector(database, kafka, name, f"{db}\\..*", more)
     debezium = Debezium(folder / "debezium", free_port(), kafka, connectors, ("-Xmx512m", "-XX:TieredStopAtLevel=1"))
     streamers = [Streamer(folder, database, kafka, db_of(database)) for database in databases]
+    formed = in_debeziums_form(folder, databases[0], kafka)
     try:
         debezium.start()
-        for streamer in streamers:
+        for streamer in (*streamers, formed):
             streamer.started()
         for database in databases:
             work(database)
+        formed.wait_until_released()
         return {streamer.mysql.name: collected(streamer, kafka) for streamer in streamers}
     finally:
-        for streamer in streamers:
+        for streamer in (*streamers, formed):
             streamer.close()
         debezium.kill()  # its data is nobody's any more, and its stop takes seconds
+
+
+def ways(database: Database) -> dict[str, dict[str, str]]:
+    """The connectors' names, and how each shows values."""
+    found = {f"debezium-{database.name}": EXACTLY}
+    if database.name == "mysql":
+        return found | {"debezium-mysql-plainly": DebeziumModes().model_dump()}
+    return found | {f"debezium-{database.name}-otherwise": OTHERWISE}
+
+
+def in_debeziums_form(folder: Path, database: Database, kafka: Kafka) -> Streamer:
+    """A pipeline over the same database, by the example of docs/debezium.md."""
+    streamer = Streamer(folder, database, kafka, "peersplainly")
+    page = (Path(__file__).parents[2] / "docs" / "debezium.md").read_text()
+    [asked] = re.findall(r"```yaml\n(records:.*?)```", page, re.DOTALL)
+    text = streamer.file.read_text().replace('["peersplainly.*"]', f'["{db_of(database)}.*"]')
+    streamer.file.write_text(re.sub(r"(?m)^lake: .*$", asked, text))
+    return streamer
 
 
 def db_of(database: Database) -> str:
@@ -128,29 +187,86 @@ def work(database: Database) -> None:
 
 
 def collected(streamer: Streamer, kafka: Kafka) -> Streamed:
-    name = f"debezium-{streamer.mysql.name}"
     streamer.wait_until_released()
-    until = time.monotonic() + PATIENCE_SECONDS
-    while "last" not in (theirs := by_table(kafka, f"{name}.{streamer.name}.")):
-        assert time.monotonic() < until, "Debezium is late"
-        time.sleep(0.3)
+    theirs = {name: awaited(kafka, f"{name}.{streamer.name}.") for name in ways(streamer.mysql)}
     ours = by_table(kafka, f"{streamer.name}.{streamer.name}.")
     truncates = [record for rows in ours.values() for record in rows if record.value["op"] == "t"]
     ours = {table: [record for record in rows if record not in truncates] for table, rows in ours.items()}
+    ours = {table: sorted(rows, key=lambda record: record.seq) for table, rows in ours.items()}
     found = [TableSchema.model_validate(record.value) for record in records(kafka, f"{streamer.name}.schemas")]
-    return Streamed(
-        {table: sorted(rows, key=lambda record: record.seq) for table, rows in ours.items()},
-        theirs,
-        truncates,
-        {(schema.table, schema.version): schema for schema in found},
-    )
+    schemas = {(schema.table, schema.version): schema for schema in found}
+    first = f"debezium-{streamer.mysql.name}"
+    plain = {table: [payload(record) for record in rows] for table, rows in theirs[first].items()}
+    formed = {
+        name: sent(kafka, streamer.name, theirs[name])
+        if name.endswith("plainly")
+        else Formed(encoded(streamer, ours, schemas, modes), theirs[name])
+        for name, modes in ways(streamer.mysql).items()
+    }
+    return Streamed(ours, plain, truncates, schemas, formed)
 
 
-def by_table(kafka: Kafka, prefix: str) -> dict[str, list[Record]]:
-    """The records of all topics with the prefix, by the table that they name."""
-    topics = AdminClient({"bootstrap.servers": kafka.address}).list_topics(timeout=10).topics
-    found: dict[str, list[Record]] = {}
-    for topic in sorted(topics):
-        for record in records(kafka, topic) if topic.startswith(prefix) else ():
-            found.setdefault(record.value["source"]["table"], []).append(record)
+def awaited(kafka: Kafka, prefix: str) -> ByTable:
+    """All of them, once the last table's is there."""
+    until = time.monotonic() + PATIENCE_SECONDS
+    while not any(records(kafka, topic) for topic in topics(kafka, f"{prefix}last")):
+        assert time.monotonic() < until, "Debezium is late"
+        time.sleep(0.3)
+    return by_table(kafka, prefix)
+
+
+def sent(kafka: Kafka, db: str, theirs: ByTable) -> Formed:
+    """What a streamer sent in Debezium's form."""
+    ours = by_table(kafka, f"peersplainly.{db}.")
+    kept = {table: [one for one in rows if one.value["payload"]["op"] != "t"] for table, rows in ours.items()}
+    ordered = {table: sorted(rows, key=place) for table, rows in kept.items()}
+    beside = records(kafka, "peersplainly.transactions"), records(kafka, "debezium-mysql-plainly.transaction")
+    gone = tombstones(kafka, f"peersplainly.{db}."), tombstones(kafka, f"debezium-mysql-plainly.{db}.")
+    return Formed(ordered, theirs, beside, gone)
+
+
+def tombstones(kafka: Kafka, prefix: str) -> list[Any]:
+    return [record.key for topic in topics(kafka, prefix) for record in records(kafka, topic) if record.value is None]
+
+
+def place(record: Record) -> list[int]:
+    found: list[int] = json.loads(record.value["payload"]["source"]["sequence"])
     return found
+
+
+def encoded(
+    streamer: Streamer, ours: ByTable, schemas: dict[tuple[str, int], TableSchema], modes: dict[str, str]
+) -> ByTable:
+    """Our records, brought into Debezium's form by the streamer's last step."""
+    plain = load(streamer.file, secrets=False)
+    asked = Records(format="debezium", debezium=DebeziumModes.model_validate(modes))
+    form = DebeziumRecords(plain.model_copy(update={"records": asked}))
+
+    def made(record: Record) -> Record:
+        source = record.value["source"]
+        topic = names.events_topic(plain, source["db"], source["table"])
+        outgoing = Outgoing(topic, json.dumps(record.key).encode(), json.dumps(record.value).encode())
+        done = form.row(outgoing, schemas[source["table"], source["schema"]])
+        return Record(0, json.loads(done.key or b""), json.loads(done.value or b""))
+
+    return {table: [made(record) for record in rows] for table, rows in ours.items()}
+
+
+def payload(record: Record) -> Record:
+    return record._replace(key=record.key["payload"], value=record.value["payload"])
+
+
+def by_table(kafka: Kafka, prefix: str) -> ByTable:
+    """The records of all topics with the prefix but tombstones, by the table that they name."""
+    found: ByTable = {}
+    for topic in topics(kafka, prefix):
+        for record in records(kafka, topic):
+            if record.value is not None:
+                envelope = record.value.get("payload", record.value)
+                found.setdefault(envelope["source"]["table"], []).append(record)
+    return found
+
+
+def topics(kafka: Kafka, prefix: str) -> list[str]:
+    found = AdminClient({"bootstrap.servers": kafka.address}).list_topics(timeout=10).topics
+    return sorted(topic for topic in found if topic.startswith(prefix))

@@ -263,3 +263,14 @@ def comparable(text: str | None, column: Column) -> object:
         return text
     numbers = json.loads(text) if column.type == "vector" else [float(text)]
     return [struct.pack("<d" if column.type == "double" else "<f", number) for number in numbers]
+
+
+def pieces(rows: Sequence[bytes], column: Column) -> list[object]:
+    """The column's own JSON text in each row."""
+    found: list[object] = []
+    for row in rows:
+        text = row.decode()
+        start = text.index(f'"{column.name}":') + len(column.name) + 3
+        value, end = json.JSONDecoder().raw_decode(text, start)
+        found.append(comparable(None if value is None else text[start:end], column))
+    return found

@@ -23,20 +23,25 @@ def replicate(first: Database, second: Database) -> None:
         f"CREATE USER {USER} IDENTIFIED BY '{PASSWORD}'",
         f"GRANT REPLICATION SLAVE ON *.* TO {USER}",
     )
-    word = "MASTER" if first.flavor == "mariadb" else "SOURCE"
-    address = f"{word}_HOST='127.0.0.1', {word}_PORT={first.port}, {word}_USER='{USER}', {word}_PASSWORD='{PASSWORD}'"
+    old = second.name != "mysql"  # MySQL has the newer words since 8.0.22, and its newest releases have no others
+    word = "MASTER" if old else "SOURCE"
+    how = f"{word}_HOST='127.0.0.1', {word}_PORT={first.port}, {word}_USER='{USER}', {word}_PASSWORD='{PASSWORD}', "
     if first.flavor == "mariadb":
-        how = f"CHANGE MASTER TO {address}, MASTER_USE_GTID=slave_pos, MASTER_SSL=0"
-        run(second, "SET GLOBAL gtid_slave_pos = ''", how, "START SLAVE")
+        how += "MASTER_USE_GTID=slave_pos, MASTER_SSL=0"
+        run(second, "SET GLOBAL gtid_slave_pos = ''")
     else:
-        how = f"CHANGE REPLICATION SOURCE TO {address}, SOURCE_AUTO_POSITION=1, GET_SOURCE_PUBLIC_KEY=1"
-        run(second, how, "START REPLICA")
+        how += f"{word}_AUTO_POSITION=1, GET_{word}_PUBLIC_KEY=1"
+    run(second, f"CHANGE {'MASTER' if old else 'REPLICATION SOURCE'} TO {how}", f"START {_replica(second)}")
     caught_up(second, executed(first))
 
 
 def promote(second: Database) -> None:
     """It no longer waits for the first, and has done all that it was given."""
-    run(second, "STOP SLAVE" if second.flavor == "mariadb" else "STOP REPLICA")
+    run(second, f"STOP {_replica(second)}")
+
+
+def _replica(server: Database) -> str:
+    return "REPLICA" if server.name == "mysql" else "SLAVE"
 
 
 def caught_up(second: Database, end: GtidSet) -> None:

@@ -1,265 +1,186 @@
-"""Hypothesis strategies: random tables of a server's types, with random rows as SQL literals."""
+"""Random tables: columns of random_columns.py under random names, a key over any of them or none, and what is done to
+their rows."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
 from stack.database import Database
+from tests.integration.random_columns import PATHS, Kind, Literals, kinds_of
 
-Literals = SearchStrategy[str]
-CHARSETS = (
-    "utf8mb4", "utf8mb3", "latin1", "latin2", "gbk", "big5", "sjis", "cp932", "euckr", "gb2312", "ujis", "eucjpms",
-    "ucs2", "utf16", "utf16le", "utf32", "cp1251", "cp1256", "koi8u", "greek", "hebrew", "tis620", "cp850", "armscii8",
-)  # fmt: skip
-# Characters of many sets, controls and what JSON escapes.
-SAMPLE = "\0\x01\x08\t\n\x0b\f\r\x1a\x1f\"\\/'% aZ~\x7f£é€ßŁžПриїαΩשלاไ漢字汉한글ｱ＼〜～−－¥‾①Ⅲ髙纊\ue000\ufffd😀𠀀"
-TEXTS = st.text(st.one_of(st.sampled_from(SAMPLE), st.characters(exclude_categories=["Cs"])), max_size=40)
-BYTES = st.binary(max_size=60)
-INTEGERS = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64}
-PATHS = ("$", "$[0]", "$[1]", "$[last]", "$.a", "$.b", '$."a b"', "$.a[0]", "$.a.b", "$[0].a")
+# What SQL, JSON, a template of Python's or a regular expression would take for something else.
+WORDS = ("a", "Z", "0", " ", "'", '"', "`", "%", "%s", "%%", "%b", "{", "}", "{0}", "{v}", "{x}", "[", "]", "$", ".",
+         ",", ":", ";", "\\", "\\n", "/", "?", "*", "#", "--", "@", "\t", "\n", "\x01", "\x7f", "ß", "é", "Ж", "漢",
+         "字", "あ", "한", "ש", "select", "null")  # fmt: skip
+CELLS = 120  # rows times columns
+VALUES = 48  # of all columns together: of an example that draws too much, Hypothesis makes another, small one
+NUMBER = Kind("int", st.nothing())
+# Each is one of a table's; of MariaDB's variables only the global ones count for its binlog.
+SETTINGS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "mysql": ((), ("binlog_transaction_compression = ON",), ("binlog_row_value_options = PARTIAL_JSON",),
+              ("binlog_transaction_compression = ON", "binlog_row_value_options = PARTIAL_JSON")),
+    "mysql80": ((), ("binlog_row_value_options = PARTIAL_JSON",)),
+    "mariadb": (("GLOBAL log_bin_compress = OFF",),
+                ("GLOBAL log_bin_compress = ON", "GLOBAL log_bin_compress_min_len = 10")),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
-class Kind:
-    """A column's type as it is spelled, and its values."""
+class RandomColumn:
+    """`values`: the literals that its rows have, besides NULL where that is one."""
 
-    spelled: str
-    literals: Literals
+    name: str
+    kind: Kind
+    null: bool
+    values: tuple[str, ...]
+    invisible: bool = False
 
-    @property
-    def name(self) -> str:
-        return self.spelled.partition("(")[0].partition(" ")[0]
+    def __str__(self) -> str:
+        """As CREATE TABLE takes it."""
+        words = f"{ticked(self.name)} {self.kind.spelled} {'NULL' if self.null else 'NOT NULL'}"
+        return words + " INVISIBLE" * self.invisible
 
 
 @dataclass(frozen=True)
 class Table:
-    """`rows`, `changes`: a literal for each column. The rows of `changes` replace the first ones of `rows`; `paths` are
-    what changes inside a JSON column instead. `settings`: of the session that writes."""
+    """`number`: the name of the column that tells rows apart. `key`: columns, each with the length of a prefix where
+    it has one. `inserts`: rows by statement; `updates`: rows' numbers and what the columns are set to; `deletes`: rows'
+    numbers. `settings`: for the session that writes."""
 
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    changes: tuple[tuple[str, ...], ...]
+    name: str
+    columns: tuple[RandomColumn, ...]
+    number: str
+    key: tuple[tuple[str, int | None], ...]
+    inserts: tuple[tuple[tuple[str, ...], ...], ...]
+    updates: tuple[tuple[frozenset[int], tuple[tuple[str, str], ...]], ...]
+    deletes: frozenset[int]
     settings: tuple[str, ...]
 
-    def statements(self, name: str) -> tuple[str, list[str], list[str]]:
-        """That create it, fill it, and change it."""
-        columns = "".join(f", c{n} {kind}" for n, kind in enumerate(self.columns))
-        rows = ", ".join(f"({', '.join((str(n), *row))})" for n, row in enumerate(self.rows))
-        updates = [
-            f"UPDATE {name} SET {', '.join(f'c{n} = {value}' for n, value in enumerate(row))} WHERE id = {at}"
-            for at, row in enumerate(self.changes)
+    def create(self) -> str:
+        parts = [str(column) for column in self.columns]
+        if self.key:
+            of_key = (ticked(name) + (f"({length})" if length else "") for name, length in self.key)
+            parts.append(f"PRIMARY KEY ({', '.join(of_key)})")
+        return f"CREATE TABLE {ticked(self.name)} ({', '.join(parts)})"
+
+    def fill(self) -> list[str]:
+        """Rows whose key is another one's already are left out."""
+        names = listed(ticked(column.name) for column in self.columns)
+        return [
+            f"INSERT IGNORE INTO {ticked(self.name)} {names} VALUES {', '.join(map(listed, rows))}"
+            for rows in self.inserts
         ]
-        return f"CREATE TABLE {name} (id int PRIMARY KEY{columns})", [f"INSERT INTO {name} VALUES {rows}"], updates
+
+    def change(self) -> list[str]:
+        """Each row is in one of them at most."""
+        return [
+            f"UPDATE IGNORE {ticked(self.name)} SET {', '.join(f'{ticked(name)} = {value}' for name, value in values)} "
+            f"WHERE {self._among(numbers)}"
+            for numbers, values in self.updates
+        ]
+
+    def delete(self) -> list[str]:
+        return [f"DELETE FROM {ticked(self.name)} WHERE {self._among(self.deletes)}"] if self.deletes else []
+
+    def _among(self, numbers: Iterable[int]) -> str:
+        return f"{ticked(self.number)} IN {listed(map(str, sorted(numbers)))}"
+
+
+def ticked(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def listed(parts: Iterable[str]) -> str:
+    return f"({', '.join(parts)})"
 
 
 def tables(server: Database) -> SearchStrategy[Table]:
-    kinds = st.one_of(*_kinds(server))
-    settings = {
-        "mysql": ("binlog_transaction_compression = ON", "binlog_row_value_options = PARTIAL_JSON"),
-        "mysql80": ("binlog_row_value_options = PARTIAL_JSON",),
-        "mariadb": (),
-    }[server.name]
+    kinds = st.one_of(*kinds_of(server))
 
     @st.composite
     def made(draw: DrawFn) -> Table:
-        columns = draw(st.lists(kinds, min_size=1, max_size=10))
-        row = st.tuples(*(_value(kind) for kind in columns))
-        change = st.tuples(*(_change(f"c{n}", kind) for n, kind in enumerate(columns)))
-        rows = draw(st.lists(row, min_size=1, max_size=12))
-        changes = draw(st.lists(change, max_size=len(rows)))
-        chosen = [setting for setting in settings if draw(st.booleans())]
-        return Table(tuple(kind.spelled for kind in columns), tuple(rows), tuple(changes), tuple(chosen))
+        others = draw(st.one_of(*(st.lists(kinds, min_size=low, max_size=high) for low, high in ((1, 8), (16, 39)))))
+        at = draw(st.integers(0, len(others)))
+        chosen = [*others[:at], NUMBER, *others[at:]]
+        key = draw(_keys(chosen))
+        columns = draw(_columns(chosen, at, [place for place, _ in key], server))
+        most = min(12, CELLS // len(columns))
+        count = draw(st.integers((most + 1) // 2, most))
+        rows = [draw(_row(columns, at, n)) for n in range(count)]
+        cut = draw(st.integers(0, count))
+        return Table(
+            draw(_names(0)), columns, columns[at].name,
+            tuple((columns[place].name, length) for place, length in key),
+            tuple(tuple(some) for some in (rows[:cut], rows[cut:]) if some),
+            draw(_updates(columns, at, count)),
+            draw(st.frozensets(st.integers(0, count - 1))),
+            draw(st.sampled_from(SETTINGS[server.name])),
+        )  # fmt: skip
 
     return made()
 
 
-def _value(kind: Kind) -> Literals:
-    return st.one_of(st.just("NULL"), kind.literals, kind.literals, kind.literals)
+def _names(number: int) -> SearchStrategy[str]:
+    """Of any characters; by their ends no two are one name to a server, which takes A for á."""
+    return st.lists(st.sampled_from(WORDS), max_size=4).map(lambda words: f"{''.join(words)}_{number}")
 
 
-def _change(column: str, kind: Kind) -> Literals:
-    if kind.name != "json":
-        return st.one_of(st.just(column), _value(kind))
-    path = st.sampled_from(PATHS)
-    within = st.builds(lambda at, value: f"json_set({column}, '{at}', {value})", path, kind.literals)
-    without = st.builds(lambda at: f"json_remove({column}, '{at}')", path.filter(lambda at: at != "$"))
-    return st.one_of(st.just(column), within, within, without, _value(kind))
+def _keys(chosen: Sequence[Kind]) -> SearchStrategy[list[tuple[int, int | None]]]:
+    """Columns' places, and the lengths of their prefixes."""
+    keyed = [(place, kind.prefix) for place, kind in enumerate(chosen) if kind.prefix != "none"]
+    lengths = {"whole": st.none(), "may": st.one_of(st.none(), st.integers(1, 10)), "must": st.integers(1, 10)}
+    parts = st.sampled_from(keyed).flatmap(lambda one: st.tuples(st.just(one[0]), lengths[one[1]]))
+    unique = st.lists(parts, min_size=1, max_size=3, unique_by=lambda part: part[0])
+    return st.one_of(unique, unique, unique, st.just([]))
 
 
-def _kinds(server: Database) -> list[SearchStrategy[Kind]]:
-    found = [_integers(), _decimals(), _floats(), _bits(), _days(), _times(), _moments(), _texts(), _bytes(), _chosen()]
-    if server.flavor == "mariadb":
-        return [*found, _mariadb(), _geometries()]
-    return [*found, _documents(), _geometries(), *([_vectors()] if server.name == "mysql" else [])]
+@st.composite
+def _columns(
+    draw: DrawFn, chosen: Sequence[Kind], number: int, key: Sequence[int], server: Database
+) -> tuple[RandomColumn, ...]:
+    """The one at the place `number` and those of the key have no NULL."""
+    found = []
+    for place, kind in enumerate(chosen):
+        null = place != number and place not in key and draw(st.integers(0, 3)) > 0
+        # MySQL has it since 8.0.23; without NULL, MariaDB asks for a default.
+        invisible = null and server.name != "mysql80" and draw(st.integers(0, 9)) == 0
+        few = 0 if place == number else min(6, max(2, VALUES // len(chosen)))
+        values = draw(st.tuples(*[kind.literals] * few))
+        found.append(RandomColumn(draw(_names(place)), kind, null, values, invisible))
+    return tuple(found)
 
 
-def _kind(spelled: str, literals: Literals) -> SearchStrategy[Kind]:
-    return st.just(Kind(spelled, literals))
+def _row(columns: Sequence[RandomColumn], number: int, n: int) -> SearchStrategy[tuple[str, ...]]:
+    return st.tuples(*(st.just(str(n)) if at == number else _value(column) for at, column in enumerate(columns)))
 
 
-def quoted(text: str) -> str:
-    return f"_utf8mb4 x'{text.encode().hex()}'"
+@st.composite
+def _updates(
+    draw: DrawFn, columns: Sequence[RandomColumn], number: int, count: int
+) -> tuple[tuple[frozenset[int], tuple[tuple[str, str], ...]], ...]:
+    others = [column for at, column in enumerate(columns) if at != number]
+    found: list[tuple[frozenset[int], tuple[tuple[str, str], ...]]] = []
+    taken: set[int] = set()
+    for numbers in draw(st.lists(st.frozensets(st.integers(0, count - 1), min_size=1, max_size=3), max_size=count)):
+        if free := numbers - taken:
+            taken |= free
+            found.append((free, tuple((column.name, draw(_change(column))) for column in others)))
+    return tuple(found)
 
 
-def _hex(raw: bytes) -> str:
-    return f"x'{raw.hex()}'"
+def _value(column: RandomColumn) -> Literals:
+    return st.sampled_from([*column.values, *["NULL"] * column.null])
 
 
-def _integers() -> SearchStrategy[Kind]:
-    def of(name: str, unsigned: bool) -> SearchStrategy[Kind]:
-        bits = INTEGERS[name]
-        low, high = (0, 2**bits - 1) if unsigned else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
-        return _kind(name + " unsigned" * unsigned, st.integers(low, high).map(str))
-
-    years = st.one_of(st.just(0), st.integers(1901, 2155)).map(str)
-    return st.one_of(
-        st.tuples(st.sampled_from(list(INTEGERS)), st.booleans()).flatmap(lambda x: of(*x)), _kind("year", years)
-    )
-
-
-def _decimals() -> SearchStrategy[Kind]:
-    def of(precision: int, scale: int) -> SearchStrategy[Kind]:
-        limit = 10**precision - 1
-        numbers = st.integers(-limit, limit).map(
-            lambda n: f"{'-' * (n < 0)}{abs(n) // 10**scale}.{abs(n) % 10**scale:0{scale}d}"
-        )
-        return _kind(
-            f"decimal({precision},{scale})", numbers.map(lambda text: text.rstrip(".") if scale else text.split(".")[0])
-        )
-
-    sizes = st.integers(1, 65).flatmap(lambda p: st.tuples(st.just(p), st.integers(0, min(p, 30))))
-    return sizes.flatmap(lambda size: of(*size))
-
-
-def _floats() -> SearchStrategy[Kind]:
-    singles = st.floats(width=32, allow_nan=False, allow_infinity=False).map(
-        lambda x: f"{x!r}e0" if "e" not in repr(x) else repr(x)
-    )
-    doubles = st.floats(allow_nan=False, allow_infinity=False).map(
-        lambda x: f"{x!r}e0" if "e" not in repr(x) else repr(x)
-    )
-    return st.one_of(_kind("float", singles), _kind("double", doubles))
-
-
-def _bits() -> SearchStrategy[Kind]:
-    return st.integers(1, 64).flatmap(lambda n: _kind(f"bit({n})", st.integers(0, 2**n - 1).map(str)))
-
-
-def _day(first: int) -> SearchStrategy[str]:
-    parts = st.tuples(st.integers(first, 9999), st.integers(0, 12), st.integers(0, 28))
-    return st.one_of(st.just("0000-00-00"), parts.map(lambda d: f"{d[0]:04d}-{d[1]:02d}-{d[2]:02d}"))
-
-
-def _clock(hours: int, fsp: int) -> SearchStrategy[str]:
-    parts = st.tuples(st.integers(0, hours), st.integers(0, 59), st.integers(0, 59), st.integers(0, 10**fsp - 1))
-    return parts.map(lambda t: f"{t[0]:02d}:{t[1]:02d}:{t[2]:02d}" + (f".{t[3]:0{fsp}d}" if fsp else ""))
-
-
-def _days() -> SearchStrategy[Kind]:
-    return _kind("date", _day(0).map(lambda day: f"'{day}'"))
-
-
-def _times() -> SearchStrategy[Kind]:
-    def of(fsp: int) -> SearchStrategy[Kind]:
-        times = st.tuples(st.sampled_from(["", "-"]), _clock(837, fsp)).map(lambda t: f"'{t[0]}{t[1]}'")
-        return _kind(f"time({fsp})", times)
-
-    return st.integers(0, 6).flatmap(of)
-
-
-def _moments() -> SearchStrategy[Kind]:
-    def of(fsp: int) -> SearchStrategy[Kind]:
-        moments = st.tuples(_day(0), _clock(23, fsp)).map(lambda t: f"'{t[0]} {t[1]}'")
-        years = st.tuples(st.integers(1971, 2037), st.integers(1, 12), st.integers(1, 28), _clock(23, fsp))
-        stamps = years.map(lambda t: f"'{t[0]}-{t[1]:02d}-{t[2]:02d} {t[3]}'")
-        stamps = st.one_of(st.just("'0000-00-00 00:00:00'"), stamps)
-        return st.one_of(_kind(f"datetime({fsp})", moments), _kind(f"timestamp({fsp}) NULL", stamps))
-
-    return st.integers(0, 6).flatmap(of)
-
-
-def _texts() -> SearchStrategy[Kind]:
-    charset = st.sampled_from(CHARSETS)
-    spelled = st.sampled_from(["char(40)", "varchar(40)", "varchar(300)", "tinytext", "text", "mediumtext", "longtext"])
-    return st.builds(lambda kind, name: Kind(f"{kind} CHARACTER SET {name}", TEXTS.map(quoted)), spelled, charset)
-
-
-def _bytes() -> SearchStrategy[Kind]:
-    spelled = ["binary(60)", "varbinary(60)", "varbinary(300)", "tinyblob", "blob", "mediumblob", "longblob"]
-    return st.sampled_from(spelled).flatmap(lambda kind: _kind(kind, BYTES.map(_hex)))
-
-
-def _chosen() -> SearchStrategy[Kind]:
-    """ENUM and SET. A member may hold a comma, but for a SET's; equal ones, blanks at the end apart, are none."""
-    word = st.text(st.sampled_from("abc'\"\\ äßЖ漢"), min_size=1, max_size=6).map(lambda text: text + "z")
-
-    def of(kind: str, members: Sequence[str]) -> SearchStrategy[Kind]:
-        listed = ", ".join(quoted(member).removeprefix("_utf8mb4 ") for member in members)
-        size = len(members)
-        numbers = st.integers(0, size if kind == "enum" else 2**size - 1).map(str)
-        return _kind(f"{kind}({listed}) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin", numbers)
-
-    members = st.lists(word, min_size=1, max_size=64, unique=True)
-    return st.sampled_from(["enum", "set"]).flatmap(lambda kind: members.flatmap(lambda found: of(kind, found)))
-
-
-def _documents() -> SearchStrategy[Kind]:
-    numbers = st.one_of(st.integers(-(2**63), 2**64 - 1), st.floats(allow_nan=False, allow_infinity=False))
-    leaves = st.one_of(st.none(), st.booleans(), numbers, TEXTS)
-    keys = st.one_of(st.sampled_from(["a", "b", "a b", ""]), TEXTS)
-    nested: Callable[[SearchStrategy[Any]], SearchStrategy[Any]] = lambda inner: st.one_of(  # noqa: E731
-        st.lists(inner, max_size=5), st.dictionaries(keys, inner, max_size=5)
-    )
-    texts = st.recursive(leaves, nested, max_leaves=20).map(lambda value: f"cast({quoted(json.dumps(value))} as json)")
-    opaque = ["cast(-1.50 as decimal(10,2))", "date'2024-02-29'", "cast('-838:59:59.000001' as time(6))",
-              "timestamp'2024-01-01 00:00:00.5'", "x'00ff'", "cast(18446744073709551615 as unsigned)"]  # fmt: skip
-    return _kind("json", st.one_of(texts, st.sampled_from(opaque).map(lambda value: f"json_array({value}, {value})")))
-
-
-def _geometries() -> SearchStrategy[Kind]:
-    number = st.floats(-90, 90).map(lambda x: f"{x:.6f}")
-    point = st.tuples(number, number).map(" ".join)
-    line = st.lists(point, min_size=2, max_size=5, unique=True).map(", ".join)
-    srid = st.sampled_from([0, 4326])
-    points = st.builds(lambda at, s: f"st_geomfromtext('POINT({at})', {s})", point, srid)
-    lines = st.builds(lambda at, s: f"st_geomfromtext('LINESTRING({at})', {s})", line, srid)
-    return st.one_of(_kind("point", points), _kind("linestring", lines), _kind("geometry", st.one_of(points, lines)))
-
-
-def _vectors() -> SearchStrategy[Kind]:
-    element = st.floats(width=32, allow_nan=False, allow_infinity=False, allow_subnormal=False)
-
-    def of(size: int) -> SearchStrategy[Kind]:
-        vectors = st.lists(element, min_size=size, max_size=size)
-        return _kind(f"vector({size})", vectors.map(lambda found: f"to_vector('{json.dumps(found)}')"))
-
-    return st.integers(1, 12).flatmap(of)
-
-
-def _mariadb() -> SearchStrategy[Kind]:
-    sixteen = st.one_of(
-        st.binary(min_size=16, max_size=16),
-        st.lists(st.sampled_from([0, 0, 1, 32, 255]), min_size=16, max_size=16).map(bytes),
-    )
-    words = sixteen.map(lambda raw: ":".join(raw[at : at + 2].hex() for at in range(0, 16, 2)))
-    four = st.lists(st.sampled_from([0, 1, 32, 127, 255]), min_size=4, max_size=4)
-    return st.one_of(
-        _kind("uuid", st.uuids().map(lambda value: f"'{value}'")),
-        _kind("inet6", words.map(lambda text: f"'{text}'")),
-        _kind("inet4", four.map(lambda parts: f"'{'.'.join(map(str, parts))}'")),
-        _kind("binary(16)", sixteen.map(_hex)),
-        _kind("binary(4)", four.map(bytes).map(_hex)),
-        _kind("varchar(300) COMPRESSED CHARACTER SET utf8mb4", TEXTS.map(lambda text: quoted(text * 7))),
-        _kind("mediumblob COMPRESSED", BYTES.map(lambda raw: _hex(raw * 9))),
-        _kind("text COMPRESSED CHARACTER SET gbk", TEXTS.map(lambda text: quoted(text * 3))),
-        _kind(
-            "json",
-            st.recursive(TEXTS, lambda inner: st.lists(inner, max_size=3)).map(lambda value: quoted(json.dumps(value))),
-        ),
-    )
+def _change(column: RandomColumn) -> Literals:
+    name = ticked(column.name)
+    if column.kind.name != "json":
+        return st.one_of(st.just(name), _value(column))
+    path, value = st.sampled_from(PATHS), st.sampled_from(column.values)
+    within = st.builds(lambda at, value: f"json_set({name}, '{at}', {value})", path, value)
+    without = st.builds(lambda at: f"json_remove({name}, '{at}')", path.filter(lambda at: at != "$"))
+    return st.one_of(st.just(name), within, within, without, _value(column))

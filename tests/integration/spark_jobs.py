@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +61,8 @@ def kill(job: str, pipeline: Path, environment: dict[str, str], reached: Callabl
             assert time.monotonic() < until, f"{job} did not get there"
             time.sleep(0.005)
     finally:
-        os.killpg(process.pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):  # it ended by itself, which the assertion tells
+            os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
 

@@ -62,6 +62,7 @@ class Load(threading.Thread):
         self.join(10)
 
 
+@pytest.mark.soak_on("mysql80")
 def test_files_are_the_servers_own_after_kills_at_any_moment(own: Database, archive: Archive) -> None:
     load, chosen = Load(own), random.Random(6)
     for _ in range(4):
@@ -111,7 +112,6 @@ def test_files_of_every_kind(own: Database, archive: Archive) -> None:
     assert in_folder(archive.folder) == on_server(own)
 
 
-@pytest.mark.lacks("mysql80", "what is asked of it here, MySQL 9.7 is asked too")
 def test_the_open_file_is_cut_anywhere(own: Database, archive: Archive) -> None:
     insert(own, "a", "b", "c")
     archive.once()
@@ -143,7 +143,6 @@ def test_a_server_that_was_reset_is_refused(own: Database, archive: Archive) -> 
     assert in_folder(archive.folder) == on_server(own)
 
 
-@pytest.mark.lacks("mysql80", "what is asked of it here, MySQL 9.7 is asked too")
 def test_a_gap_names_the_files_that_are_gone(own: Database, archive: Archive) -> None:
     archive.once()
     run(own, *["FLUSH BINARY LOGS"] * 4)

@@ -22,6 +22,7 @@ from streamer.crosscheck.compare import Report
 from streamer.crosscheck.errors import MissingPackageError
 from streamer.errors import UnsupportedTransactionError
 from tests.integration.decoding import pipeline, run
+from tests.integration.edge_values import cases, spelling
 
 TABLES = (
     "CREATE TABLE orders (id bigint unsigned primary key auto_increment, customer int not null, qty smallint, "
@@ -147,6 +148,20 @@ def test_meets_every_known_defect_of_a_value(server: Database) -> None:
     met = {(name, where) for name, where in report.known if name not in FAILS[server.name]}
     wanted = {(name, f"defects.t.c{n}") for n, name in enumerate(DEFECTS)}
     assert met == {pair for pair in wanted if server.name != "mariadb" or pair[0] != "JSON's opaque values"}
+
+
+def test_every_edge_value_is_the_same_or_explained_by_its_bytes(server: Database) -> None:
+    """A table for each type: what it fails on ends its reading of an event."""
+    begin = fresh(server, "edges")
+    statements = ["SET sql_mode = ''", "SET NAMES utf8mb4"]
+    for n, (kind, values) in enumerate(cases(server).items()):
+        rows = ", ".join(f"({value})" for value in (*values, "NULL")).replace(*spelling(server))
+        statements += [f"CREATE TABLE t{n} (c {kind}) ROW_FORMAT=DYNAMIC", f"INSERT INTO t{n} VALUES {rows}"]
+    run(server, *statements, database="edges")
+    report = checked(server, "edges", begin)
+    assert report.unexplained == []
+    assert {name for name, _ in report.known} <= {*DEFECTS, "UUID and INET", "what it fails on"}
+    assert report.values > 300
 
 
 @pytest.mark.parametrize("server", ["mysql"], indirect=True)

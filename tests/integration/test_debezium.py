@@ -17,6 +17,7 @@ from stack.mysql80 import MySQL80
 from tests.integration.debezium_differences import (
     DIFFERENCES,
     ENVELOPE_THEIRS_ALONE,
+    FORMED_DIFFERENCES,
     OURS_ALONE,
     THEIRS_ALONE,
     allowed,
@@ -85,6 +86,79 @@ def test_the_same_values_but_for_the_differences_allowed(found: Streamed) -> Non
     assert set(DIFFERENCES) - met == set(), "allowed, but not met: take it off the list"
 
 
+def test_in_debeziums_form_schemas_and_payloads_are_debeziums(both: dict[str, Streamed]) -> None:
+    """Each way to show values: where a streamer sent it by the example, and where its last step is asked for others."""
+    met: set[str] = set()
+    ways = [(name, way, found) for found in both.values() for name, way in found.formed.items()]
+    assert len(ways) == 4
+    for name, way, found in ways:
+        assert {table: len(rows) for table, rows in way.ours.items()} == {
+            table: len(rows) for table, rows in way.theirs.items()
+        }
+        for table, rows in way.ours.items():
+            natives = found.ours[table]
+            for native, ours, theirs in zip(natives, rows, way.theirs[table], strict=True):
+                same_form(schema_of(found, native), ours, theirs, met)
+                assert ours.value["payload"]["transaction"] == theirs.value["payload"]["transaction"], name
+    assert set(FORMED_DIFFERENCES) - met == set(), "allowed, but not met: take it off the list"
+
+
+def same_form(schema: TableSchema, ours: Record, theirs: Record, met: set[str]) -> None:
+    assert described(ours.value["schema"]) == described(theirs.value["schema"])
+    assert described(ours.key["schema"]) == described(theirs.key["schema"])
+    assert unexplained(schema, ours.key["payload"], theirs.key["payload"], met, formed=True) == []
+    one, other = ours.value["payload"], theirs.value["payload"]
+    assert list(one) == list(other)
+    for image in ("before", "after"):
+        assert (one[image] is None) == (other[image] is None)
+        if one[image] is not None:
+            assert list(one[image]) == list(other[image])
+            assert unexplained(schema, one[image], other[image], met, formed=True) == []
+    assert one["op"] == other["op"]
+    own = EACH_ITS_OWN | {"sequence"}
+    told, others = ({k: v for k, v in each["source"].items() if k not in own} for each in (one, other))
+    assert list(one["source"]) == list(other["source"])
+    assert told == others
+
+
+def described(schema: dict[str, Any]) -> dict[str, Any]:
+    """Without columns' defaults, and with one name for the topic."""
+    topic, _, _ = schema["name"].rpartition(".")
+    text = json.dumps(schema).replace(json.dumps(topic)[1:-1] + ".", "TOPIC.")
+    found: dict[str, Any] = json.loads(text)
+    for part in [found, *(field for field in found["fields"] if field["field"] in ("before", "after"))]:
+        for field in part["fields"]:
+            if field["field"] not in ("source", "before", "after"):
+                field.pop("default", None)
+    return found
+
+
+def test_in_debeziums_form_transactions_and_tombstones_are_debeziums(both: dict[str, Streamed]) -> None:
+    way = both["mysql"].formed["debezium-mysql-plainly"]
+    assert way.beside is not None
+    ours, theirs = ({record.key["payload"]["id"]: [] for record in records} for records in way.beside)
+    for told, records in ((ours, way.beside[0]), (theirs, way.beside[1])):
+        for record in records:
+            told[record.key["payload"]["id"]].append(record)
+    assert len(ours) > 20
+    for number, records in ours.items():
+        assert [(one.key, without_time(one)) for one in records] == [
+            (one.key, without_time(one)) for one in theirs[number]
+        ]
+    gone = [
+        sorted(json.dumps([described(key["schema"]), key["payload"]], sort_keys=True) for key in one)
+        for one in way.gone
+    ]
+    assert gone[0] == gone[1]
+    assert len(gone[0]) > 5
+
+
+def without_time(record: Record) -> dict[str, Any]:
+    told = record.value["payload"]
+    tables = sorted(told["data_collections"] or [], key=lambda one: str(one["data_collection"]))
+    return {**record.value, "payload": {**told, "ts_ms": 0, "data_collections": tables}}
+
+
 def pairs(found: Streamed) -> Iterator[tuple[Record, Record]]:
     for table, records in found.ours.items():
         yield from zip(records, found.theirs[table], strict=True)
@@ -96,15 +170,16 @@ def schema_of(found: Streamed, record: Record) -> TableSchema:
 
 
 def unexplained(
-    schema: TableSchema, one: dict[str, Any], other: dict[str, Any], met: set[str] | None = None
+    schema: TableSchema, one: dict[str, Any], other: dict[str, Any], met: set[str] | None = None, formed: bool = False
 ) -> list[tuple[Column, Any, Any]]:
-    """Values that differ and may not. Names of the differences that may are added to `met`."""
+    """Values that differ and may not. Names of the differences that may are added to `met`. `formed`: whether ours are
+    in Debezium's form."""
     found = []
     for name, value in one.items():
         if json.dumps(value) == json.dumps(other[name]):
             continue
         column = schema.column(name)
-        difference = allowed(column, value, other[name])
+        difference = allowed(column, value, other[name], FORMED_DIFFERENCES if formed else None)
         if difference is None:
             found.append((column, value, other[name]))
         elif met is not None:

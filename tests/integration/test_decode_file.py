@@ -46,6 +46,11 @@ def written(server: Database, tmp_path: Path) -> Path:
     return Path(shutil.copy(server.data / name, tmp_path / name))
 
 
+def test_a_copy_whose_number_is_greater_than_that_of_the_file_that_follows(written: Path) -> None:
+    copy = Path(shutil.copy(written, f"{written}.20261122"))
+    assert [line["op"] for line in decoded(copy)] == [line["op"] for line in decoded(written)]
+
+
 def test_a_file_gives_its_changes_statements_and_ends(server: Database, written: Path) -> None:
     found = decoded(written)
     rows = [(line["op"], line["before"], line["after"]) for line in found if line["op"] in OPS]

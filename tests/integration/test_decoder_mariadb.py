@@ -12,6 +12,7 @@ import pytest
 from stack.mariadb import MariaDB
 from streamer.connection import BinlogConnection
 from streamer.definitions import Definitions
+from streamer.definitions_since import Ahead
 from streamer.errors import UnclearTypeError, UnsupportedTypeError
 from streamer.patience import Stopping
 from streamer.preflight.checks import run_checks
@@ -250,7 +251,7 @@ def test_the_lag_is_read_once_for_all_tables_and_what_cannot_wait_goes_on_meanwh
     monkeypatch.setattr(BinlogConnection, "_received", counted)
     end, now = source(mariadb).gtids(str(executed(mariadb))), int(time.time())
     hasty = Counted(last=20)
-    definitions = Definitions(source(mariadb), lambda: seen, hasty)
+    definitions = Definitions(source(mariadb), lambda: seen, Ahead(hasty))
 
     def ask(name: str) -> str:
         return definitions.of("own", name, ["c"], now, f"0-1-{10**9}")["c"].type
@@ -264,9 +265,13 @@ def test_the_lag_is_read_once_for_all_tables_and_what_cannot_wait_goes_on_meanwh
     assert len(asked) == 2, "the second goes on from there, and the others need none"
     assert asked[1] < 40_000_000 - asked[0] + 5_000_000
     assert hasty.calls > 40
+    definitions.ahead.durable = lambda: seen
+    for taken in (end, seen):  # it goes on; another attempt begins again at the checkpoint
+        attempt = Definitions(source(mariadb), taken.copy, definitions.ahead)
+        assert attempt.of("own", "odd2", ["c"], now, f"0-1-{10**9}")["c"].type == "uuid"
+    assert len(asked) == 2, "nothing is read anew"
     run(mariadb, "ALTER TABLE odd0 ADD v int", "ALTER TABLE odd1 MODIFY c binary(16)", database="own")
-    again = Definitions(source(mariadb), lambda: seen)
-    again.ahead = definitions.ahead
+    again = Definitions(source(mariadb), lambda: seen, definitions.ahead)
     with pytest.raises(UnclearTypeError, match="odd1"):
         again.of("own", "odd1", ["c"], now, f"0-1-{10**9}")
     assert asked[2] < 10_000, "what is newer alone"

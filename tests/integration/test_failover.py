@@ -81,7 +81,7 @@ class Load(threading.Thread):
         self.connection.close()
 
 
-@pytest.mark.lacks("mysql80", "its statements of replication have their old names; 9.7 stands for MySQL")
+@pytest.mark.lacks("mysql80", "its replica takes over in test_source_pitfalls.py")
 def test_the_stream_goes_on_from_the_replica_under_load(make: Make, pair: Pair, kafka: Kafka) -> None:
     """Pitfall "Wrong server": GTID failover to another server continues and raises the epoch."""
     name = f"failover{pair.first.flavor}"
@@ -169,7 +169,7 @@ def test_the_first_server_dies_halfway_through_a_large_transaction(
     assert replayed(found) == rows(second, f"{name}.t")
 
 
-@pytest.mark.lacks("mysql80", "its statements of replication have their old names; 9.7 stands for MySQL")
+@pytest.mark.lacks("mysql80", "its replica takes over in test_source_pitfalls.py")
 def test_a_replica_that_lacks_what_was_streamed_is_refused(make: Make, pair: Pair, kafka: Kafka) -> None:
     """Pitfall "Wrong server": one that lost committed transactions, and has others in their place."""
     name = f"lacking{pair.first.flavor}"

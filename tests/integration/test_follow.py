@@ -12,7 +12,7 @@ import pytest
 
 from contract.checkpoint import Checkpoint
 from contract.pipeline import load
-from spark.snapshot import refuse_unfollowed
+from spark.choice import refuse_unfollowed
 from stack.kafka import Kafka
 from stack.mysql import MySQL
 from streamer.checkpoints.kafka import read_checkpoint
@@ -88,6 +88,25 @@ def test_a_table_that_is_added_to_the_file_joins_under_load_and_a_snapshot_of_th
     assert both == of_t, "each transaction behind it changed both tables"
     assert streamer.process is not None
     assert streamer.log().count('"streaming"') == 1, "without a restart"
+
+    waiting = streamer.status()["tables"]["not_yet_snapshotted"]
+    assert waiting == {"joined.hidden": list(since)}
+    execute(
+        mysql,
+        "CREATE DATABASE joined_besides",
+        "CREATE TABLE joined_besides.had AS SELECT 1 AS id",
+        "RENAME TABLE joined_besides.had TO joined.renamed",
+        "CREATE TABLE joined.made (id INT PRIMARY KEY)",
+    )
+    streamer.wait_until_released()
+    assert streamer.stop() == 0
+    streamer.started()
+    waiting = streamer.status()["tables"]["not_yet_snapshotted"]
+    assert waiting.keys() == {"joined.hidden", "joined.renamed"}, "it is known behind a restart, too"
+    shown = streamer.command("status").stdout
+    assert "not yet snapshotted: joined.hidden (joined at" in shown
+    execute(mysql, "DROP TABLE joined.renamed")
+    streamer.wait_for(lambda status: status["tables"]["not_yet_snapshotted"].keys() == {"joined.hidden"})
 
 
 def test_a_table_that_the_server_refuses_or_a_mistake_in_the_file_leaves_the_stream_as_it_is(

@@ -16,9 +16,9 @@ from tests.integration.conftest import discard
 from tests.integration.proxy import Proxy
 from tests.integration.streaming import Make, Streamer, arrived, execute, insert, rows
 from tests.integration.test_exactly_once import Writer, committed
-from tests.integration.topic_records import records, replayed
+from tests.integration.topic_records import records, replayed, silence
 
-TAKEOVER_SECONDS = 10
+TAKEOVER_SECONDS = {"kill": 10, "freeze": 10, "cut": 10, "stop": 4}  # from the last record before to the first after
 ELECTED = "latest\n  high_availability: true"
 
 
@@ -39,10 +39,17 @@ def pair(make: Make, name: str, kafka: Kafka, through: str = "") -> tuple[Stream
     return active, other
 
 
-def took_over(other: Streamer) -> float:
-    began = time.monotonic()
+def took_over(other: Streamer) -> None:
     other.wait_for(lambda status: status["state"] == "streaming" and status["source"]["connected"])
-    return time.monotonic() - began
+
+
+def assert_taken_over_in_time(kafka: Kafka, name: str, mysql: MySQL, end: str) -> None:
+    """As a reader of the topic sees it, under a load that never rests."""
+    found = committed(kafka, name)
+    assert replayed(found) == rows(mysql, f"{name}.t")
+    seconds = silence(found)
+    print(f"{end}: taken over within {seconds:.1f} s")
+    assert seconds < TAKEOVER_SECONDS[end]
 
 
 @pytest.mark.parametrize("end", ["kill", "freeze", "stop"])
@@ -57,8 +64,7 @@ def test_the_standby_takes_over(make: Make, mysql: MySQL, kafka: Kafka, end: str
         active.process.send_signal(signal.SIGSTOP)
     else:
         getattr(active, end)()
-    seconds = took_over(other)
-    assert seconds < TAKEOVER_SECONDS * (2 if end == "freeze" else 1.5), "on a busy machine"
+    took_over(other)
     if end == "freeze":  # awake again it finds itself shut out, and stands by
         active.process.send_signal(signal.SIGCONT)
         active.wait_for(lambda status: status["state"] == "standby")
@@ -71,8 +77,7 @@ def test_the_standby_takes_over(make: Make, mysql: MySQL, kafka: Kafka, end: str
     if end == "freeze":  # and takes its turn
         active.wait_for(lambda status: status["state"] == "streaming")
         assert active.stop() == 0
-    assert replayed(committed(kafka, name)) == rows(mysql, f"{name}.t")
-    print(f"{end}: taken over within {seconds:.1f} s")
+    assert_taken_over_in_time(kafka, name, mysql, end)
 
 
 @pytest.fixture
@@ -105,8 +110,7 @@ def test_the_standby_takes_over_from_one_whose_network_is_cut(
     writer.start()
     active.wait_for(lambda status: status["checkpoint"]["events"] > 20)
     proxy.flows.clear()
-    seconds = took_over(other)
-    assert seconds < TAKEOVER_SECONDS * 1.5, "on a busy machine"
+    took_over(other)
     before = other.status()["checkpoint"]["events"]
     other.wait_for(lambda status: status["checkpoint"]["events"] > before + 20)
     assert active.process is not None
@@ -118,13 +122,13 @@ def test_the_standby_takes_over_from_one_whose_network_is_cut(
     assert other.status()["state"] == "streaming"
     writer.end()
     other.wait_until_released()
+    assert_taken_over_in_time(kafka, "paircut", mysql, "cut")
     assert other.stop() == 0
     active.wait_for(lambda status: status["state"] == "streaming")
     insert(mysql, "paircut", 10**6, 3)
     active.wait_until_released()
     assert active.stop() == 0
     assert replayed(committed(kafka, "paircut")) == rows(mysql, "paircut.t")
-    print(f"cut: taken over within {seconds:.1f} s")
 
 
 def test_a_file_that_changed_while_its_streamer_stood_by_is_followed_from_the_take_over(

@@ -22,6 +22,7 @@ from spark.jobs.snapshot import snapshot
 from spark.jobs.verify import verify
 from spark.kafka import Broker
 from spark.lake import Lake
+from spark.places import Places
 from spark.snapshot import Staging
 from spark.source import Source
 from stack.kafka import Kafka
@@ -204,26 +205,17 @@ def test_lake_follows_and_proves_it(spark: SparkSession, shop: Shop, capsys: pyt
 
     # A second snapshot of the same, and of what a stray hand did to the lake, gives the same lake again.
     damage(spark, shop, "DELETE FROM {table} WHERE id % 2 = 0")
-    _expect_difference(spark, shop, "rows")
+    with pytest.raises(JobFailedError, match=f"1 of 2 table.*{shop.orders}: rows") as caught:
+        verify(spark, shop.pipeline, [])
+    assert caught.value.facts["tables"][shop.lines]["equal"]
     snapshot(spark, shop.pipeline, [shop.orders])
     compact(spark, shop.pipeline, [])
     assert_equal(spark, shop)
-    last = max(row[0] for row in source_rows(shop, shop.orders))
-    damage(spark, shop, f"UPDATE {{table}} SET amount = amount + 0.01 WHERE id = {last}")
-    _expect_difference(spark, shop, "checksum")
-    damage(spark, shop, "INSERT INTO {table} SELECT 4294967295, * EXCEPT (id) FROM {table} LIMIT 1")
-    _expect_difference(spark, shop, "rows")
 
 
 def _follow(spark: SparkSession, shop: Shop, stop: threading.Event) -> None:
     while not stop.wait(1):
         compact(spark, shop.pipeline, [])
-
-
-def _expect_difference(spark: SparkSession, shop: Shop, word: str) -> None:
-    with pytest.raises(JobFailedError, match=f"1 of 2 table.*{shop.orders}: {word}") as caught:
-        verify(spark, shop.pipeline, [])
-    assert caught.value.facts["tables"][shop.lines]["equal"]
 
 
 def test_lake_ddl(spark: SparkSession, shop: Shop) -> None:
@@ -234,13 +226,17 @@ def test_lake_ddl(spark: SparkSession, shop: Shop) -> None:
 
     def alter(schema: Any, at: int) -> None:
         if schema.table == "orders" and len(schema.columns) == 6:
+            # A row that changes before the ALTER and not behind it: its event lacks the column's default.
+            execute(shop.mysql, f"UPDATE {shop.orders} SET note = 'before' WHERE id % 7 = 0")
             execute(shop.mysql, f"ALTER TABLE {shop.orders} ADD COLUMN level int NOT NULL DEFAULT 5")
 
-    p0 = Broker(pipeline).checkpoint()
+    newest = Broker(pipeline).checkpoint
+    p0 = newest()
     assert p0 is not None
     with Source(pipeline) as source:
-        staging = Staging(spark, pipeline, Lake(spark, pipeline), source, told.append, alter)
-        staging.run(p0, source.tables())
+        places = Places(source, p0, newest, tell=told.append)
+        staging = Staging(spark, pipeline, Lake(spark, pipeline), source, places, tell=told.append, between=alter)
+        staging.run(source.tables())
     assert any("read again" in line for line in told)
     shop.streamer.wait_until_released()
     compact(spark, pipeline, [])

@@ -49,6 +49,7 @@ def proxy(mysql: MySQL) -> Iterator[Proxy]:
     made.cut()
 
 
+@pytest.mark.soak
 def test_mysql_cut_in_the_middle_of_a_snapshot_and_of_a_check(
     spark: SparkSession, mysql: MySQL, kafka: Kafka, proxy: Proxy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -74,7 +75,7 @@ def test_mysql_cut_in_the_middle_of_a_snapshot_and_of_a_check(
     proxy.cut_after(CUT)
     assert says in message(spark, pipeline, snapshot)
     assert proxy.is_cut
-    assert lake.list(lake.at("_staging")) == []
+    assert len(lake.list(lake.at("_staging"))) == 1, "the next one goes on with it"
     proxy.mend()
     assert snapshot(spark, pipeline, [])["rows"] == ROWS
     compact(spark, pipeline, [])

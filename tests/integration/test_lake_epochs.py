@@ -11,10 +11,12 @@ from pyspark.sql import SparkSession
 
 from contract import status
 from contract.pipeline import Tables
+from contract.shown_by import Rule
 from spark.applied import Applied, AppliedSnapshots
 from spark.compaction import compact
 from spark.lake import Lake
 from stack.kafka import Kafka
+from streamer import joined
 from tests import checkpoints
 from tests.integration.by_hand import make_topics, pipeline_of, send
 from tests.spark.changes_by_hand import ITEMS, record
@@ -74,6 +76,10 @@ def test_a_table_that_was_excluded_for_a_time_counts_as_not_snapshotted(
     both = Tables(include=("regained.*",))
     checkpoint = checkpoints.checkpoint(pipeline="regained", pos=20, ts_ms=1_700_000_000_000, tables=both)
 
+    def unread() -> dict[str, str]:
+        found = status.read(pipeline)
+        return {t.table: t.unread for t in found.tables.values() if t.unread} if found else {}
+
     def at(pos: int, tables: Tables) -> dict[str, tuple[bool, bool]]:
         """A run, when the streamer has come to a place from which it follows these tables: which have a snapshot, and
         are complete up to some time."""
@@ -88,9 +94,47 @@ def test_a_table_that_was_excluded_for_a_time_counts_as_not_snapshotted(
     assert at(60, both) == {"kept": (True, True), "left": (True, True)}
     checkpoint = checkpoint.model_copy(update={"pos": 70}).following(Tables(include=("regained.kept",)))
     assert at(80, both) == {"kept": (True, True), "left": (False, False)}
+    assert unread().keys() == {"left"}
     checkpoint = checkpoint.model_copy(update={"earlier": ()})  # it keeps no more than the last lists
-    assert at(90, both) == {"kept": (True, True), "left": (False, False)}
+    # One that nobody has changed since it joined; and another table's rows under a name that has a snapshot.
+    checkpoint = checkpoint.joining({"regained.new": True, "regained.kept": True}, (0, 1, 85))
+    assert at(90, both) == {"kept": (True, False), "left": (False, False), "new": (False, False)}
+    assert "joined at file 1, position 85" in unread()["new"]
+    assert "run the snapshot DAG" in unread()["kept"]
+    assert joined.unread(pipeline, checkpoint).keys() == {"regained.new", "regained.kept"}
+    for table, floor in (("left", 90), ("kept", 84), ("new", 85)):
+        applied = Applied(id="2", floor=[0, 1, floor, -1, -1], **facts)
+        AppliedSnapshots(Lake(spark, pipeline)).note(("regained", table), applied)
+    assert at(99, both) == {"kept": (True, False), "left": (True, True), "new": (True, True)}
+    assert joined.over(pipeline, checkpoint) == ["regained.new"], "the streamer hears of it"
+
+
+def test_a_table_whose_rules_changed_behind_its_snapshot_says_so_until_the_next(
+    spark: SparkSession, kafka: Kafka, tmp_path: Path
+) -> None:
+    pipeline = pipeline_of(tmp_path, kafka, "reruled")
+    make_topics(kafka, "reruled.commit-log")
+    applied = AppliedSnapshots(Lake(spark, pipeline))
+    facts = {"p0": "", "p1": "", "rows": 0, "applied_at": 1}
+    for table in ("masked", "plain"):
+        applied.note(("reruled", table), Applied(id="1", floor=[0, 1, 50, -1, -1], rules="old", **facts))
+    first = checkpoints.checkpoint(pipeline="reruled", pos=60, ts_ms=1_700_000_000_000).showing("old", ())
+    begun = first.showing("new", (Rule(tables=("reruled.masked",), mark="m"),)).model_copy(update={"pos": 70})
+
+    def outdated() -> dict[str, str | None]:
+        send(kafka, "reruled.commit-log", (b"reruled", begun.model_dump_json().encode()))
+        told = compact(spark, pipeline, [])["tables"]
+        found = status.read(pipeline)
+        assert found is not None
+        assert {t.table: t.outdated for t in found.tables.values()} == {
+            name.removeprefix("reruled."): facts["outdated"] for name, facts in told.items()
+        }
+        return {t.table: t.outdated for t in found.tables.values()}
+
+    told = outdated()
+    assert told["plain"] is None
+    assert "up to 2023-11-14 22:13:20 UTC are shown by other columns, keys or transforms" in str(told["masked"])
     AppliedSnapshots(Lake(spark, pipeline)).note(
-        ("regained", "left"), Applied(id="2", floor=[0, 1, 90, -1, -1], **facts)
+        ("reruled", "masked"), Applied(id="2", floor=[0, 1, 60, -1, -1], rules="new", **facts)
     )
-    assert at(99, both) == {"kept": (True, True), "left": (True, True)}
+    assert outdated() == {"masked": None, "plain": None}

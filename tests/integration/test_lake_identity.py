@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
 from contract.gtid import GtidSet
 from stack.database import Database
 from streamer.protocol.model import RowsBatch
@@ -16,7 +14,6 @@ from tests.integration.decoding import executed, items, run
 MANY = "WITH RECURSIVE s (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < 900)"
 
 
-@pytest.mark.lacks("mysql80", "its statements of replication have their old names; 9.7 stands for MySQL")
 def test_a_change_has_one_identity_on_two_servers(server: Database, another: Callable[..., Database]) -> None:
     """GTID, place in the transaction, and texts; also of long transactions, and of XA."""
     options = failover.options(server.flavor)

@@ -52,7 +52,7 @@ def spark() -> SparkSession:
     return local_session()
 
 
-@pytest.fixture(params=["mysql", "mariadb"])
+@pytest.fixture(params=[pytest.param("mysql", marks=pytest.mark.soak), "mariadb"])
 def masked(
     request: pytest.FixtureRequest, kafka: Kafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Streamer]:

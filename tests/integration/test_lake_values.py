@@ -14,8 +14,8 @@ from contract.pipeline import Pipeline
 from contract.pipeline_columns import Columns
 from contract.schema import TableSchema
 from spark.checksum import Total, halves, joined, row_hash, source_sql, total
+from spark.row_texts import rows_of
 from spark.rows import parsed, typed
-from spark.snapshot import rows_of
 from spark.source import Source
 from stack.mysql import USER, MySQL
 from tests.integration.decoding import HOST, run

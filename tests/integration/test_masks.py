@@ -14,7 +14,7 @@ from contract.masks import Mask, text_of
 from contract.pipeline_columns import Columns
 from contract.types import INEXACT
 from spark.checksum import source_sql
-from spark.snapshot import row_json
+from spark.row_texts import row_json
 from spark.source import Source
 from stack.database import Database
 from streamer.definitions import Definitions

@@ -21,8 +21,15 @@ def ended(streamer: Streamer) -> None:
     assert streamer.end(40) == 0, streamer.log()
 
 
-@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once"])
-@pytest.mark.parametrize("kind", ["mysql", "mariadb"])
+@pytest.mark.parametrize(
+    ("kind", "delivery"),
+    [
+        ("mysql", "exactly_once"),
+        ("mariadb", "at_least_once"),
+        pytest.param("mysql", "at_least_once", marks=pytest.mark.soak),
+        pytest.param("mariadb", "exactly_once", marks=pytest.mark.soak),
+    ],
+)
 def test_oneshot_runs_deliver_what_is_there_and_end(
     make: Make, request: pytest.FixtureRequest, kafka: Kafka, kind: str, delivery: str
 ) -> None:

@@ -86,6 +86,7 @@ def test_it_is_put_into_a_folder_and_what_follows_goes_on(
     assert [one.key["id"] for one in records(kafka, "asides.dead-letter")] == [2, 3, 6]
 
 
+@pytest.mark.soak
 def test_it_is_put_into_an_object_store(
     make: Make, kafka: Kafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -99,6 +100,15 @@ def test_it_is_put_into_an_object_store(
         streamer = asked(make, "asidess", oversized, "at_least_once")
         store = fsspec.filesystem("s3", **login, secret=server.secret)
         put_two_aside(streamer, kafka, store.cat_file)
+        server.kill()
+        run(streamer.mysql, f"INSERT INTO papers VALUES (6, repeat('f', {BODY})), (7, 'g')", database="asidess")
+        waiting = streamer.wait_for(lambda status: status["waiting_for"] == "the place of records.oversized")
+        assert waiting["last_error"]["kind"] == "away"
+        assert 'headrace_last_error_timestamp_seconds{kind="away",message="putting a record aside' in streamer.metrics()
+        server.start()
+        status = streamer.wait_until_released()
+        assert (status["state"], status["put_aside"]) == ("streaming", {"asidess.papers": 3})
+        assert [one.key["id"] for one in records(kafka, "asidess.dead-letter")] == [2, 3, 6]
         assert server.secret not in streamer.log()
         assert streamer.stop() == 0
     finally:

@@ -4,16 +4,23 @@ that runs."""
 from __future__ import annotations
 
 import json
+import os
+import threading
 import time
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
 from contract.checkpoint import Checkpoint
+from contract.pipeline import Pipeline, load
 from stack.database import Database
 from stack.kafka import Kafka
 from stack.mysql import MySQL
+from streamer.errors import HeadraceError
+from streamer.run import Runner
+from streamer.seek import command
 from tests.integration.decoding import executed
 from tests.integration.streaming import Make, Streamer, execute, insert
 from tests.integration.topic_records import records
@@ -27,22 +34,39 @@ def last(kafka: Kafka, name: str) -> Checkpoint:
     return greatest
 
 
-def seek(streamer: Streamer, to: str, *options: str) -> Any:
-    done = streamer.command("seek", "--to", to, "--json", *options)
+def pipeline(streamer: Streamer) -> Pipeline:
+    with mock.patch.dict(os.environ, TEST_PASSWORD=streamer.password):
+        return load(streamer.file)
+
+
+def seek(streamer: Streamer, to: str, **options: bool) -> Any:
+    """In this process, which takes a second less than the command."""
+    return command.seek(pipeline(streamer), to, **options).facts()
+
+
+def refused(streamer: Streamer, kind: str, to: str, **options: bool) -> None:
+    with pytest.raises(HeadraceError) as caught:
+        command.seek(pipeline(streamer), to, **options)
+    assert caught.value.kind == kind
+
+
+def told(streamer: Streamer, *options: str) -> Any:
+    """By the command itself."""
+    done = streamer.command("seek", "--json", *options)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
-def refused(streamer: Streamer, kind: str, to: str, *options: str) -> None:
-    done = streamer.command("seek", "--to", to, *options)
+def refused_by_command(streamer: Streamer, kind: str, to: str) -> None:
+    done = streamer.command("seek", "--to", to)
     assert done.returncode == 1, done.stdout
     assert f"error ({kind})" in done.stderr
     assert "Traceback" not in done.stderr
 
 
 def once(streamer: Streamer) -> None:
-    streamer.start("--oneshot")
-    assert streamer.end(40) == 0, streamer.log()
+    """As `headrace run --oneshot`."""
+    Runner(pipeline(streamer), threading.Event(), oneshot=True).run()
 
 
 def sent(kafka: Kafka, name: str) -> list[tuple[int, int]]:
@@ -67,10 +91,11 @@ def test_back_and_forward(make: Make, request: pytest.FixtureRequest, kafka: Kaf
     before = last(kafka, name)
     assert sent(kafka, name) == [(0, n) for n in range(1, 6)]
 
-    told = seek(streamer, begin, "--dry-run")
-    assert told["moves"]
+    assert told(streamer, "--to", begin, "--dry-run")["moves"]
     assert last(kafka, name) == before, "it was only asked"
     assert seek(streamer, begin)["epoch"] == 1
+    [first] = [record for record in records(kafka, f"{name}.{name}.t") if record.key["id"] == 1]
+    assert last(kafka, name).ts_ms == first.value["source"]["ts_ms"], "since then something waits"
     once(streamer)
     assert sent(kafka, name)[5:] == [(1, n) for n in range(1, 6)]
     gap = last(kafka, name).since(name, "t")
@@ -84,7 +109,7 @@ def test_back_and_forward(make: Make, request: pytest.FixtureRequest, kafka: Kaf
 
     insert(server, name, 6, 2)
     refused(streamer, "skips_changes", "latest")
-    assert seek(streamer, "latest", "--skip-changes")["skipped"]
+    assert told(streamer, "--to", "latest", "--skip-changes")["skipped"]
     insert(server, name, 8, 1)
     once(streamer)
     assert sent(kafka, name)[12:] == [(3, 8)]
@@ -93,7 +118,7 @@ def test_back_and_forward(make: Make, request: pytest.FixtureRequest, kafka: Kaf
 
 def test_what_runs_and_what_there_is_not_is_not_moved(make: Make, mysql: Database, kafka: Kafka) -> None:
     streamer = make("seeknot", mysql)
-    refused(streamer, "seek", "latest")  # no checkpoint yet
+    refused_by_command(streamer, "seek", "latest")  # no checkpoint yet
     streamer.started()
     insert(mysql, "seeknot", 1, 1)
     streamer.wait_until_released()
@@ -101,8 +126,8 @@ def test_what_runs_and_what_there_is_not_is_not_moved(make: Make, mysql: Databas
     assert streamer.stop() == 0
     stood = last(kafka, "seeknot")
     uuid = stood.server_uuid
-    refused(streamer, "seek", f"{uuid}:1-99999999", "--skip-changes")
-    refused(streamer, "seek", "binlog.999999:4", "--skip-changes")
+    refused(streamer, "seek", f"{uuid}:1-99999999", skip_changes=True)
+    refused(streamer, "seek", "binlog.999999:4", skip_changes=True)
     refused(streamer, "seek", "some day")
     assert last(kafka, "seeknot") == stood
     once(streamer)
@@ -141,7 +166,7 @@ def test_without_kafka_too_a_run_ends_and_a_pipeline_is_moved(no_kafka: NoKafka,
     assert sent()[3:] == [(1, 1), (1, 2), (1, 3)]
     insert(mysql, "seekfiles", 4, 1)
     refused(streamer, "skips_changes", "latest")
-    assert seek(streamer, "latest", "--skip-changes")["skipped"]
+    assert seek(streamer, "latest", skip_changes=True)["skipped"]
     once(streamer)
     assert len(sent()) == 6
     streamer.started()

@@ -58,12 +58,12 @@ class Service:
         assert parts[-1]["event"] == "end", parts
         return [json.loads(part["data"]) for part in parts[:-1]]
 
-    def wait(self, holds: Callable[[], Any], seconds: float = 60) -> None:
+    def wait(self, holds: Callable[[], Any], seconds: float = 60) -> Any:
         until = time.monotonic() + seconds
         while time.monotonic() < until:
             try:
-                if holds():
-                    return
+                if found := holds():
+                    return found
             except (OSError, KeyError):
                 pass
             time.sleep(0.1)
@@ -114,7 +114,10 @@ def test_pipelines_of_two_servers_outlive_each_other_and_the_supervisor(
 
     service.ask("/pipelines/servedtwo/pause", "POST")
     service.wait(lambda: service.ask("/pipelines/servedtwo")["state"] == "paused")
+    service.wait(lambda: service.ask("/pipelines/servedtwo")["lag_seconds"] == 0)
     insert(mariadb, "servedtwo", 11, 5)
+    lag = service.wait(lambda: service.ask("/pipelines/servedtwo")["lag_seconds"])
+    assert lag < 15, "since it last had everything"
 
     assert service.process is not None
     children = [process.pid for process in psutil.Process(service.process.pid).children()]
@@ -125,6 +128,7 @@ def test_pipelines_of_two_servers_outlive_each_other_and_the_supervisor(
     service.start()
     service.wait(lambda: service.streams("servedone"))
     assert service.ask("/pipelines/servedtwo")["state"] == "paused", "it outlives the supervisor"
+    service.wait(lambda: service.ask("/pipelines/servedtwo")["lag_seconds"])
     service.wait(lambda: arrived(kafka, "servedone") == list(range(1, 21)))
     assert arrived(kafka, "servedtwo") == list(range(1, 11))
 

@@ -29,7 +29,7 @@ from tests.streamer.sinks.test_suite import objects
 FILES = "sinks: [{type: files, path: {folder}/out, max_bytes: 20000, max_seconds: 2, compression: zstd}]\n"
 POSITION = "checkpoints: {type: file, path: {folder}/position}\n"
 BUCKET = "changes"
-KILLS = 4
+KILLS = 2
 # Like many stores it does not know the checksums that Amazon's library adds of late.
 OLDER: dict[str, Any] = {
     "config_kwargs": {

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import time
 from collections.abc import Callable
 
@@ -96,20 +94,3 @@ def test_a_server_without_a_free_connection_is_waited_for(
     streamer.wait_until_released()
     assert arrived(kafka, "crowded") == [0, 1, 2, 3]
     assert "Traceback" not in streamer.log()
-
-
-def test_a_frozen_server_is_noticed(make: Make, kafka: Kafka, mysql_server: Callable[..., MySQL]) -> None:
-    """Pitfall "Silent stall": nothing for twice the heartbeat."""
-    own = mysql_server()
-    streamer = make("frozen", mysql=own).started()
-    insert(own, "frozen", 0, 3)
-    streamer.wait_until_released()
-    pid = int((own.data / "mysqld.pid").read_text())
-    os.kill(pid, signal.SIGSTOP)
-    try:
-        streamer.wait_for(lambda status: status["state"] == "waiting", 20)
-    finally:
-        os.kill(pid, signal.SIGCONT)
-    insert(own, "frozen", 3, 3)
-    streamer.wait_until_released()
-    assert arrived(kafka, "frozen") == list(range(6))

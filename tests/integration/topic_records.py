@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from confluent_kafka import Consumer, KafkaError, TopicPartition
@@ -15,6 +16,8 @@ class Record(NamedTuple):
     partition: int
     key: Any
     value: Any
+    headers: tuple[tuple[str, bytes], ...] = ()
+    at: float = 0.0  # Unix seconds: when it was sent
 
     @property
     def seq(self) -> tuple[int, ...]:
@@ -37,6 +40,7 @@ def _records(kafka: Kafka, topic: str) -> Iterator[Record]:
             "group.id": "test",
             "enable.partition.eof": True,
             "enable.auto.commit": False,
+            "isolation.level": "read_committed",
         }
     )
     try:
@@ -51,9 +55,9 @@ def _records(kafka: Kafka, topic: str) -> Iterator[Record]:
                     break
                 key, value = message.key(), message.value()
                 # The commit log's key is the pipeline's bare name.
-                yield Record(
-                    partition, json.loads(key) if key and key[:1] == b"{" else key, value and json.loads(value)
-                )
+                shown = json.loads(key) if key and key[:1] == b"{" else key
+                told = value and json.loads(value)
+                yield Record(partition, shown, told, tuple(message.headers() or ()), message.timestamp()[1] / 1000)
     finally:
         consumer.close()
 
@@ -91,6 +95,12 @@ def _once(sequence: list[Record]) -> list[Record]:
 
 def _same(one: Record, other: Record) -> bool:
     return one.key == other.key and {**one.value, "ts_ms": 0} == {**other.value, "ts_ms": 0}
+
+
+def silence(found: list[Record]) -> float:
+    """The longest time between one record and the next, in seconds."""
+    sent = sorted(record.at for record in found)
+    return max(after - before for before, after in pairwise(sent))
 
 
 def replayed(found: list[Record]) -> dict[int, tuple[Any, ...]]:

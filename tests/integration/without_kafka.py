@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from stack.database import Database
 from stack.mysql import MySQL
 from tests.integration.streaming import Streamer, execute
 from tests.integration.topic_records import Record
@@ -26,7 +27,7 @@ def no_kafka(tmp_path: Path, mysql: MySQL) -> Iterator[NoKafka]:
     """As `make`; `outputs`: the sections sinks and checkpoints. `{folder}` in them is a folder of the test."""
     made: list[Streamer] = []
 
-    def one(name: str, outputs: str, **more: Any) -> Streamer:
+    def one(name: str, outputs: str, mysql: Database = mysql, **more: Any) -> Streamer:
         execute(
             mysql,
             f"CREATE DATABASE IF NOT EXISTS {name}",

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from headrace import pipeline_files
-from headrace.alerts import Alert
+from headrace.alerts import Alert, AllClear
 from headrace.spark_job import JobFailed
 from quality import folder
 
@@ -69,6 +69,62 @@ def pipeline_file(tmp_path: Path, webhook: str = "") -> str:
 def failed() -> dict[str, Any]:
     ti = SimpleNamespace(dag_id="shop.quality", task_id="verify", run_id="r1", log_url="http://a/log")
     return {"ti": ti, "exception": JobFailed(RESULT)}
+
+
+def succeeded(task: str = "verify") -> dict[str, Any]:
+    return {"ti": SimpleNamespace(dag_id="shop.quality", task_id=task, run_id="r2", log_url="http://a/log")}
+
+
+def test_all_clear_is_said_once_behind_a_failure(tmp_path: Path, received: Any) -> None:
+    file = pipeline_file(tmp_path, received.url)
+    AllClear(file)(succeeded())
+    assert received.bodies == [], "it had not failed"
+    Alert(file)(failed())
+    AllClear(file)(succeeded("other"))
+    for _ in range(2):
+        AllClear(file)(succeeded())
+    alert, clear = received.bodies
+    assert clear["clear"]
+    assert clear["message"] == "all clear: shop.orders"
+    assert clear["tables"]["shop.orders"] == f"all clear, at fault since {alert['since']['shop.orders']}"
+    assert clear["since"] == alert["since"]
+    Alert(file)(failed())
+    assert len(received.bodies) == 3, "the same failure is news again"
+
+
+def verified(**tables: Any) -> dict[str, Any]:
+    ti = SimpleNamespace(dag_id="shop.quality", task_id="verify", run_id="r3", log_url="http://a/log")
+    return {"ti": ti, "exception": JobFailed({**RESULT, "tables": {f"shop.{name}": t for name, t in tables.items()}})}
+
+
+def test_an_alert_says_since_when_and_what_to_do(tmp_path: Path, received: Any) -> None:
+    file = pipeline_file(tmp_path, received.url)
+    pipeline = pipeline_files.load(file)
+    long_ago = "2026-01-0{}T00:00:00+00:00".format
+    kept: dict[str, Any] = {"dag": "shop.quality", "task": "verify", "message": "earlier", "posted": True, "tables": {}}
+    folder.append_alert(pipeline, {**kept, "at": long_ago(4), "since": {"shop.orders": long_ago(3)}})
+    Alert(file)(failed())
+    assert received.bodies[-1]["since"] == {"shop.orders": long_ago(3)}
+    assert "Start the DAG shop.snapshot" in received.bodies[-1]["next_step"]
+    Alert(file)({**failed(), "exception": RuntimeError("the server is away")})
+    assert received.bodies[-1]["since"] == {"shop.orders": long_ago(3)}, "nobody said that it is well again"
+    Alert(file)(verified(orders={"equal": False, "since": long_ago(5)}))
+    assert received.bodies[-1]["since"] == {"shop.orders": long_ago(5)}, "the check knows better"
+    folder.append_alert(pipeline, {**kept, "at": long_ago(6), "clear": True, "since": {"shop.orders": long_ago(3)}})
+    Alert(file)(failed())
+    assert received.bodies[-1]["since"] == {"shop.orders": received.bodies[-1]["at"]}, "a fault of its own"
+
+
+def test_of_several_tables_at_fault_the_mended_ones_are_told(tmp_path: Path, received: Any) -> None:
+    file, wrong, well = pipeline_file(tmp_path, received.url), {"equal": False}, {"equal": True}
+    Alert(file)(verified(orders=wrong, items=wrong, lines=well))
+    Alert(file)(verified(orders=wrong, items=well, lines=well))
+    first, second = received.bodies
+    assert first["mended"] == []
+    assert second["mended"] == ["shop.items"]
+    assert second["since"] == {"shop.orders": first["since"]["shop.orders"]}
+    AllClear(file)(succeeded())
+    assert received.bodies[-1]["message"] == "all clear: shop.orders"
 
 
 def test_it_is_logged_kept_and_posted(tmp_path: Path, received: Any, capsys: pytest.CaptureFixture[str]) -> None:

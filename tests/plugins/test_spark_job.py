@@ -55,6 +55,12 @@ def test_chosen_tables_are_passed_on_and_all_are_by_default(submit: Any) -> None
     assert "--tables" not in submit(body)["argv"]
 
 
+def test_options_are_passed_on_as_they_are_and_empty_ones_are_not(submit: Any) -> None:
+    body = "report(job='snapshot', pipeline='shop', argv=sys.argv[1:])"
+    options = {"from": "-1", "to": "", "existing": "yes"}
+    assert submit(body, options=options)["argv"][-3:] == ["/p/shop.yaml", "--from=-1", "--existing=yes"]
+
+
 def test_jars_come_from_the_folder(submit: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "jars").mkdir()
     monkeypatch.setenv("HEADRACE_SPARK_JARS", str(tmp_path / "jars"))
@@ -89,7 +95,7 @@ def test_a_job_that_dies_says_its_last_error_and_may_be_retried(submit: Any) -> 
 
 def test_what_the_job_waits_for_is_known_while_it_runs(submit: Any) -> None:
     submit("from contract.jobs import waits_for\nwaits_for('uuid:1-5')\nreport(job='verify', pipeline='shop')")
-    submit.ti.xcom_push.assert_called_once_with(key="waits_for", value="uuid:1-5")
+    submit.ti.xcom_push.assert_called_once_with(key="waits_for_1", value="uuid:1-5")
 
 
 def test_a_job_that_ends_in_silence_is_a_failure(submit: Any) -> None:

@@ -18,12 +18,13 @@ CHECKPOINT = {
     "pipeline": "shop", "connector_id": "c", "server_id": 1, "server_uuid": UUID, "epoch": 1, "file": "b.000001",
     "pos": 4, "gtid_set": f"{UUID}:1-9", "ts_ms": 1_790_000_000_000, "events": 1, "written_at": 1,
 }  # fmt: skip
+STALE = {"kind": "alter", "since": [1, 1, 4], "ts_ms": 1, "reason": "stale since an ALTER TABLE"}
 TABLE = {"db": "shop", "rows": 5, "changes": 7, "freshness_ms": 1_790_000_000_000}
 STATUS = {
     "pipeline": "shop", "run": 3, "written_at": 1, "seconds": 2.5, "checkpoint": CHECKPOINT, "changes_version": 1,
     "tables": {
-        "shop.orders": {**TABLE, "table": "orders"},
-        "shop.items": {**TABLE, "table": "items", "stopped": "it has no primary key"},
+        "shop.orders": {**TABLE, "table": "orders", "stale": STALE},
+        "shop.items": {**TABLE, "table": "items", "stopped": "it has no primary key", "outdated": "its rows of up to"},
     },
 }  # fmt: skip
 LAST = {
@@ -87,6 +88,8 @@ def test_tables_proof_and_alerts(client: TestClient, lake: Path) -> None:
     assert tables["shop.orders"]["equal"] is False
     assert tables["shop.orders"]["fault"] == "rows 6 in the source, 5 in the lake"
     assert tables["shop.items"]["stopped"] == "it has no primary key"
+    assert (tables["shop.orders"]["stale"], tables["shop.items"]["stale"]) == ("stale since an ALTER TABLE", None)
+    assert (tables["shop.items"]["outdated"], tables["shop.orders"]["outdated"]) == ("its rows of up to", None)
     told = {name: (table["equal"], table["fault"], table["not_compared"]) for name, table in tables.items()}
     assert told["shop.audit"] == (None, None, "not compared: its deletes are left out")
     assert told["shop.orders"][2] is told["shop.items"][2] is None

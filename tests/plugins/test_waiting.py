@@ -75,11 +75,12 @@ def test_without_the_report_of_the_stage_there_is_nothing_to_wait_for() -> None:
         SnapshotApplied(task_id="t", pipeline_file="/p", stage="stage").execute({"ti": ti})
 
 
-def poke(waits_for: str | None, state: str) -> Any:
+def poke(waits_for: str | None, state: str, wait: int = 1) -> Any:
+    """`waits_for`: at its first wait."""
     ti = MagicMock(dag_id="shop.quality", run_id="r")
-    ti.xcom_pull.return_value = waits_for
+    ti.xcom_pull.side_effect = lambda task_ids, key: {"waits_for_1": waits_for}.get(key)
     ti.get_task_states.return_value = {"r": {"verify": state}}
-    return CheckWaits(task_id="t", check="verify").poke({"ti": ti})
+    return CheckWaits(task_id="t", check="verify", wait=wait).poke({"ti": ti})
 
 
 def test_a_compaction_is_started_when_the_check_waits_for_it_and_only_then() -> None:
@@ -87,6 +88,7 @@ def test_a_compaction_is_started_when_the_check_waits_for_it_and_only_then() -> 
     done = poke("uuid:1-5", "running")
     assert done.is_done
     assert done.xcom_value == {"p1": "uuid:1-5"}
+    assert not poke("uuid:1-5", "running", wait=2).is_done, "it has not waited for the second time"
     for state in ("success", "failed"):
         with pytest.raises(AirflowSkipException):
             poke(None, state)

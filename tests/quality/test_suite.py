@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from contract.pipeline import Pipeline, load
 from contract.schema import Column, TableSchema
-from quality import folder, suite
+from quality import checks, folder, suite
 from quality.report import describe, differences
 from tests.spark.sessions import local_session
 
@@ -54,7 +54,10 @@ def check(spark: SparkSession, pipeline: Pipeline, rows: list[tuple], source_cou
 def test_a_good_table_passes_and_leaves_pages_and_a_result(spark: SparkSession, pipeline: Pipeline) -> None:
     result = check(spark, pipeline, ROWS, 4)
     assert result["ok"] is True
-    assert result["tables"]["shop.orders"] == {"ok": True, "evaluated": 6, "failed": []}
+    table = result["tables"]["shop.orders"]
+    assert (table["ok"], table["evaluated"], table["failed"], table["untranslated"]) == (True, 9, [], {})
+    assert {one["expectation"] for one in table["evaluations"]} > {"expect_column_values_to_be_of_type"}
+    assert all(one["ok"] for one in table["evaluations"])
     assert "shop.orders" in (Path(result["docs"]) / "index.html").read_text()
     assert folder.read_last(pipeline)["expectations"]["ok"] is True
 
@@ -85,6 +88,70 @@ def test_a_column_that_is_missing_is_a_failure_not_an_accident(spark: SparkSessi
     assert "expect_table_columns_to_match_set" in differences({"expectations": result})["shop.orders"]
 
 
+ITEMS = TableSchema(
+    db="shop",
+    table="items",
+    version=1,
+    key=("id",),
+    columns=(
+        Column(name="id", type="int", nullable=False),
+        Column(name="code", type="varchar", length=3),
+        Column(name="price", type="decimal", precision=10, scale=2),
+        Column(name="sold", type="date"),
+        Column(name="later", type="int"),
+    ),
+)
+CLAUSES = {
+    "cheap": "((`price` >= 0) and (`price` < 100.5))",
+    "recent": "(`sold` > _utf8mb4\\'2020-01-01\\')",
+    "coded": "(char_length(`code`) between 2 and 3)",
+    "named": "(`code` in (_utf8mb4\\'ab\\',_utf8mb4\\'cd\\'))",
+    "odd": "((`id` % 2) = 1)",
+}
+
+
+def items(spark: SparkSession, pipeline: Pipeline, rows: str) -> dict:
+    """The table lacks the column `later`, which no row has written to."""
+    frame = spark.sql(f"SELECT * FROM VALUES {rows} AS t(id, code, price, sold)")
+    frame = frame.selectExpr(
+        "cast(id as bigint)", "code", "cast(price as decimal(10,2)) price", "cast(sold as date) sold"
+    )
+    results = {"shop.items": {"frame_rows": None, "equal": True}}
+    found = suite.run(
+        spark, pipeline, results, schemas={"shop.items": ITEMS}, frames={"shop.items": frame},
+        constraints={"shop.items": CLAUSES},
+    )  # fmt: skip
+    return found["tables"]["shop.items"]
+
+
+def test_lengths_types_and_constraints_follow_from_the_servers_own_schema(
+    spark: SparkSession, pipeline: Pipeline
+) -> None:
+    good = items(spark, pipeline, "(1, 'abc', 1.5, '2024-01-01'), (2, 'größ', null, null), (3, null, 0, '2021-01-01')")
+    assert {(one["expectation"], one["column"]) for one in good["failed"]} == {
+        ("expect_column_value_lengths_to_be_between", "code"), ("CHECK coded", None),
+    }  # fmt: skip
+    assert set(good["untranslated"]) == {"named", "odd"}, "a collation may take ab for AB"
+    bad = items(spark, pipeline, "(1, 'abc', 100.5, '2019-01-01'), (2, 'x', -1, null)")
+    assert {one["expectation"] for one in bad["failed"]} == {"CHECK cheap", "CHECK coded", "CHECK recent"}
+    assert "2019" not in json.dumps(bad), "no value of a row in what may be sent anywhere"
+
+
+@pytest.mark.parametrize(
+    ("clause", "told"),
+    [
+        ("`state` = 'new'", "is enum"),
+        ("`id` = abs(1)", "abs is not translated"),
+        ("`id` = '2'", "by a collation"),
+        ("`gone` > 1", "the lake does not have"),
+        ("json_valid(`id`)", "json_valid"),
+    ],
+)
+def test_what_may_mean_another_thing_in_spark_is_not_translated(clause: str, told: str) -> None:
+    with pytest.raises(checks.UntranslatableError, match=told):
+        checks.translated(clause, SCHEMA)
+
+
 def own(tmp_path: Path, name: str, text: str) -> None:
     path = tmp_path / "suites" / "shop" / name
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -102,7 +169,7 @@ def test_hand_written_suites_run_too(spark: SparkSession, pipeline: Pipeline, tm
         "    return [gxe.ExpectColumnMaxToBeBetween(column=schema.key[0], max_value=1)]\n",
     )
     result = check(spark, pipeline, ROWS, 4)["tables"]["shop.orders"]
-    assert result["evaluated"] == 8
+    assert result["evaluated"] == 11
     failed = {one["expectation"] for one in result["failed"]}
     assert failed == {"expect_column_values_to_be_between", "expect_column_max_to_be_between"}
 

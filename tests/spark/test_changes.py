@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from contract.pipeline import Pipeline
 from spark.changes import Landing
 from spark.errors import LakeError
+from spark.failpoints import hooked
 from spark.kafka import Ends
 from spark.lake import Lake
 from spark.marks import Marks
@@ -86,13 +87,14 @@ class CrashError(Exception):
 
 
 def test_a_crash_between_the_two_writes_of_a_batch(spark: SparkSession, pipeline: Pipeline, lake: Lake) -> None:
-    def crash() -> None:
-        raise CrashError
+    def crash(point: str) -> None:
+        if point == "changes written":
+            raise CrashError
 
     rows = [record(n, seq(10 + n), "c", row(n)) for n in range(3)]
     batch = records(spark, *rows, record(3, seq(11), "c", row(1)))
-    with pytest.raises(CrashError):
-        Landing(spark, pipeline, lake, crash)._batch(batch, 0, "q")
+    with hooked(crash), pytest.raises(CrashError):
+        Landing(spark, pipeline, lake)._batch(batch, 0, "q")
     again = Landing(spark, pipeline, lake)
     again._batch(batch, 0, "q")
     again._batch(records(spark, record(4, seq(12), "c", row(2)), record(5, seq(13), "c", row(3))), 1, "q")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from contract.schema import Column, TableSchema
-from spark.chunks import boundary_sql, conditions, literal, walk, walkable
+from spark.chunks import boundary_sql, conditions, literal, walk, walked
 
 PAIR = TableSchema(
     db="shop", table="t", columns=(Column(name="a", type="int"), Column(name="b", type="int")), key=("a", "b")
@@ -47,23 +47,43 @@ def test_the_walk_asks_for_the_key_after_so_many_rows() -> None:
         asked.append(sql)
         return answers[len(asked) - 1]
 
-    assert walk(PAIR, 100, ask) == [("1", "5"), ("2", "9")]
+    assert list(walk(PAIR, 100, ask)) == [("1", "5"), ("2", "9")]
     assert "LIMIT 1 OFFSET 99" in asked[0]
     assert "WHERE" not in asked[0]
     assert "`a` >= 1 and ((`a` > 1) or (`a` = 1 and `b` > 5))" in asked[1]
+
+
+def test_a_walk_goes_on_behind_a_key_and_the_chunks_behind_it_are_all_but_those_before() -> None:
+    asked: list[str] = []
+    assert list(walk(PAIR, 100, asked.append, ("7", "8"))) == []
+    assert "(`a` = 7 and `b` > 8)" in asked[0]
+    assert conditions(["k0"], [("20",)], ("10",)) == ["((k0 > 10)) and ((k0 <= 20))", "((k0 > 20))"]
+    assert conditions(["k0"], [("20",)], ("10",), to_the_end=False) == ["((k0 > 10)) and ((k0 <= 20))"]
+    assert conditions(["k0"], [], ("10",)) == ["((k0 > 10))"]
+
+
+def test_a_walk_that_comes_to_the_same_place_again_ends() -> None:
+    """What its literal does not compare as would be found for ever."""
+    assert list(walk(TEXT, 100, lambda sql: ("3F",))) == [("_utf8mb4 x'3F'",)]
 
 
 def test_a_value_is_never_part_of_the_sql_as_it_is() -> None:
     column = TEXT.columns[0]
     assert "`na``me`" in boundary_sql(TEXT, None, 5)
     assert literal(column, "27206F72".lower()) == "_utf8mb4 x'27206f72'"  # ' or, as bytes
+    assert literal(column.model_copy(update={"charset": "gbk"}), "BABA") == "_gbk x'BABA'"
     assert literal(Column(name="d", type="date"), "2026-01-01") == "'2026-01-01'"
     assert literal(Column(name="b", type="varbinary"), "00FF") == "x'00FF'"
+    assert literal(Column(name="u", type="inet6"), "::1") == "cast('::1' as inet6)"
 
 
-@pytest.mark.parametrize(("kind", "ranges"), [("int", True), ("varchar", True), ("enum", False), ("double", False)])
-def test_a_key_that_does_not_compare_as_it_sorts_is_one_chunk(kind: str, ranges: bool) -> None:
-    schema = TableSchema(db="shop", table="t", columns=(Column(name="k", type=kind),), key=("k",))
-    assert walkable(schema) is ranges
+@pytest.mark.parametrize(
+    ("kinds", "ranges"),
+    [(("int",), 1), (("varchar",), 1), (("enum",), 0), (("double", "int"), 0), (("int", "enum", "int"), 1), ((), 0)],
+)
+def test_chunks_are_ranges_of_the_columns_that_compare_as_they_sort(kinds: tuple[str, ...], ranges: int) -> None:
+    columns = tuple(Column(name=f"c{n}", type=kind) for n, kind in enumerate(kinds))
+    schema = TableSchema(db="shop", table="t", columns=columns, key=tuple(column.name for column in columns))
+    assert walked(schema) == schema.key[:ranges]
     if not ranges:
-        assert walk(schema, 1, lambda sql: ("1",)) == []
+        assert list(walk(schema, 1, lambda sql: ("1",))) == []

@@ -92,6 +92,19 @@ def test_what_only_looks_alike_is_no_repeat(land: Any, spark: SparkSession, lake
     assert land(*fresh) == len(fresh)
 
 
+def test_what_comes_behind_a_change_that_says_something_else_the_second_time_lands_too(
+    land: Any, spark: SparkSession, lake: Lake
+) -> None:
+    """Else the row would go back to the first change's state for good."""
+    other = {"op": "c", "before": None, "after": {"id": 1, "name": "salted anew"}}
+    land(sent(1, 0, 1, **other | {"after": {"id": 1, "name": "salted"}}), sent(2, 0, 2), sent(3, 0, 3))
+    of_another = {"before": {"id": 2, "name": "a"}, "after": {"id": 2, "name": "b"}}
+    land(sent(4, 0, 4, **of_another))
+    assert land(sent(5, 1, 1, **other), sent(6, 1, 2), sent(7, 1, 4, **of_another)) == 2
+    assert land(sent(8, 1, 3), sent(9, 2, 4, **of_another)) == 1
+    assert landed(spark, lake) == [(0, 1), (0, 2), (0, 3), (0, 4), (1, 1), (1, 2), (1, 3)]
+
+
 def test_a_truncation_that_comes_again_empties_nothing_that_is_behind_it(
     land: Any, spark: SparkSession, lake: Lake
 ) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import pytest
@@ -15,12 +14,14 @@ from contract.checkpoint import Checkpoint
 from contract.pipeline import Pipeline
 from contract.schema import Column, TableSchema
 from spark import compaction
+from spark.failpoints import hooked
 from spark.handoff import apply_ready
 from spark.lake import Lake
 from spark.manifests import MANIFEST, Manifest
+from spark.resume import ABANDONED, Resume
 from spark.schema import Schemas
-from spark.snapshot import ABANDONED, BEAT, Staging
 from spark.tables import Merging
+from spark.unfinished import BEAT
 from tests import checkpoints
 from tests.spark.changes_by_hand import ITEMS, change, changes, compact_json, key_of, truncation
 
@@ -73,6 +74,7 @@ def compact(spark: SparkSession, pipeline: Pipeline, monkeypatch: pytest.MonkeyP
             self.checkpoint = lambda: checkpoint(1000)
             self.topics = self.topic_ids = self.ends = lambda topics: {}
             self.schemas = lambda: [ITEMS]
+            self.ddl = lambda read: ([], {})
 
     monkeypatch.setattr(compaction, "Broker", Broker)
     return lambda: compaction.compact(spark, pipeline, [])
@@ -87,7 +89,9 @@ def test_what_the_source_removed_without_an_event_stays_away(
     stage(spark, lake, "1", AT, item(4))
     report = compact()
     assert ids(spark, lake) == [(3, "a"), (4, "a")]
-    assert report["tables"] == {"shop.items": {"rows": 2, "changes": 3, "snapshot": True, "stopped": None}}
+    facts = {"rows": 2, "changes": 3, "snapshot": True, "stopped": None, "stale": None, "outdated": None}
+    facts |= {"unread": None, "unequal": None, "foreign": None}
+    assert report["tables"] == {"shop.items": facts}
 
 
 def test_a_change_older_than_the_snapshot_that_comes_in_a_later_run_is_passed_by(
@@ -120,13 +124,12 @@ class CrashError(Exception):
     pass
 
 
-@pytest.mark.parametrize("step", ["written", "noted"])
+@pytest.mark.parametrize("step", [pytest.param("snapshot written", marks=pytest.mark.soak), "snapshot noted"])
 def test_a_run_that_dies_in_the_hand_off_is_made_good_by_the_next(
     spark: SparkSession,
     pipeline: Pipeline,
     lake: Lake,
     compact: Callable[[], dict[str, Any]],
-    monkeypatch: pytest.MonkeyPatch,
     step: str,
 ) -> None:
     land(spark, lake, change(seq(5), "c", item(1)))
@@ -138,10 +141,8 @@ def test_a_run_that_dies_in_the_hand_off_is_made_good_by_the_next(
         if at == step:
             raise CrashError
 
-    with monkeypatch.context() as dying:
-        dying.setattr(compaction, "apply_ready", partial(apply_ready, crash=crash))
-        with pytest.raises(CrashError):
-            compact()
+    with hooked(crash), pytest.raises(CrashError):
+        compact()
     assert lake.exists(manifest.rows(lake, ITEMS))
     compact()
     assert ids(spark, lake) == [(4, "new"), (5, "a")]
@@ -194,15 +195,13 @@ def test_a_staging_with_rows_missing_is_refused_and_the_table_stays(spark: Spark
     assert ids(spark, lake) == [(1, "a"), (2, "a")]
 
 
-def test_only_a_staging_that_no_snapshot_writes_any_more_is_swept(
-    spark: SparkSession, pipeline: Pipeline, lake: Lake
-) -> None:
+def test_only_a_staging_that_no_snapshot_writes_any_more_is_swept(spark: SparkSession, lake: Lake) -> None:
     stage(spark, lake, "ready", AT, item(1))
     for name, age in (("running", 60.0), ("killed", 2 * ABANDONED)):
         lake.write(lake.at("_staging", name, BEAT), {"at": time.time() - age})
     lake.write(lake.at("_staging", "without", "part"), {})
-    Staging(spark, pipeline, lake, None)._sweep()  # type: ignore[arg-type]  # the source is not asked
-    assert lake.list(lake.at("_staging")) == ["ready", "running"]
+    new = Resume(lake, checkpoint(AT), print).job(["shop.items"])
+    assert lake.list(lake.at("_staging")) == sorted([new.id, "ready", "running"])
 
 
 def test_keys_are_compared_by_value_where_a_key_column_changed_while_it_was_read(
@@ -231,7 +230,7 @@ def test_a_key_without_a_value_stops_its_table_alone(spark: SparkSession, lake: 
     assert ids(spark, lake) == [(1, "a")]
 
 
-@pytest.mark.parametrize("first", ["truncation", "snapshot"])
+@pytest.mark.parametrize("first", ["truncation", pytest.param("snapshot", marks=pytest.mark.soak)])
 def test_rows_that_were_read_before_a_truncation_do_not_come_back(
     spark: SparkSession, lake: Lake, compact: Callable[[], dict[str, Any]], first: str
 ) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 from contract.pipeline import load
 from contract.schema import Column, TableSchema
+from spark.choice import shown_of
 from spark.errors import LakeError
-from spark.snapshot import jdbc_options, row_json, shown_of
+from spark.row_texts import jdbc_options, row_json
 from spark.source import session_of
 
 FILE = """\
@@ -45,11 +47,11 @@ def test_a_rule_that_cannot_hold_ends_a_job_with_its_place(path: Path) -> None:
         shown_of(load(path), table("u"))
 
 
-def test_no_statement_names_a_column_that_is_taken_out_or_holds_the_secret(path: Path) -> None:
+def test_no_statement_names_a_column_that_is_taken_out_or_holds_the_secret(path: Path, spark: SparkSession) -> None:
     pipeline = load(path)
     statement = row_json(shown_of(pipeline, table("t")), "mysql")
     assert "`note`" not in statement
     assert "sha2(concat(@headrace_outer" in statement
     secret = session_of(pipeline)["@headrace_inner"]
     assert secret not in statement
-    assert secret in jdbc_options(pipeline)["url"], "which Spark does not show"
+    assert secret in jdbc_options(spark, pipeline)["url"], "which Spark does not show"

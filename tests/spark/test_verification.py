@@ -2,50 +2,94 @@
 
 from __future__ import annotations
 
+import pytest
+
 from contract.pipeline import Pipeline
+from contract.pipeline_columns import Columns
 from contract.schema import Column, TableSchema
 from quality.report import differences
 from spark.checksum import Total
+from spark.proof.boundary import Read, match, window
+from spark.proof.reading import Answer
+from spark.proof.splits import Ranges
 from spark.rewind import Step
-from spark.verification import Answer, _matched, incomparable, result
+from spark.verification import found_of, incomparable, result
 from tests.checkpoints import checkpoint
 
+UUID = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
 SCHEMA = TableSchema(db="shop", table="t", columns=(Column(name="id", type="int"),), key=("id",))
 LOW = checkpoint(pipeline="shop", server_uuid="u", pos=100, gtid_set="u:1-5")
 # Two transactions in the window, and what came after it.
 WALK = [
-    Step((0, 1, 200), "u:6", Total(1, 10)),
-    Step((0, 1, 300), "u:7", Total(-1, -3)),
-    Step((0, 1, 999), None, Total(5, 500)),
+    Step((0, 1, 200), f"{UUID}:6", {0: Total(1, 10)}),
+    Step((0, 1, 300), f"{UUID}:7", {0: Total(-1, -3)}),
+    Step((0, 1, 999), None, {0: Total(5, 500)}),
 ]
-NOW = Total(15, 1507)  # so: 10 rows and 1000 at the low end, 11 and 1010 after u:6, 10 and 1007 after u:7
+NOW = {0: Total(15, 1507)}  # so: 10 rows and 1000 at the low end, 11 and 1010 after :6, 10 and 1007 after :7
 
 
-def answer(rows: int, sum_: int) -> Answer:
-    return Answer(SCHEMA, Total(rows, sum_), (0, 1, 900), 0.1)
+def answer(rows: int, sum_: int, seen: str = "", exact: bool = False, high: int = 900) -> Answer:
+    split = Ranges((SCHEMA.columns[0],), [])
+    return Answer(Columns().show(SCHEMA), split, [Read({0: Total(rows, sum_)}, seen, (0, 1, high), exact)], 0.1)
 
 
 def test_each_boundary_of_the_window_proves_it() -> None:
-    for total, boundary in ((Total(10, 1000), ""), (Total(11, 1010), "u:6"), (Total(10, 1007), "u:7")):
-        finding = _matched(answer(*total), NOW, WALK, None, 0.0)
-        assert (finding.boundary, finding.lake, finding.now) == (boundary, total, 15)
-        assert result(answer(*total), finding, LOW)["boundary"] == (boundary or "u:1-5")
+    for total, boundary in ((Total(10, 1000), ""), (Total(11, 1010), ":6"), (Total(10, 1007), ":7")):
+        finding = found_of(answer(*total), NOW, WALK, None)
+        assert (finding.boundary, finding.lake, finding.now) == (boundary and UUID + boundary, total, 15)
+        assert result(answer(*total), finding, LOW)["boundary"] == ((boundary and UUID + boundary) or "u:1-5")
 
 
 def test_a_state_outside_of_the_window_is_a_difference() -> None:
-    finding = _matched(answer(15, 1507), NOW, WALK, "why", 0.0)
+    finding = found_of(answer(15, 1507), NOW, WALK, "why")
     told = result(answer(15, 1507), finding, LOW)
     assert (told["equal"], told["boundary"], told["reason"]) == (False, None, "why")
-    assert (told["source_count"], told["lake_count"]) == (15, 11)
+    assert (told["source_count"], told["lake_count"]) == (15, 10)
+    assert finding.wrong == {0}
+
+
+@pytest.mark.parametrize(
+    ("read", "bounds"),
+    [
+        (answer(0, 0), (0, 2)),
+        (answer(0, 0, high=300), (0, 1)),  # the second began at the end of what was read
+        (answer(0, 0, seen=f"{UUID}:1-6"), (1, 2)),
+        (answer(0, 0, seen=f"{UUID}:1-7"), (2, 2)),
+        (answer(0, 0, high=250, exact=True), (1, 1)),
+    ],
+)
+def test_what_the_read_showed_for_certain_narrows_the_window(read: Answer, bounds: tuple[int, int]) -> None:
+    assert window(read.reads[0], WALK) == bounds
+
+
+def test_a_row_twice_in_the_lake_is_not_taken_for_the_state_before_it_came() -> None:
+    """The lake has the row of :6 twice. Before :6 it would be equal; but the read showed :6 for certain."""
+    now = {0: Total(16, 1517)}
+    assert found_of(answer(11, 1010, seen=f"{UUID}:1-6"), now, WALK, None).boundary is None
+    assert found_of(answer(11, 1010), now, WALK, None).boundary == "", "which is why the window is narrowed"
 
 
 def test_a_missing_row_and_a_changed_value_are_told_by_count_and_checksum() -> None:
-    missing = result(answer(11, 1000), _matched(answer(11, 1000), NOW, [], None, 0.0), LOW)
+    missing = result(answer(11, 1000), found_of(answer(11, 1000), NOW, [], None), LOW)
     assert (missing["equal"], missing["source_count"], missing["lake_count"]) == (False, 11, 15)
-    changed = _matched(answer(10, 1001), NOW, WALK, None, 0.0)
+    changed = found_of(answer(10, 1001), NOW, WALK, None)
     assert changed.boundary is None
     assert changed.lake.rows == 10
     assert changed.now == 15  # MySQL would have as many rows now as the lake has
+
+
+def test_only_what_differs_at_the_nearest_boundary_is_wrong() -> None:
+    """Four groups of one read: one has another row in the lake, two changed about the read."""
+    steps = [
+        Step((0, 1, 200), f"{UUID}:6", {"a": Total(0, 5)}),
+        Step((0, 1, 300), f"{UUID}:7", {"b": Total(1, 40)}),
+        Step((0, 1, 400), f"{UUID}:8", {"a": Total(0, 7), "b": Total(-1, -40)}),
+    ]
+    read = Read({"a": Total(1, 15), "b": Total(1, 40), "c": Total(1, 3), "d": Total()}, "", (0, 1, 900))
+    found = match(read, {"a": Total(1, 22), "c": Total(1, 4)}, steps)
+    assert (found.gtid, found.wrong, found.states["c"]) == (f"{UUID}:7", {"c"}, Total(1, 4))
+    equal = match(read, {"a": Total(1, 22), "c": Total(1, 3)}, steps)
+    assert (equal.gtid, equal.wrong) == (f"{UUID}:7", frozenset())
 
 
 def test_a_table_of_which_changes_are_left_out_is_not_compared() -> None:

@@ -248,5 +248,5 @@ def rig(
     publish = partial(delivery.publish, topic="sales.schemas")
     stream.router = Router(settings, schemas or Schemas(), lambda wanted: [], publish, made.chain)
     file, prepared = FileWatch(settings, lambda found: None), PreparedXa()
-    stream.swap = Swap(file, delivery, watcher, prepared, stream.router.follow)
+    stream.swap = Swap(file, delivery, watcher, prepared, lambda old, new: (), stream.router.follow)
     return Rig(stream, ledger, sink, status, stop, watcher, checkpoints, file, prepared)

@@ -12,6 +12,9 @@ from streamer.cli import app
 from streamer.errors import CorruptEventError
 from streamer.protocol.packets import FULL
 
+# The header of MariaDB's START_ENCRYPTION event, and bytes in place of its key's number and nonce.
+MARIADB_ENCRYPTED = b"c\x92\x02k\xa4\x01\x00\x00\x00(\x00\x00\x00(\x01\x00\x00\x00\x00" + bytes(21)
+
 
 @pytest.mark.parametrize(
     ("name", "content", "told"),
@@ -20,6 +23,7 @@ from streamer.protocol.packets import FULL
         ("notes.000001", b"hello, world", "no binlog file"),
         ("empty.000001", b"", "no binlog file"),
         ("binlog.000001", b"\xfdbin" + bytes(600), "encrypted"),
+        ("binlog.000001", b"\xfebin" + MARIADB_ENCRYPTED, "it is encrypted"),
         ("copy", b"\xfebin", "does not end in a number"),
         ("binlog.000001", b"\xfebin" + bytes(7), "ends in the middle of an event"),
         ("binlog.000001", b"\xfebin" + bytes(19), "ends in the middle of an event"),

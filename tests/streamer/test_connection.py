@@ -18,6 +18,7 @@ from streamer import source
 from streamer.connection import BinlogConnection, connect, dump_error
 from streamer.errors import (
     AccessDeniedError,
+    BegunAnewError,
     ConnectionLostError,
     HeadraceError,
     PurgedError,
@@ -26,6 +27,7 @@ from streamer.errors import (
     UnreachableError,
 )
 from streamer.preflight.checks import run_checks
+from streamer.protocol.packets import ServerAnswerError
 from tests.streamer.fakes import pipeline
 
 
@@ -105,6 +107,14 @@ def test_a_dump_that_ends_with_it_is_opened_again(code: int) -> None:
     assert error.retryable
 
 
+def test_a_dump_of_a_binlog_that_was_reset_meanwhile_is_opened_again() -> None:
+    """MySQL's words; what is really gone the next login tells."""
+    message = (
+        "could not find next log; the first event 'binlog.000003' at 157, the last event read from './binlog.000003'"
+    )
+    assert type(dump_error(pipeline().source, 1236, message)) is ConnectionLostError
+
+
 @pytest.mark.parametrize(
     ("message", "kind", "hint"),
     [
@@ -122,3 +132,11 @@ def test_what_a_dump_is_refused_for(message: str, kind: type[HeadraceError], hin
     assert type(error) is kind
     assert hint in error.hint
     assert not error.retryable
+
+
+def test_a_dump_that_cannot_go_on_in_a_file_that_a_reset_removed_is_opened_again() -> None:
+    """As 8.0.15 and 9.7 say it; where the file is broken, the third time ends the stream."""
+    told = "I/O error reading log event; the first event '' at 4, the last event read from './binlog.000001' at 3398"
+    dump = BinlogConnection(pipeline().source, GtidSet())
+    assert type(dump.answered(ServerAnswerError(1236, told))) is BegunAnewError
+    assert type(dump.answered(ServerAnswerError(1236, "bogus data in log event"))) is SourceRefusedError

@@ -13,11 +13,13 @@ import pytest
 from confluent_kafka import KafkaError
 
 from contract.gtid import GtidSet
+from streamer import patience as patience_module
 from streamer import stream as stream_module
 from streamer.checkpoints.kafka import TransactionalCheckpoints
 from streamer.control.status import Status
 from streamer.ddl.notes import DdlNotes
 from streamer.delivery_errors import DeliveryError, RecordTooLargeError, StuckError, TransactionLostError
+from streamer.errors import HeadraceError
 from streamer.exactly_once import ExactlyOnce, TransactionalWatcher
 from streamer.follow.file import FileWatch
 from streamer.follow.swap import Swap
@@ -88,7 +90,9 @@ class Attempt:
         self.stream.seen = Seen(GtidSet.parse(begin.seen_set), begin.place[1:]) if begin.seen_set else None
         self.stream.router = Router(settings, Schemas(), lambda wanted: [], publish)
         file = FileWatch(settings, lambda found: None)
-        self.stream.swap = Swap(file, self.delivery, self.watcher, PreparedXa(), self.stream.router.follow)
+        self.stream.swap = Swap(
+            file, self.delivery, self.watcher, PreparedXa(), lambda old, new: (), self.stream.router.follow
+        )
 
     def until(self, number: int) -> bool:
         """Whether transaction `number` became durable."""
@@ -273,3 +277,43 @@ def test_another_server_in_the_middle_of_a_transaction_begins_anew() -> None:
     attempt.delivery.rows("sales.shop.t", [b"{}"], [b"{}"])
     with pytest.raises(TransactionLostError):
         attempt.delivery.empty()
+
+
+class AwayForNowError(HeadraceError):
+    kind = "away"
+    retryable = True
+
+
+def waiting(attempt: Attempt, times: int) -> Callable[[], str]:
+    left = [times]
+
+    def step() -> str:
+        left[0] -= 1
+        if left[0] >= 0:
+            raise AwayForNowError("putting aside into", "a store", "it does not answer", "Again.")
+        return "done"
+
+    return step
+
+
+def test_a_wait_between_transactions_has_no_end_and_leaves_none_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patience_module, "RETRY_SECONDS", 0.001)
+    committed: list[Any] = []
+    attempt = Attempt(Binlog([transaction(1, [2])]), Transactions(committed))
+    attempt.delivery._open_seconds = 0
+    for item in transaction(1, [2]):
+        attempt.stream._rows(item) if not isinstance(item, Commit) else attempt.delivery.end(item)  # type: ignore[arg-type]
+    assert attempt.delivery.until_done(waiting(attempt, 20), "a store") == "done"
+    assert len(seen(committed).events()) == 2, "visible while the next one waits"
+
+
+def test_a_wait_in_the_middle_of_a_transaction_ends_before_the_broker_gives_it_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(patience_module, "RETRY_SECONDS", 0.01)
+    attempt = Attempt(Binlog([]), Transactions([]))
+    attempt.stream._rows(transaction(1, [2])[0])  # type: ignore[arg-type]
+    assert attempt.delivery.until_done(waiting(attempt, 3), "a store") == "done"
+    attempt.delivery._open_seconds = 0.1
+    with pytest.raises(TransactionLostError, match="waiting for a store: it does not answer"):
+        attempt.delivery.until_done(waiting(attempt, 1000), "a store")

@@ -40,31 +40,17 @@ def test_the_same_server_further_on_keeps_the_epoch() -> None:
     assert start.resume(checkpoint(), facts(), SEEN) == ""
 
 
-def test_an_open_xa_transaction_that_the_checkpoint_leaves_out_begins_nothing_anew() -> None:
-    seen, known = (GtidSet.parse(f"{SOURCE}:{text}") for text in ("1-4:6-10", "1-9"))
-    assert start.resume(checkpoint(), facts(), seen, before=lambda file: known) == ""
-
-
 @pytest.mark.parametrize(
-    ("found", "before", "why"),
+    ("found", "why"),
     [
-        (facts(OTHER), None, "another server"),
-        (facts(file="binlog.000001", first_file="binlog.000001"), None, "binlog was begun anew"),
-        (facts(file="binlog.000005", pos=699), None, "binlog was begun anew"),
-        (facts(), f"{SOURCE}:1-11", "binlog was begun anew"),
+        (facts(OTHER), "another server"),
+        (facts(file="binlog.000001", first_file="binlog.000001"), "binlog was begun anew"),
+        (facts(file="binlog.000005", pos=699), "binlog was begun anew"),
     ],
-    ids=[
-        "failover",
-        "reset: an earlier file",
-        "reset: earlier in the file",
-        "reset: the file has what is not streamed",
-    ],
+    ids=["failover", "reset: an earlier file", "reset: earlier in the file"],
 )
-def test_other_coordinates_begin_anew_where_gtids_prove_that_nothing_is_lost(
-    found: Facts, before: str | None, why: str
-) -> None:
-    known = GtidSet.parse(before) if before else GtidSet.parse(f"{SOURCE}:1-9")
-    assert why in start.resume(checkpoint(), found, SEEN, before=lambda file: known)
+def test_other_coordinates_begin_anew_where_gtids_prove_that_nothing_is_lost(found: Facts, why: str) -> None:
+    assert why in start.resume(checkpoint(), found, SEEN)
     begun = start.anew(checkpoint(), found)
     assert (begun.epoch, begun.server_uuid, begun.gtid_set) == (4, found.server_uuid, str(SEEN))
     assert begun.place > checkpoint().place
@@ -124,7 +110,6 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> dict[str, Facts | HeadraceError]
         return found
 
     monkeypatch.setattr(source, "facts", ask)
-    monkeypatch.setattr(source, "before", lambda server, file: None)
     monkeypatch.setattr(preflight, "refuse", lambda *_: None)
     monkeypatch.setattr(servers, "try_dump", lambda *_: None)
     return told

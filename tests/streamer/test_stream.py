@@ -301,6 +301,24 @@ def test_a_head_that_rests_while_the_broker_answers_is_an_error(monkeypatch: pyt
         what.stream.run()
 
 
+def test_a_head_that_moves_on_is_never_taken_for_the_one_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Although each has as many records on their way, and may lie at the same address."""
+    monkeypatch.setattr("streamer.watcher.PROBE_EVERY_SECONDS", 0.1)
+    what = rig(Binlog([]), stuck_after_seconds=1)
+    now = time.monotonic()
+    monkeypatch.setattr("streamer.watcher.time.monotonic", lambda: now)
+    addresses = set()
+    for _ in range(40):
+        head = what.ledger.enter(1, 10, now)
+        addresses.add(id(head))
+        now += 0.2
+        what.watcher.turn(now)
+        head.acknowledge(None, None)
+        del head
+        what.ledger.release()
+    assert len(addresses) < 5, "memory is used again, or this shows nothing"
+
+
 def test_a_broker_that_is_away_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("streamer.watcher.PROBE_EVERY_SECONDS", 0.1)
     sink = ListSink()

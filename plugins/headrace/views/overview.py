@@ -15,6 +15,7 @@ from contract.status import LakeStatus
 from headrace import guides, pipeline_files, settings
 from quality import folder
 from quality.report import differences
+from readers.status import read
 
 ALERTS = 5
 
@@ -43,7 +44,7 @@ def _pipeline(pipeline: Pipeline) -> dict[str, Any]:
 
 def _lake(pipeline: Pipeline) -> tuple[LakeStatus | None, str | None]:
     try:
-        found = status.read(pipeline)
+        found = read(pipeline)
     except (status.StatusFormatError, OSError, ValueError) as error:
         return None, str(error)
     return found, None if found else f"No compaction has run yet: start {pipeline.name}.compaction."
@@ -71,6 +72,9 @@ def _tables(lake: LakeStatus | None, check: dict[str, Any] | None) -> list[dict[
                 "fresh_to_ms": table.freshness_ms if table else None,
                 "snapshot": bool(table and table.snapshot),
                 "stopped": table.stopped if table else None,
+                "stale": table.stale.reason if table and table.stale else None,
+                "outdated": table.outdated if table else None,
+                "unread": table.unread if table else None,
                 "equal": proof.get("equal"),
                 "not_compared": proof.get("reason") if proof.get("equal") is None else None,
                 "proved_rows": proof.get("source_count"),

@@ -53,7 +53,7 @@ def status(folder: Path) -> Iterator[Status]:
     file = folder / "sales.yaml"
     found = Status("sales")
     settings = pipeline_file.load(file, secrets=False)
-    listener = take_port(settings.streamer.http.model_copy(update={"port": 0}))
+    listener = take_port("127.0.0.1", 0)
     file.write_text(FILE.format(name="sales", port=listener.getsockname()[1]))
     with serving(application(Report(settings, found)), listener):
         yield found

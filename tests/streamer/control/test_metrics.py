@@ -12,6 +12,7 @@ import pytest
 from contract.gtid import GtidSet
 from streamer.control import metrics
 from streamer.control.report import Report
+from streamer.errors import UnreachableError
 from streamer.patience import Stopping
 from streamer.protocol.filters import Filters
 from streamer.source import Facts
@@ -45,6 +46,20 @@ def test_what_a_stream_has_done() -> None:
     assert 'headrace_dropped_total{kind="update",pipeline="sales",table="shop.t"} 3.0' in shown
     assert 'headrace_passed_by_rows_events_total{pipeline="sales"} 0.0' in shown
     assert 'headrace_queue_events{pipeline="sales"} 0.0' in shown
+
+
+def test_the_last_error_has_its_kind_and_the_text_that_the_status_shows() -> None:
+    what = rig(Binlog([]))
+    report = Report(pipeline(), what.status)
+    assert "headrace_last_error_timestamp_seconds{" not in metrics.render(report).decode()
+    what.status.note(UnreachableError("connect to", 'MySQL at "h"', "refused", "Start it."))
+    told = what.status.as_dict()["last_error"]
+    shown = metrics.render(report).decode()
+    message = told["message"].replace('"', '\\"')
+    [line] = [line for line in shown.splitlines() if line.startswith("headrace_last_error")]
+    name = f'headrace_last_error_timestamp_seconds{{kind="unreachable",message="{message}",pipeline="sales"}} '
+    assert line.startswith(name)
+    assert float(line.removeprefix(name)) == told["at"]
 
 
 def test_every_metric_is_documented() -> None:

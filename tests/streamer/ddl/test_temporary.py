@@ -28,6 +28,20 @@ def test_one_that_was_made_by_the_same_thread(text: str) -> None:
     assert TemporaryTables().changed(7, "shop", text, exact=True), "MariaDB marks these alone"
 
 
+def test_a_real_table_beside_one_whose_name_differs_in_case_alone() -> None:
+    """Where the server has lower_case_table_names=0, both are there; a CALL marks what it does to the real one, too."""
+    tables = TemporaryTables()
+    tables.lower_case = False
+    assert not tables.changed(7, "shop", "CREATE TEMPORARY TABLE t (id int)", exact=False)
+    assert tables.changed(7, "shop", "TRUNCATE t", exact=False)
+    assert not tables.changed(7, "shop", "TRUNCATE T", exact=False)
+    assert not tables.changed(7, "Shop", "ALTER TABLE t ADD c int", exact=False)
+    assert tables.takes(7, "shop", "INSERT INTO t VALUES (1)")
+    assert not tables.takes(7, "shop", "INSERT INTO T VALUES (1)")
+    assert not tables.changed(7, "shop", "DROP TEMPORARY TABLE T", exact=False), "another one"
+    assert tables.all() == ((7, "shop", "t"),)
+
+
 @pytest.mark.parametrize(
     "gone",
     [
@@ -54,6 +68,22 @@ def test_a_name_goes_with_its_table() -> None:
 )
 def test_what_may_be_of_other_tables_is_told(text: str) -> None:
     assert not known(MADE).changed(7, "shop", text, exact=True)
+
+
+def test_changes_of_rows_are_of_one_that_was_made_by_the_same_thread() -> None:
+    text = "INSERT INTO T VALUES (1)"
+    assert known(MADE).takes(7, "shop", text)
+    assert not known(MADE).takes(8, "shop", text)
+    assert not known(MADE).takes(7, "other", text)
+    assert not known(MADE).takes(7, "shop", "INSERT INTO u VALUES (1)")
+    assert not known(MADE).takes(7, "shop", "INSERT INTO t VALUES (f(1))"), "a function may change real ones"
+    assert not known(MADE, "DROP TEMPORARY TABLE t").takes(7, "shop", text)
+    assert not known(MADE).takes(7, "shop", f"INSERT INTO t VALUES ('{'x' * 100_000}')"), "too long to be read"
+
+
+def test_they_are_those_of_the_checkpoint_behind_a_restart() -> None:
+    assert TemporaryTables(known(MADE).all()).changed(7, "shop", "TRUNCATE t", exact=False)
+    assert TemporaryTables(known(MADE, "DROP TEMPORARY TABLE t").all()).all() == ()
 
 
 def test_they_outlive_a_connection() -> None:

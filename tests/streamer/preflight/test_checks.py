@@ -110,3 +110,11 @@ def test_names_in_capitals_are_refused_where_the_server_has_none(monkeypatch: py
     [found] = findings("9.7.4", lower_case_table_names="1")
     assert (found.level, found.name) == ("error", "table")
     assert "Shop.*, shop.Secret match none" in found.what
+
+
+def test_a_network_without_tls_is_told_where_the_file_leaves_it_to_the_server() -> None:
+    asked = "SHOW SESSION STATUS LIKE 'Ssl_version'"
+    [found] = findings("9.7.4", {asked: [("Ssl_version", "")]})
+    assert (found.level, found.name) == ("warning", "tls")
+    assert "source.tls: {mode: disabled}" in found.statement
+    assert findings("9.7.4", {asked: [("Ssl_version", "TLSv1.3")]}) == []

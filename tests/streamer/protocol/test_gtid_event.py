@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+from struct import error
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from contract.gtid import GtidSet
 from streamer.protocol.gtid_event import gtid, number, tagged_gtid
-from streamer.protocol.gtid_set import encode
+from streamer.protocol.gtid_set import decode, encode
 
 UUID = bytes.fromhex("394d1de2e59c11f1bf5f02fc00000001")
 TEXT = "394d1de2-e59c-11f1-bf5f-02fc00000001"
@@ -57,3 +60,19 @@ def test_a_set_with_tags_says_so_in_its_first_and_last_byte() -> None:
     assert raw[:8] == b"\x01\x02\x00\x00\x00\x00\x00\x01"
     assert UUID + b"\x00" in raw
     assert UUID + b"\x08tagx" in raw
+
+
+@pytest.mark.parametrize(
+    "text", ["", f"{TEXT}:1-5:9", f"{TEXT}:1:tagx:7,aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee:3-4", f"{TEXT}:1-{2**62}"]
+)
+def test_a_set_is_read_as_it_is_written(text: str) -> None:
+    raw = encode(GtidSet.parse(text))
+    assert decode(b"before" + raw + b"behind", 6, 6 + len(raw)) == GtidSet.parse(text)
+    for length in range(len(raw)):
+        with pytest.raises((ValueError, IndexError, error)):
+            decode(raw, 0, length)
+
+
+def test_an_interval_that_is_none() -> None:
+    with pytest.raises(ValueError, match="empty"):
+        decode(encode(GtidSet.parse(f"{TEXT}:1-5"))[:-8] + bytes(8), 0, 48)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from streamer.errors import BegunAnewError
 from streamer.protocol.position import FIRST, WRAP, Position
 
 
@@ -78,3 +79,15 @@ def test_a_reconnect_in_a_file_beyond_4_gib_goes_on_behind_what_is_known() -> No
     position.rotated(rotation("binlog.000013"), 0, 21)
     position.move(header(700, 100))
     assert position.pos == 700
+
+
+def test_a_file_that_was_read_is_another_one_when_it_comes_again() -> None:
+    """MariaDB's dumps go on where its binlog is reset. Servers tell each file's beginning twice."""
+    position = Position()
+    position.rotated(rotation("binlog.000012"), 0, 21)
+    position.rotated(rotation("binlog.000012"), 0, 21)
+    position.move(header(900, 100))
+    for file in ("binlog.000012", "binlog.000001"):
+        with pytest.raises(BegunAnewError, match=f"it gives {file}:4, though binlog.000012:900 was read"):
+            position.rotated(rotation(file), 0, 21)
+    position.rotated(rotation("binlog.000013"), 0, 21)

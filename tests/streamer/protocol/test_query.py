@@ -4,7 +4,8 @@ import struct
 
 import pytest
 
-from streamer.protocol.query import FIXED, Meaning, filled, meaning, query
+from streamer.protocol import refusals
+from streamer.protocol.query import FIXED, Meaning, filled, first_word, meaning, query
 from streamer.protocol.status_variables import is_the_servers_own, session
 
 
@@ -206,3 +207,22 @@ def test_a_change_that_names_no_database_is_the_servers_own(more: bytes, own: bo
     assert is_the_servers_own(status) is own
     assert session(status)[1]
     assert not is_the_servers_own(b"")
+
+
+@pytest.mark.parametrize(
+    ("statement", "word"),
+    [
+        ("insert into t values ('secret')", "INSERT"),
+        ("/* a 'secret' */ -- another\n  (SELECT 1)", "("),
+        ("/*!80000 REPLACE */ t VALUES (1)", "REPLACE"),
+        ("secret", ""),
+        ("'secret'", ""),
+        ("", ""),
+    ],
+)
+def test_a_refusal_names_the_first_word_alone(statement: str, word: str) -> None:
+    assert first_word(statement.encode()) == word
+    for db, where in (("shop", "in the database shop"), ("", "without a database")):
+        told = str(refusals.statement(db, first_word(statement.encode())))
+        assert f"{word or 'a statement'} of a session {where} changes rows" in told
+        assert "secret" not in told

@@ -11,8 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from contract.gtid import GtidSet
 from contract.gtid_mariadb import MariaGtids
 from streamer.errors import (
+    BegunAnewError,
     ChecksumError,
     CorruptEventError,
     DecodeError,
@@ -21,11 +23,14 @@ from streamer.errors import (
 )
 from streamer.protocol import events as ev
 from streamer.protocol.filters import Filters
+from streamer.protocol.gtid_set import encode
 from streamer.protocol.held import Held, PreparedXa
 from streamer.protocol.model import Commit, Item, RowsBatch
 from streamer.protocol.packets import ServerAnswerError
 from streamer.transaction import BinlogDecoder
 from tests.streamer.protocol.recording import DUMP, EXPECTED, described, event, packet, packets
+
+CREATED = 19 + 2 + 50  # where a format description says when the server made its file
 
 
 def decoder() -> BinlogDecoder:
@@ -89,7 +94,9 @@ def test_a_flipped_bit_in_an_event_that_the_server_makes_up_is_a_checksum_error(
     whole = packets(DUMP)
     rotation = whole[0]
     assert rotation[9] == ev.ROTATE
-    with_checksum = packet(rotation[5:] if len(rotation) - 5 == len(event(rotation)) else event(rotation))
+    later = bytearray(event(rotation))
+    later[-1] += 2  # the file behind the dump's last one
+    with_checksum = packet(bytes(later))
     assert list(decoder().feed(b"".join((*whole, with_checksum)))), "as it is"
     for place in (-6, 30):  # of the file's name, of its position
         flipped = bytearray(with_checksum)
@@ -163,6 +170,23 @@ def test_a_missing_end_of_a_transaction_stops() -> None:
     dump = [one for one in packets() if one[9] != ev.XID]
     with pytest.raises(UnsupportedTransactionError, match="GTID cannot stand inside a transaction"):
         fed(*dump)
+
+
+@pytest.mark.parametrize("events", [1, 2, 4])
+def test_a_transaction_that_a_crash_cut_off_was_never_committed(events: int) -> None:
+    """Of a server that leaves it in its binlog; a rotation leaves none open, and stops."""
+    found = packets()
+    kinds = [one[5 + 4] for one in found]
+    first = next(n for n, kind in enumerate(kinds) if kind == ev.GTID and kinds[n + 3 : n + 4] == [ev.TABLE_MAP])
+    second = kinds.index(ev.GTID, first + 1)
+    head, cut, rest = found[:first], found[first : first + events], found[second:]
+    made, rotated = (
+        packet(event(head[1])[:CREATED] + word + event(head[1])[CREATED + 4 :]) for word in (b"when", bytes(4))
+    )
+    told = list(described(fed(b"".join([*head, *cut, made, *rest]))))
+    assert told == list(described(fed(b"".join([*head, *rest]))))
+    with pytest.raises(UnsupportedTransactionError, match="new binlog file"):
+        fed(b"".join([*head, *cut, rotated]))
 
 
 def test_rows_without_their_table_map_stop() -> None:
@@ -264,3 +288,17 @@ def test_the_first_open_xa_transactions_place_is_known_until_it_ends_or_another_
     prepared.elsewhere()
     assert prepared.first is None
     assert len(prepared.open) == 1
+
+
+@pytest.mark.parametrize(("before", "missing"), [("1-5", ""), ("1-3", ""), ("", ""), ("1-7", "6-7")])
+def test_a_file_that_begins_behind_transactions_that_were_not_given(before: str, missing: str) -> None:
+    """Pitfall "Reset or restored server": MySQL's dump goes on with the next file, and leaves out what is new."""
+    uuid = "394d1de2-e59c-11f1-bf5f-02fc00000001"
+    beginning, body = packets()[:2], encode(GtidSet.parse(f"{uuid}:{before}" if before else ""))
+    made = packet(event(beginning[1])[:4] + bytes((ev.PREVIOUS_GTIDS,)) + event(beginning[1])[5:19] + body)
+    reading = BinlogDecoder(lambda db, table: True, taken=lambda: GtidSet.parse(f"{uuid}:1-5"))
+    if not missing:
+        assert list(reading.feed(b"".join(beginning) + made)) == []
+        return
+    with pytest.raises(BegunAnewError, match=rf"binlog.0.* begins behind {uuid}:{missing}, which was not given"):
+        list(reading.feed(b"".join(beginning) + made))

@@ -26,12 +26,18 @@ STOOD = Checkpoint(
 )  # fmt: skip
 
 
+def first_of(wanted: GtidSet) -> int:
+    """Transaction n was committed at n seconds."""
+    return 1000 * next(first for _, first, _ in wanted)
+
+
 BEGINNING = Place(FILE, 4)
 
 
 def planned(monkeypatch: pytest.MonkeyPatch, seen: str, place: Place = BEGINNING) -> Any:
     found = Found(GtidSet.parse(seen), place, "found")
     monkeypatch.setattr(plans.first_start, "find", lambda *_: found)
+    monkeypatch.setattr(plans.first_start, "committed", lambda _, wanted, seen: first_of(wanted))
     return plans.plan(pipeline(), STOOD, FACTS, "earliest")
 
 
@@ -53,6 +59,13 @@ def test_other_tables_followed_on_the_way_back_shorten_no_gap(monkeypatch: pytes
     back = planned(monkeypatch, f"{SOURCE}:1-10", Place("binlog.000002", 99)).checkpoint
     on_the_way = back.following(Tables(include=("other.*",))).model_copy(update={"pos": 200})
     assert on_the_way.following(Tables(include=("shop.*",))).since("shop", "t") == (3, 9, 700)
+
+
+def test_what_waits_waits_since_the_first_of_it_was_committed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else a pipeline that is paused would be told to be hardly behind."""
+    assert planned(monkeypatch, f"{SOURCE}:1-10").checkpoint.ts_ms == 11_000
+    assert planned(monkeypatch, f"{SOURCE}:1-80").checkpoint.ts_ms == 81_000
+    assert planned(monkeypatch, f"{SOURCE}:1-90").checkpoint.ts_ms == STOOD.ts_ms, "nothing waits"
 
 
 def test_forward_names_what_is_lost_and_wants_snapshots_from_there_on(monkeypatch: pytest.MonkeyPatch) -> None:

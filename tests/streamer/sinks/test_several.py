@@ -27,6 +27,26 @@ def drained(sinks: SeveralSinks) -> None:
         sinks.poll(0)
 
 
+class Gathering(ListSink):
+    """Keeps its records for a moment, as Kafka's client does."""
+
+    hastened = 0
+
+    def hasten(self) -> None:
+        self.hastened += 1
+
+
+def test_what_a_sink_gathers_goes_out_when_the_source_rests() -> None:
+    one, other = Gathering(), ListSink()
+    built = rig(Binlog([]), SeveralSinks([one, other]))
+    delivery = built.stream.delivery
+    delivery.pause()
+    assert one.hastened == 0, "nothing is on its way"
+    delivery.rows("t", [b"1"], [b"1"])
+    delivery.pause()
+    assert one.hastened == 1
+
+
 def test_a_record_is_acknowledged_when_the_last_sink_has_it() -> None:
     one, other = ListSink(), ListSink()
     both, fates = SeveralSinks([one, other]), Fates()

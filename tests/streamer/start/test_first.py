@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -40,6 +41,12 @@ class Binlog(NamedTuple):
             yield file, found
 
     def find(self, at_us: int, probes: list[str]) -> first_start.Found:
+        begin = datetime.fromtimestamp(us(at_us) / 1_000_000, UTC)
+        with self.served(probes):
+            return first_start.find(pipeline(start=begin.isoformat()), self.facts())
+
+    @contextmanager
+    def served(self, probes: list[str]) -> Iterator[None]:
         files = dict(self.numbered())
         before = {file: self._before(file) for file in files}
 
@@ -48,13 +55,12 @@ class Binlog(NamedTuple):
             for name in [name for name in files if name >= file]:
                 yield from files[name]
 
-        begin = datetime.fromtimestamp(us(at_us) / 1_000_000, UTC)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(source, "files", lambda _: dict.fromkeys(files, 1 << 20))
             patch.setattr(source, "before", lambda _, file: before[file])
             patch.setattr(source, "now", lambda _: datetime.fromtimestamp(BEGAN + 10**6, UTC))
             patch.setattr(first_start, "marks", marks)
-            return first_start.find(pipeline(start=begin.isoformat()), self.facts())
+            yield
 
     def _before(self, file: str) -> GtidSet:
         found = GtidSet()
@@ -104,3 +110,17 @@ def test_a_few_looks_find_it_among_a_thousand_files() -> None:
     found = binlog.find(700 * 60_000_000, probes)
     assert found.place == ("binlog.000701", 200)
     assert len(probes) <= 12
+
+
+@given(binlogs(), st.data())
+def test_the_first_transaction_to_come_is_found_in_few_files(binlog: Binlog, data: st.DataObject) -> None:
+    commits = [mark for _, found in binlog.numbered() for mark in found if mark.gtid]
+    delivered = data.draw(st.integers(0, len(commits)))
+    seen, wanted = GtidSet(), GtidSet()
+    seen.add_range(SOURCE, 1, binlog.purged + delivered)
+    wanted.add_all(mark.gtid for mark in commits[delivered:])
+    probes: list[str] = []
+    with binlog.served(probes):
+        found = first_start.committed(pipeline(), wanted, seen)
+    assert found == (commits[delivered].from_us // 1000 if delivered < len(commits) else None)
+    assert len(probes) == 1

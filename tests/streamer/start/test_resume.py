@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from confluent_kafka import TopicPartition
 
-from streamer.delivery_errors import FirstStartError, SchemasLostError
+from streamer.delivery_errors import FirstStartError, OtherFormError, SchemasLostError
 from streamer.kafka import broker
 from streamer.start import own_topics
 from streamer.start import resume as start
@@ -25,6 +25,16 @@ def test_records_without_schemas_are_refused() -> None:
 @pytest.mark.parametrize(("events", "known"), [(0, 0), (1, 1), (0, 2)])
 def test_others_go_on(events: int, known: int) -> None:
     start.refuse_lost_schemas(checkpoint(events=events), "the topic sales.schemas", known)
+
+
+def test_records_of_another_form_behind_each_other_are_refused() -> None:
+    start.refuse_other_form(checkpoint(events=5), "headrace", list)
+    start.refuse_other_form(checkpoint(events=0), "debezium", list)
+    with pytest.raises(OtherFormError, match="records of the form headrace were sent") as refusal:
+        start.refuse_other_form(checkpoint(events=5), "debezium", list)
+    assert "format: headrace" in refusal.value.hint
+    with pytest.raises(OtherFormError, match="form debezium"):
+        start.refuse_other_form(checkpoint(events=0, form="debezium"), "headrace", lambda: ["sales.schemas"])
 
 
 class Admin:

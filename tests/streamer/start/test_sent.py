@@ -32,9 +32,11 @@ class Message:
         return b"{}"
 
     def value(self) -> bytes | None:
-        """Transaction n at the offset n; each tenth a tombstone."""
+        """Transaction n at the offset n; each tenth a tombstone, each second in Debezium's form."""
         gtid = f"{SOURCE}:{self._offset}"
-        return json.dumps({"source": {"gtid": gtid}}).encode() if self._offset % 10 else None
+        told = {"source": {"gtid": gtid}}
+        told = {"schema": {}, "payload": told} if self._offset % 2 else told  # in Debezium's form
+        return json.dumps(told).encode() if self._offset % 10 else None
 
 
 class Topic:
@@ -98,3 +100,49 @@ def test_a_stop_is_heard_and_long_reading_is_told(topic: Topic, monkeypatch: pyt
     assert logs[-1]["records"] < 30
     assert logs[-1]["topic"] == TOPIC
     assert topic.closed
+
+
+class Several(Topic):
+    """Three topics of three records."""
+
+    def list_topics(self, timeout: float) -> Any:
+        return SimpleNamespace(topics={name: SimpleNamespace(partitions={0: None}) for name in (TOPIC, "vip", "else")})
+
+    def offsets_for_times(self, asked: list[TopicPartition], timeout: float) -> list[TopicPartition]:
+        self.asked = [one.topic for one in asked]
+        return [TopicPartition(one.topic, one.partition, 1) for one in asked]
+
+    def get_watermark_offsets(self, partition: TopicPartition, timeout: float) -> tuple[int, int]:
+        return 0, 4
+
+
+def test_topics_that_transforms_chose_are_read_too_and_another_pipelines_records_are_passed_by(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def value(message: Message) -> bytes:
+        name = "another" if message.offset() == 2 else "sales"
+        return json.dumps({"source": {"gtid": f"{SOURCE}:{message.offset()}", "name": name}}).encode()
+
+    monkeypatch.setattr(Message, "value", value)
+    monkeypatch.setattr(sent, "reader", lambda kafka: found)
+    found = Several()
+    assert str(sent.behind(SMALL, checkpoint(topics=("vip", "deleted")))) == f"{SOURCE}:1:3"
+    assert found.asked == [TOPIC, "vip"]
+
+
+FOREIGN = (
+    b"hello",
+    b"\xff\x00\x01",
+    b"[1]",
+    b'{"source":"x"}',
+    b'{"source":{"gtid":"nonsense"}}',
+    b'{"source":{"gtid":5}}',
+)
+
+
+@pytest.mark.parametrize("value", FOREIGN)
+def test_what_others_write_into_a_topic_that_transforms_chose_is_passed_by(
+    topic: Topic, monkeypatch: pytest.MonkeyPatch, value: bytes
+) -> None:
+    monkeypatch.setattr(Message, "value", lambda message: value)
+    assert str(sent.behind(SMALL, checkpoint(gtid_set=""))) == ""

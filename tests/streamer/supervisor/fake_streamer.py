@@ -39,6 +39,9 @@ class Handler(BaseHTTPRequestHandler):
             "pipeline": settings.name, "pid": os.getpid(), "state": "streaming", "lag_seconds": 1.5, "last_error": None,
             "rate_events_per_second": 42.0, "waiting_for": None, "events": {"released": 7},
             "position": {"released": {"file": "binlog.000001", "pos": 4}},
+            "source": {"host": "db1", "port": 3306, "server_version": "9.7.4", "connected": True},
+            "sinks": [{"type": "kafka", "title": "Kafka", "bootstrap": "h:9092", "healthy": True, "waiting_events": 3}],
+            "tables": {"include": ["shop.*"], "exclude": []},
         }  # fmt: skip
         self.send_response(200)
         self.end_headers()

@@ -196,8 +196,13 @@ def test_metrics_tell_states_and_restarts(api: TestClient, served: Served) -> No
         line for line in text.splitlines() if line.startswith('headrace_restarts_total{pipeline="crashes"}')
     )
     assert float(restarts.rpartition(" ")[2]) >= 1
-    errors = api.get("/pipelines/crashes/errors?limit=1").json()
-    assert [one["kind"] for one in errors] == ["crashed"]
+    [error] = api.get("/pipelines/crashes/errors?limit=1").json()
+    assert error["kind"] == "crashed"
+    served.put("wants")
+    served.wait(lambda: len(served.supervisor.units()) == 2 and served.state("wants") == "failed")
+    line = 'headrace_supervised_error{kind="purged",message="The binlog is gone.",pipeline="wants"} 1.0'
+    assert line in api.get("/metrics").text
+    assert api.get("/pipelines/wants").json()["error"]["message"] == "The binlog is gone."
 
 
 def test_an_address_that_others_reach_needs_a_token() -> None:

@@ -22,8 +22,10 @@ from tests.streamer.supervisor.conftest import Served, text
 
 
 def change(number: int, table: str = "t") -> Change:
-    source = {"db": "shop", "table": table, "seq": [0, 3, 400, number, 0], "ts_ms": 9, "gtid": "u:1",
+    source: dict[str, Any] = {"db": "shop", "table": table, "seq": [0, 3, 400, number, 0], "ts_ms": 9, "gtid": "u:1",
               "file": "binlog.000003", "pos": 500}  # fmt: skip
+    if number % 2:  # in Debezium's form
+        source["sequence"] = json.dumps(source.pop("seq"))
     value = {"op": "c", "before": None, "after": {"id": number, "text": "a\nb"}, "source": source}
     return Change("shop.shop.t", 1, 10 + number, {"id": number}, value)
 

@@ -1,0 +1,105 @@
+"""The pipeline file's section `lake`: where the tables are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import Field, field_validator
+
+from contract.pipeline_kafka import Section
+
+if TYPE_CHECKING:
+    from contract.pipeline import Pipeline
+
+S3A = "s3a://"
+IN_S3 = re.compile(r"s3a://(?P<bucket>[a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(/[^?#]*)?")
+OTHER_S3 = re.compile(r"s3n?://")
+HERE = {
+    "access.key": "key", "secret.key": "secret", "session.token": "token", "endpoint": "endpoint_url",
+    "endpoint.region": "region", "path.style.access": "path_style", "create.conditional.enabled": "conditional_writes",
+}  # fmt: skip
+Misfit = tuple[tuple[str | int, ...], str, str, str]  # key, value, message, fix
+
+
+class S3(Section):
+    """How the store of an `s3a://` lake is reached. Without `key` and `secret` the usual places are asked, where the
+    jobs and the readers run: environment, role."""
+
+    endpoint_url: str | None = Field(
+        None,
+        pattern=r"^https?://[^/@\s]+/?$",
+        description="of a store other than Amazon's, such as https://s3.example.org",
+    )
+    region: str | None = Field(None, min_length=1)
+    key: str | None = Field(None, min_length=1, repr=False, description="the access key's id, with secret")
+    secret: str | None = Field(None, min_length=1, repr=False)
+    token: str | None = Field(None, min_length=1, repr=False, description="of a session, beside key and secret")
+    path_style: bool | None = Field(
+        None, description="the bucket stands in the URL's path; left out: where endpoint_url is given"
+    )
+    conditional_writes: bool = Field(
+        True,
+        description="false: for a store that does not know If-None-Match; its one writer is guarded less then",
+    )
+    client: dict[str, str | bool | int] = Field(
+        default_factory=dict, repr=False, description="further settings of Hadoop's client, each without its fs.s3a."
+    )
+
+    @field_validator("client")
+    @classmethod
+    def _not_elsewhere(cls, given: dict[str, str | bool | int]) -> dict[str, str | bool | int]:
+        if wrong := sorted(set(given) & HERE.keys()):
+            raise ValueError(f"{wrong[0]} is not for here: it is lake.s3.{HERE[wrong[0]]}")
+        return given
+
+    @property
+    def in_path(self) -> bool:
+        return self.endpoint_url is not None if self.path_style is None else self.path_style
+
+    @property
+    def plain(self) -> bool:
+        """Without TLS."""
+        return bool(self.endpoint_url and self.endpoint_url.startswith("http://"))
+
+
+class Lake(Section):
+    path: str = Field("", min_length=1, description="folder or URI; relative to the working directory")
+    readers: Literal["modern", "compatible"] = Field(
+        "modern", description="compatible: tables that are made from now on are without deletion vectors"
+    )
+    s3: S3 = S3()
+
+    @field_validator("path")
+    @classmethod
+    def _path(cls, given: str) -> str:
+        if OTHER_S3.match(given):
+            raise ValueError(f"Spark's own client of S3 is named s3a: write {S3A}{given.partition('://')[2]}")
+        if given.startswith(S3A) and not IN_S3.fullmatch(given):
+            raise ValueError("is no bucket and folder: write s3a://bucket/folder, the bucket in lower case letters")
+        return given
+
+    @property
+    def bucket(self) -> str | None:
+        """None where the lake is not on S3."""
+        found = IN_S3.fullmatch(self.path)
+        return found["bucket"] if found else None
+
+
+def misfits(pipeline: Pipeline) -> Iterator[Misfit]:
+    """What of the section does not go together."""
+    lake, s3 = pipeline.lake, pipeline.lake.s3
+    if s3 != S3() and lake.bucket is None:
+        yield (
+            ("lake", "s3"),
+            "s3",
+            "is of a lake on S3, and lake.path is none",
+            "write path: s3a://bucket/folder, or remove s3",
+        )
+    # At the section: what is told at a key that `${...}` filled is told without words.
+    if (s3.key is None) != (s3.secret is None):
+        has, lacks = ("key", "secret") if s3.secret is None else ("secret", "key")
+        yield ("lake", "s3"), "s3", f"has {has} without {lacks}", f"add {lacks}: ${{NAME}}, or leave both out"
+    if s3.token is not None and s3.key is None:
+        yield ("lake", "s3"), "s3", "has token without key and secret", "add them, or leave all three out"

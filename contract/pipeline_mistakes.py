@@ -1,0 +1,113 @@
+"""From what a model finds wrong in a pipeline file's tree to words that a person can act on, each with its line."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import replace
+from typing import Any, TypeVar, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from contract.chosen_section import Choice
+from contract.pipeline_file import Problem, Read, dotted, place_in
+from contract.pipeline_secrets import Keys
+
+Model = TypeVar("Model", bound=BaseModel)
+
+TOLD = 100  # mistakes of values, beyond which they are only counted
+TYPES = {
+    "array": "a list", "boolean": "true or false", "integer": "a whole number", "number": "a number",
+    "object": "a section of keys", "string": "a text",
+}  # fmt: skip
+
+
+def problems_of(model: type[Model], read: Read) -> tuple[Model | None, list[Problem]]:
+    """The model made from the tree, or None and the mistakes pydantic found, each with its line. None shows a value
+    that was filled in."""
+    if read.tree is None:
+        return None, []
+    try:
+        return model.model_validate(read.tree), []
+    except ValidationError as error:
+        found = [dict(item) for item in error.errors(include_url=False)]
+        problems = [_told(item, _problem(model, item, read), read) for item in found[:TOLD]]
+        if len(found) > TOLD:
+            message = f"has {len(found) - TOLD} more mistakes than are told here"
+            problems.append(Problem(0, "file", message, "", "mend these first"))
+        return None, problems
+
+
+def _told(item: dict[str, Any], problem: Problem, read: Read) -> Problem:
+    """What our own checks say of a value may hold parts of it; pydantic's do not."""
+    places = (item["loc"][:n] for n in range(1, len(item["loc"]) + 1))
+    at = next((read.written[place] for place in places if place in read.written), "")
+    if at and item["type"] in ("value_error", "key"):
+        return replace(problem, message=f"what {at} gives is not allowed here", fix=f"correct the value behind {at}")
+    return read.hiding(problem)
+
+
+def _problem(model: type[BaseModel], item: dict[str, Any], read: Read) -> Problem:
+    keys: Keys = tuple(item["loc"])
+    line = place_in(read.lines, keys)
+    section = _section(model, keys[:-1], read.tree)
+    name = str(keys[-1]) if keys else ""
+    if item["type"] == "extra_forbidden":
+        return _unknown_key(keys, name, section, line)
+    if item["type"] == "missing":
+        return Problem(line, dotted(keys), "is missing", _allowed(section, name), f"add {name}: ... here")
+    allowed = item.get("ctx", {}).get("allowed") or _allowed(section, name)
+    message = item["msg"].removeprefix("Value error, ").replace("a valid tuple", "a list")
+    known = item.get("ctx", {}).get("fix")
+    change = f"write {allowed}" if allowed else "change it"
+    fix = known or "; ".join(filter(None, [change, _description(section, name)]))
+    return Problem(line, dotted(keys) or "file", message, allowed, fix)
+
+
+def _unknown_key(keys: Keys, name: str, field: type[BaseModel] | None, line: int) -> Problem:
+    known = sorted(key for key, info in field.model_fields.items() if not info.exclude) if field else []
+    close = difflib.get_close_matches(name, known, 1)
+    fix = f"did you mean {close[0]}?" if close else "remove it"
+    return Problem(line, dotted(keys), "is no known key", ", ".join(known), fix)
+
+
+def _section(model: type[BaseModel], keys: Keys, tree: Any) -> type[BaseModel] | None:
+    """`tree`: what the file gives for the model, by which a section whose form the file chooses is known."""
+    choice: Choice | None = None
+    for key in keys:
+        tree = _given(tree, key)
+        if isinstance(key, str):  # else an item of a list
+            info = model.model_fields.get(key)
+            kinds = (info.annotation, *get_args(info.annotation), *info.metadata) if info else ()
+            choice = next((one for kind in kinds for one in (kind, *get_args(kind)) if isinstance(one, Choice)), None)
+            found = next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)), None)
+        if choice is not None:
+            found = choice.model(tree)
+            if found is None and isinstance(tree, list):  # the item is the next key
+                continue
+        if found is None:
+            return None
+        model = found
+    return model
+
+
+def _given(tree: Any, key: str | int) -> Any:
+    try:
+        return tree[key]
+    except (LookupError, TypeError):
+        return None
+
+
+def _allowed(section: type[BaseModel] | None, name: str) -> str:
+    if section is None or name not in section.model_fields:
+        return ""
+    schema = section.model_json_schema()["properties"].get(name, {})
+    words = {"minimum": "at least", "maximum": "at most", "exclusiveMinimum": "above", "pattern": "pattern"}
+    parts = [", ".join(map(str, schema["enum"]))] if "enum" in schema else []
+    parts += [str(schema["const"])] if "const" in schema else []
+    parts += [TYPES.get(schema["type"], schema["type"])] if "type" in schema and not parts else []
+    return ", ".join(parts + [f"{word} {schema[key]}" for key, word in words.items() if key in schema])
+
+
+def _description(section: type[BaseModel] | None, name: str) -> str:
+    info = section.model_fields.get(name) if section else None
+    return (info.description or "") if info else ""

@@ -1,0 +1,69 @@
+"""What the environment says of how a Spark job is started, by Airflow and by the command line.
+
+| variable                | meaning                                          | default                     |
+|-------------------------|--------------------------------------------------|-----------------------------|
+| HEADRACE_SPARK_JARS     | folder of the jars that the Spark jobs need, or  | none: Spark's own only      |
+|                         | several, parted as in PATH                       |                             |
+| HEADRACE_SPARK_MEMORY   | memory of a job's driver, Spark's spelling       | 1g                          |
+| HEADRACE_SPARK_JAVA     | further options of a driver's JVM                | none                        |
+| HEADRACE_SPARK_PYTHON   | Python of the jobs and of their workers          | the one that starts the job |
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from pathlib import Path
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+CONF = {
+    "spark.log.level": "WARN",  # at INFO the job's own words drown
+    "spark.ui.showConsoleProgress": "false",
+}
+
+
+def spark_jars() -> str | None:
+    """`--jars`: every jar of HEADRACE_SPARK_JARS, by comma. Raises FileNotFoundError where a folder has none."""
+    folders = [folder for folder in os.environ.get("HEADRACE_SPARK_JARS", "").split(os.pathsep) if folder]
+    jars = []
+    for folder in folders:
+        if not (found := sorted(str(jar) for jar in Path(folder).glob("*.jar"))):
+            make = "`make spark-jars`, and for a lake on S3 `make spark-s3-jars`"
+            raise FileNotFoundError(f"HEADRACE_SPARK_JARS is {folder}, which holds no .jar file: run {make}")
+        jars += found
+    return ",".join(jars) or None
+
+
+def spark_memory() -> str:
+    return os.environ.get("HEADRACE_SPARK_MEMORY") or "1g"
+
+
+def spark_java() -> str:
+    """Options of the driver's JVM. For short jobs on few cores, -XX:TieredStopAtLevel=1 spares the compiler."""
+    return f"-Duser.timezone=UTC {os.environ.get('HEADRACE_SPARK_JAVA', '')}".strip()
+
+
+def spark_python() -> str:
+    return os.environ.get("HEADRACE_SPARK_PYTHON") or sys.executable
+
+
+def spark_environment(local: bool) -> dict[str, str]:
+    """The variables of a job: where the product's packages are, and which Python its workers run.
+    A `local` Spark, all of it in one process, has no reason to listen beyond the loopback."""
+    python = spark_python()
+    loopback = {"SPARK_LOCAL_IP": "127.0.0.1"} if local else {}
+    return {"PYTHONPATH": str(CHECKOUT), "PYSPARK_PYTHON": python, "PYSPARK_DRIVER_PYTHON": python, **loopback}
+
+
+def driver(job: str, master: str, *arguments: str) -> tuple[list[str], dict[str, str]]:
+    """Command and variables of a job whose driver is a process of this machine, and which starts its Java itself: so a
+    signal reaches the job, which is the parent. Raises FileNotFoundError as `spark_jars` does."""
+    options = ["--master", master, "--driver-memory", spark_memory()]
+    if jars := spark_jars():
+        options += ["--jars", jars]
+    for name, value in {**CONF, "spark.driver.extraJavaOptions": spark_java()}.items():
+        options += ["--conf", f"{name}={value}"]
+    submit = {"PYSPARK_SUBMIT_ARGS": shlex.join([*options, "pyspark-shell"])}
+    command = [spark_python(), str(CHECKOUT / "spark" / "jobs" / f"{job}.py"), *arguments]
+    return command, {**spark_environment(master.startswith("local")), **submit}

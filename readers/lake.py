@@ -1,0 +1,159 @@
+"""A pipeline's lake as a DuckDB database.
+
+A statement sees, by names such as `shop.orders` (or `orders`, where no other database of the pipeline has one): the
+table; `orders_history`, every version of its rows; `orders_changes`, what each transaction did; and
+`orders_as_of('2026-11-22 10:42:00+00')`, the table at that time. delta-rs reads the files, with their deletion vectors;
+what a statement names is loaded for it, and nothing else.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import duckdb
+from deltalake import DeltaTable, QueryBuilder
+from deltalake.exceptions import DeltaError
+
+from contract import names, status
+from contract.pipeline import Pipeline
+from readers import store
+from readers.past import Past, literal, quoted
+from readers.status import read
+
+OWN = ("_seq", "_ts")
+RAW = "_headrace"  # the schema of what the views are made from
+BATCH = 1000  # rows
+PAST = ("_history", "_changes", "_as_of")
+
+
+class LakeReadError(Exception):
+    """The lake cannot be read so: what is wrong and what to do."""
+
+
+def stream(path: str, columns: str = "*", where: str = "true", options: dict[str, str] | None = None) -> Any:
+    """The rows of a Delta table as a stream of Arrow's, whatever its deletion vectors. `options`: of its store."""
+    table = DeltaTable(path, storage_options=options)
+    return QueryBuilder().register("t", table).execute(f"SELECT {columns} FROM t WHERE {where}")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """`columns`: their names; `cursor`: of DuckDB's."""
+
+    columns: Sequence[str]
+    cursor: Any
+
+    def rows(self) -> Iterator[tuple[Any, ...]]:
+        """As they come. Raises LakeReadError."""
+        while True:
+            try:
+                batch = self.cursor.fetchmany(BATCH)
+            except duckdb.Error as error:
+                raise LakeReadError(str(error)) from None
+            if not batch:
+                return
+            yield from batch
+
+
+def query(pipeline: Pipeline, sql: str) -> Answer:
+    """What a statement asks for. Raises LakeReadError."""
+    try:
+        found = read(pipeline)
+    except (status.StatusFormatError, OSError, ValueError) as error:
+        raise LakeReadError(str(error)) from None
+    if found is None:
+        raise LakeReadError(f"{names.lake_root(pipeline)} has no lake yet: run the compaction DAG of {pipeline.name}")
+    database = _Database(pipeline, found)
+    try:
+        if [one.type for one in duckdb.extract_statements(sql)] != [duckdb.StatementType.SELECT]:
+            raise LakeReadError("one query is wanted, and nothing that writes: the lake is not written from here")
+        database.load(sql)
+        cursor: Any = database.connection.execute(sql)
+    except (DeltaError, OSError) as error:
+        raise LakeReadError(f"{names.lake_root(pipeline)} cannot be read: {_first_line(error)}") from None
+    except duckdb.Error as error:
+        raise LakeReadError(f"{error} (tables: {', '.join(sorted(found.tables)) or 'none'})") from None
+    return Answer([column[0] for column in cursor.description], cursor)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0] or type(error).__name__
+
+
+class _Database:
+    def __init__(self, pipeline: Pipeline, found: status.LakeStatus) -> None:
+        self.pipeline, self.tables, self.options = pipeline, found.tables, store.options(pipeline)
+        self.since = found.checkpoint.since if found.checkpoint else None
+        self.connection = duckdb.connect()
+        # What does not fit into memory is put aside there.
+        self.connection.execute(f"SET temp_directory = {literal(tempfile.gettempdir())}")
+        self.connection.execute("SET TimeZone = 'UTC'")
+        for db in {RAW, *(table.db for table in self.tables.values())}:
+            self.connection.execute(f"CREATE SCHEMA {quoted(db)}")
+
+    def load(self, sql: str) -> None:
+        """Makes what the statement may name."""
+        words = {word.lower() for word in re.findall(r'"(?:[^"]|"")+"|\w+', sql)}
+        words |= {word.strip('"').replace('""', '"') for word in words}
+        named = [
+            (table, [ending for ending in PAST if f"{table.table}{ending}".lower() in words])
+            for table in self.tables.values()
+        ]
+        wanted = [(t, past) for t, past in named if past or t.table.lower() in words]
+        for table, past in wanted:
+            self._table(table)
+            if past:
+                self._past(table)
+        schemas = list(dict.fromkeys(table.db for table, _ in wanted))
+        if schemas:
+            path = ",".join(quoted(db) for db in schemas)
+            self.connection.execute(f"SET search_path = {literal(path)}")
+
+    def _table(self, table: status.TableStatus) -> None:
+        if table.version is None:
+            raise LakeReadError(f"the lake has no rows of {table.db}.{table.table} yet: run its snapshot DAG")
+        path = names.lake_table(self.pipeline, table.db, table.table)
+        self._make(f"{quoted(table.db)}.{quoted(table.table)}", f"* EXCLUDE ({', '.join(OWN)})", self._stream(path))
+
+    def _stream(self, path: str, columns: str = "*", where: str = "true") -> Any:
+        return stream(path, columns, where, self.options)
+
+    def _make(self, name: str, columns: str, rows: Any) -> None:
+        self.connection.register("_stream", rows)
+        self.connection.execute(f"CREATE TABLE {name} AS SELECT {columns} FROM _stream")
+        self.connection.unregister("_stream")
+
+    def _past(self, table: status.TableStatus) -> None:
+        name, now = f"{table.db}.{table.table}", f"{quoted(table.db)}.{quoted(table.table)}"
+        raw, changes = f"{quoted(RAW)}.{quoted(name)}", f"{names.lake_root(self.pipeline)}/{names.CHANGES}"
+        mine = f"tbl = {literal(name)} AND db = {literal(table.db)}"
+        self._make(raw, "*", self._stream(changes, "key, op, before, after, _seq, gtid, ts", mine))
+        described = self.connection.execute(f"DESCRIBE {now}").fetchall()
+        kinds = {str(column): str(kind) for column, kind, *_ in described}
+        keys = self.connection.execute(f"SELECT DISTINCT json_keys(key) FROM {raw} WHERE op <> 't'").fetchall()
+        if len(keys) > 1:
+            raise LakeReadError(f"{name}: its primary key changed meanwhile, rows before and after do not compare")
+        past = Past(name, now, raw, kinds, keys[0][0] if keys else ())
+        prefix = f"{quoted(table.db)}."
+        self.connection.execute(f"CREATE VIEW {prefix}{quoted(f'{table.table}_changes')} AS {past.changes()}")
+        self.connection.execute(f"CREATE VIEW {prefix}{quoted(f'{table.table}_history')} AS {past.history()}")
+        as_of = past.as_of(self._began(table, changes))
+        self.connection.execute(f"CREATE MACRO {prefix}{quoted(f'{table.table}_as_of')}(moment) AS TABLE {as_of}")
+
+    def _began(self, table: status.TableStatus, changes: str) -> datetime | None:
+        """Since when the lake has every change of the table."""
+        place = self.since(table.db, table.table) if self.since else None
+        where = "true"
+        if place:
+            epoch, file, pos = (f"_seq['{name}']" for name in ("epoch", "file", "pos"))
+            e, f, p = place
+            where = f"({epoch} > {e} OR {epoch} = {e} AND ({file} > {f} OR {file} = {f} AND {pos} >= {p}))"
+        self.connection.register("_stream", self._stream(changes, "min(ts) AS ts", where))
+        ((ts,),) = self.connection.execute("SELECT ts FROM _stream").fetchall()
+        self.connection.unregister("_stream")
+        return ts.astimezone(UTC) if ts else None

@@ -1,0 +1,99 @@
+"""DuckDB's SQL of a table's past, which gives what spark/history.py does. Pure: names and types in, statements out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+MAY_NOT_PARSE = ("DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE")  # zero and partial dates are null in the lake
+
+
+def quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def value(json: str, name: str, kind: str) -> str:
+    """SQL of a column's value from the JSON text of a row."""
+    inner = name.replace("\\", "\\\\").replace('"', '\\"')
+    path = f'$."{inner}"'
+    text = f"json_extract_string({json}, {literal(path)})"
+    if kind == "BLOB":
+        return f"from_base64({text})"
+    if kind.startswith("STRUCT"):
+        wkb, srid = (f"json_extract_string({json}, {literal(f'{path}.{part}')})" for part in ("wkb", "srid"))
+        return f"CASE WHEN {srid} IS NOT NULL THEN {{'wkb': from_base64({wkb}), 'srid': CAST({srid} AS BIGINT)}} END"
+    if kind.endswith("[]"):
+        return f"CAST(json_extract({json}, {literal(path)}) AS {kind})"
+    return f"{'TRY_CAST' if kind in MAY_NOT_PARSE else 'CAST'}({text} AS {kind})"
+
+
+class Past:
+    """`now`: the table of present rows, `raw`: that of its changes, both as SQL names them. `kinds`: its columns, name
+    and DuckDB's type; `key`: the names of the key's, none where there is no change."""
+
+    def __init__(self, name: str, now: str, raw: str, kinds: Mapping[str, str], key: Sequence[str]) -> None:
+        self.name, self.now, self.raw, self.kinds, self.key = name, now, raw, kinds, key
+
+    def _row(self, json: str) -> str:
+        return ", ".join(f"{value(json, name, kind)} AS {quoted(name)}" for name, kind in self.kinds.items())
+
+    def _columns(self) -> str:
+        return ", ".join(map(quoted, self.kinds))
+
+    def _untouched(self, where: str) -> str:
+        if not self.key:
+            return f"FROM {self.now} AS n"
+        keys = ", ".join(f"{value('key', name, self.kinds[name])} AS {quoted(name)}" for name in self.key)
+        same = " AND ".join(f"n.{quoted(name)} = k.{quoted(name)}" for name in self.key)
+        return f"FROM {self.now} AS n ANTI JOIN (SELECT DISTINCT {keys} FROM {self.raw} WHERE {where}) AS k ON {same}"
+
+    def changes(self) -> str:
+        """A row a change: `gtid`, `ts`, `op`, `key`, the columns that `changed`, `before` and `after` as structs."""
+        images = [
+            f"CASE WHEN {name} IS NOT NULL THEN struct_pack("
+            + ", ".join(f"{quoted(c)} := {value(name, c, kind)}" for c, kind in self.kinds.items())
+            + f") END AS {name}"
+            for name in ("before", "after")
+        ]
+        pairs = [(literal(name), f"before.{quoted(name)}", f"after.{quoted(name)}") for name in self.kinds]
+        differ = ", ".join(f"CASE WHEN {a} IS DISTINCT FROM {b} THEN {name} END" for name, a, b in pairs)
+        inner = f"SELECT gtid, ts, op, key, _seq, {', '.join(images)} FROM {self.raw}"
+        changed = f"list_filter([{differ}], lambda x: x IS NOT NULL) AS changed"
+        return f"SELECT gtid, ts, op, key, {changed}, before, after FROM ({inner}) ORDER BY _seq"
+
+    def history(self) -> str:
+        """A row a version, with `valid_from`, `valid_to` and `gtid`."""
+        ends = f"least(lead(ts) OVER w, (SELECT min(t.ts) FROM {self.raw} t WHERE t.op = 't' AND t._seq > r._seq))"
+        rows = (
+            f"SELECT *, row_number() OVER w AS n, {ends} AS ended FROM {self.raw} r WHERE op <> 't' "
+            "WINDOW w AS (PARTITION BY key ORDER BY _seq)"
+        )
+        none, untouched = "CAST(NULL AS TIMESTAMPTZ)", self._untouched("op <> 't'")
+        return (
+            f"WITH numbered AS ({rows}) "
+            f"SELECT {self._row('after')}, ts AS valid_from, ended AS valid_to, gtid FROM numbered WHERE op <> 'd' "
+            f"UNION ALL SELECT {self._row('before')}, {none}, ts, NULL FROM numbered "
+            "WHERE n = 1 AND before IS NOT NULL "
+            f"UNION ALL SELECT {self._columns()}, {none}, {none}, NULL {untouched}"
+        )
+
+    def as_of(self, began: datetime | None) -> str:
+        """The rows as of the parameter `moment`. `began`: when the history begins."""
+        start = f"TIMESTAMPTZ {literal(began.isoformat())}" if began else "NULL"
+        early = literal(f"the history of {self.name} begins {began.isoformat() if began else 'with the next change'}")
+        cut = literal(f"{self.name} was truncated after that time: which rows it had is not in the changes")
+        at = "CAST(moment AS TIMESTAMPTZ)"
+        later = f"op <> 't' AND ts > {at}"
+        guard = (
+            f"(SELECT CASE WHEN {start} IS NULL OR {at} < {start} THEN error({early}) "
+            f"WHEN EXISTS (SELECT 1 FROM {self.raw} WHERE op = 't' AND ts > {at}) THEN error({cut}) ELSE true END)"
+        )
+        first = f"SELECT *, row_number() OVER (PARTITION BY key ORDER BY _seq) AS n FROM {self.raw} WHERE {later}"
+        return (
+            f"SELECT * FROM (SELECT {self._columns()} {self._untouched(later)} "
+            f"UNION ALL SELECT {self._row('before')} FROM ({first}) WHERE n = 1 AND before IS NOT NULL) WHERE {guard}"
+        )

@@ -1,0 +1,50 @@
+"""Which tables a snapshot or a check is of."""
+
+from __future__ import annotations
+
+from contract.checkpoint import Checkpoint
+from contract.pipeline import Pipeline
+from contract.pipeline_columns import ColumnRuleError, Shown
+from contract.schema import TableSchema
+from spark.errors import LakeError
+from spark.source import Source
+
+
+def chosen(pipeline: Pipeline, source: Source, tables: list[str]) -> list[tuple[str, str]]:
+    """The named `db.table`s, or every table of the pipeline that exists. Raises LakeError where there is none."""
+    for name in tables:
+        if not all(name.partition(".")):
+            raise LakeError(f"{name!r} is no table's name: write it as db.table")
+        if not pipeline.tables.match(*name.split(".", 1)):
+            raise LakeError(f"{name} is not one of the pipeline's tables: see tables in {pipeline.path}")
+    if versioned := [f"{db}.{table}" for db, table in source.versioned()]:
+        raise LakeError(
+            f"{', '.join(versioned)}: system-versioned, so the binlog has the rows' history beside the rows, and the "
+            f"lake's table would not be the source's. Exclude it in {pipeline.path}, or ALTER TABLE ... DROP SYSTEM "
+            "VERSIONING"
+        )
+    found = [(db, table) for db, table in source.tables() if not tables or f"{db}.{table}" in tables]
+    if missing := set(tables) - {f"{db}.{table}" for db, table in found}:
+        raise LakeError(f"the source has no table {', '.join(sorted(missing))}: check the name")
+    if not found:
+        globs = ", ".join(pipeline.tables.include)
+        raise LakeError(f"the source has no table that matches {globs}: check tables.include in {pipeline.path}")
+    return found
+
+
+def refuse_unfollowed(p0: Checkpoint, tables: list[tuple[str, str]]) -> None:
+    """Raises LakeError for tables whose changes behind P0 nobody delivers: the pipeline file was edited since."""
+    if unfollowed := [f"{db}.{table}" for db, table in tables if not p0.follows(db, table)]:
+        raise LakeError(
+            f"the streamer does not follow {', '.join(unfollowed)} yet, so that changes made from now on would be "
+            "lost: while it runs it takes the pipeline file's tables by itself within seconds (headrace status says "
+            "what it waits for); then run the snapshot again"
+        )
+
+
+def shown_of(pipeline: Pipeline, source: TableSchema) -> Shown:
+    """The table as the stream tells it. Raises LakeError where a rule of `columns` cannot hold for it."""
+    try:
+        return pipeline.show(source)
+    except ColumnRuleError as error:
+        raise LakeError(error.told(pipeline.path)) from None

@@ -1,0 +1,292 @@
+"""What happened to the tables' shapes, and which tables are stale: known to one table and one file of the lake.
+
+In: the DDL topic and the schema topic. Out: a row in `_schema_changes` for each statement and for each difference
+between two shapes, and the marks of tables whose stored values may have changed without a row event. A mark goes when
+a snapshot that began behind the statement is applied, or when the shapes before and after it show that no stored value
+can be another.
+
+The rows are written before the file says that they are: a run that dies in between finds them by their `id`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from pydantic import BaseModel
+from pyspark.sql import SparkSession
+
+from contract import names
+from contract.ddl_record import UNSEEN, DdlRecord
+from contract.schema import TableSchema
+from contract.status import Stale
+from spark.failpoints import reached
+from spark.lake import Lake
+from spark.schema import Schemas
+from spark.shape_changes import CARRIED, STALE, ShapeChange, keeps_values, shape_changes
+from spark.stopped import Name
+
+Place = tuple[int, int, int]  # epoch, number of the binlog file, position
+Altered = tuple[str, str, Place]
+ALTERS = (*UNSEEN, "shape")
+BRINGS = ("rename", "partition")  # rows that were under another name, so that a table of no rows has some now
+AGAIN = "added again"
+FILE = "_evolution.json"
+SHOWN = 200  # characters of a statement in a message
+KEPT = 1000  # statements that are known when they come again
+COLUMNS = (
+    "id string, db string, tbl string, at struct<epoch:bigint,file:bigint,pos:bigint>, ts timestamp, gtid string, "
+    "kind string, column string, before string, after string, rule string, told string, statement string, "
+    "version int, noted timestamp"
+)
+TOLD = {
+    "drop": "the table is gone in the source, the lake keeps it as it was",
+    "rename": "rows have another table's name in the source now",
+    "partition": "rows may have left or entered the table with a partition",
+    "alter": "values of rows that were there may have changed",
+    "unknown": "the statement was not understood and may have changed rows",
+    "truncate": "its rows are gone, in the lake too",
+    "shape": "rows that were there are as they were",
+    "harmless": "neither rows nor columns changed",
+    AGAIN: "the lake has the values of before it was dropped",
+}
+# Such words do more to rows than the types of the columns tell.
+MORE = re.compile(r"\b(generated|as|import|discard|ignore|convert|partition|exchange|rename)\b|\.\.\.$", re.IGNORECASE)
+TEXT = re.compile(r"""'(?:[^'\\]|''|\\.)*'?|"(?:[^"\\]|""|\\.)*"?""", re.DOTALL)
+
+
+class Mark(BaseModel):
+    """A statement that made a table stale, and what was not yet read again."""
+
+    db: str
+    table: str
+    kind: str
+    seq: tuple[int, int, int]
+    gtid: str | None
+    ts_ms: int
+    statement: str
+
+    @property
+    def name(self) -> Name:
+        return self.db, self.table
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A table's new version: the rows of what differs, and the marks that it gives."""
+
+    name: Name
+    version: int
+    rows: list[dict[str, Any]]
+    marks: list[Mark]
+
+
+class State(BaseModel):
+    """`read`: the DDL topic's offsets that are done. `versions`: the last shape of each table that is. `altered`: the
+    last statements that changed a shape or rows. `seen`: those of them that made a mark, also where it is gone: in a
+    new epoch they may come again."""
+
+    read: dict[int, int] = {}
+    versions: dict[str, int] = {}
+    marks: list[Mark] = []
+    altered: list[tuple[str, str, Place]] = []
+    seen: list[str] = []
+
+
+class Evolution:
+    """One run's part. `told`: a line for each thing that is new."""
+
+    def __init__(self, spark: SparkSession, lake: Lake, schemas: Schemas) -> None:
+        self.spark, self.lake, self.schemas = spark, lake, schemas
+        self.path, self.rows = lake.at(FILE), lake.at(names.SCHEMA_CHANGES)
+        text = lake.text(self.path)
+        self.state = State.model_validate_json(text) if text else State()
+        self.told: list[str] = []
+
+    @property
+    def read(self) -> Mapping[int, int]:
+        return self.state.read
+
+    def follow(self, records: Iterable[DdlRecord], read: Mapping[int, int], floors: Mapping[Name, list[int]]) -> None:
+        """`records`: of the DDL topic, up to the offsets `read`. `floors`: where each table's snapshot begins, as a
+        `_seq`."""
+        statements, shapes = list(records), list(self._shapes())
+        self._note([*map(_of_statement, statements), *(row for shape in shapes for row in shape.rows)])
+        unseen = {_id(one): one for one in statements if one.kind in UNSEEN and _id(one) not in self.state.seen}
+        marks = [*self.state.marks, *(mark for one in unseen.values() for mark in self._marks(one, floors))]
+        marks += [mark for shape in shapes for mark in shape.marks]
+        tables = sorted({*self.schemas.tables(), *floors})
+        altered = [(*name, one.seq) for one in statements if one.kind in ALTERS for name in tables if _means(one, name)]
+        altered = [*self.state.altered, *altered][-KEPT:]
+        state = State(
+            read={**self.state.read, **read},
+            versions={**self.state.versions, **{".".join(shape.name): shape.version for shape in shapes}},
+            marks=[mark for mark in marks if self._open(mark, floors, altered)],
+            altered=altered,
+            seen=[*self.state.seen, *unseen][-KEPT:],
+        )
+        if state != self.state:
+            self.state = state
+            self.lake.write(self.path, state.model_dump(mode="json"))
+            reached("evolution noted")
+
+    def stale(self) -> dict[Name, Stale]:
+        """The tables that are stale, each from its first open mark on."""
+        found: dict[Name, Stale] = {}
+        for mark in sorted(self.state.marks, key=lambda mark: mark.seq):
+            found.setdefault(mark.name, _stale(mark, self.lake.pipeline.name))
+        return found
+
+    def _shapes(self) -> Iterator[Shape]:
+        """The shapes that are new, with what differs from the one before."""
+        for name in self.schemas.tables():
+            done, all_of = self.state.versions.get(".".join(name), 0), self.schemas.all(*name)
+            had: set[str] = set()
+            for before, after in zip([None, *all_of[:-1]], all_of, strict=True):
+                if after.version > done:
+                    changes = [_again(one, had) for one in shape_changes(before, after)] if before else []
+                    marks = [_mark(after, one) for one in changes if one.kind == AGAIN]
+                    yield Shape(name, after.version, [_of_shape(after, one) for one in changes], marks)
+                had |= {column.name.lower() for column in after.columns}
+
+    def _note(self, rows: list[dict[str, Any]]) -> None:
+        """Writes those that the table has not."""
+        unique = {row["id"]: row for row in rows}
+        if unique and self.lake.is_table(self.rows):
+            ids = self.spark.createDataFrame([(id,) for id in unique], "id string")
+            known = self.spark.read.format("delta").load(self.rows).join(ids, "id", "left_semi").select("id").collect()
+            unique = {id: row for id, row in unique.items() if id not in {found["id"] for found in known}}
+        if unique:
+            frame = self.spark.createDataFrame(list(unique.values()), COLUMNS)
+            frame.coalesce(1).write.format("delta").mode("append").save(self.rows)
+            reached("shape changes noted")
+        self.told = [f"{row['db']}.{row['tbl'] or '*'}: {row['told']}" for row in unique.values() if _news(row)]
+
+    def _marks(self, record: DdlRecord, floors: Mapping[Name, list[int]]) -> list[Mark]:
+        facts = record.model_dump(exclude={"db", "table", "statement"})
+        named = [name for name in {*self.schemas.tables(), *floors} if _means(record, name)]
+        named = [name for name in named if self._had_rows(name, record.seq, floors)]
+        if record.kind in BRINGS and record.table is not None:
+            named.append((record.db, record.table))
+        return [
+            Mark(**facts, db=db, table=table, statement=shown(record.statement))
+            for db, table in sorted(set(named))
+            if self.lake.pipeline.tables.match(db, table)
+        ]
+
+    def _had_rows(self, name: Name, seq: Place, floors: Mapping[Name, list[int]]) -> bool:
+        """Whether rows of before the statement may be in the lake."""
+        return name in floors or any(s.since is None or _place(s) <= seq for s in self.schemas.all(*name))
+
+    def _open(self, mark: Mark, floors: Mapping[Name, list[int]], altered: list[Altered]) -> bool:
+        if tuple(floors.get(mark.name, [])[:3]) > mark.seq:
+            return False
+        return mark.kind != "alter" or MORE.search(mark.statement) is not None or not self._explained(mark, altered)
+
+    def _explained(self, mark: Mark, altered: list[Altered]) -> bool:
+        """Whether the shapes before and behind the statement, the one between the two, show that values stayed."""
+        shapes = [s for s in self.schemas.all(*mark.name) if s.since is not None]
+        before = [s for s in shapes if _place(s) <= mark.seq]
+        after = [s for s in shapes if _place(s) > mark.seq]
+        if not before or not after:
+            return False
+        first, last = _place(before[-1]), _place(after[0])
+        between = {seq for *name, seq in altered if tuple(name) == mark.name and first < seq < last}
+        return between == {mark.seq} and keeps_values(shape_changes(before[-1], after[0]))
+
+
+def _again(change: ShapeChange, had: set[str]) -> ShapeChange:
+    """A column that the lake has from a time before: its old values are not the new column's."""
+    if change.kind != "added" or str(change.column).lower() not in had:
+        return change
+    return replace(change, kind=AGAIN, rule=STALE)
+
+
+def _mark(schema: TableSchema, change: ShapeChange) -> Mark:
+    said = f"the column {change.column} came back"
+    facts: dict[str, Any] = {"kind": AGAIN, "seq": _place(schema), "gtid": None, "ts_ms": 0, "statement": said}
+    return Mark(db=schema.db, table=schema.table, **facts)
+
+
+def _place(schema: TableSchema) -> Place:
+    return (schema.since.epoch, schema.since.file, schema.since.pos) if schema.since else (0, 0, 0)
+
+
+def _id(record: DdlRecord) -> str:
+    """What comes again in a new epoch has the GTID that it had."""
+    place = record.gtid or ":".join(map(str, record.seq))
+    return f"{place} {record.db}.{record.table or '*'} {record.kind}"
+
+
+def _of_statement(record: DdlRecord) -> dict[str, Any]:
+    rule = STALE if record.kind in UNSEEN else CARRIED
+    return {
+        "id": _id(record),
+        "db": record.db,
+        "tbl": record.table,
+        "at": record.seq,
+        "ts": datetime.fromtimestamp(record.ts_ms / 1000, UTC),
+        "gtid": record.gtid,
+        "kind": record.kind,
+        "column": None,
+        "before": None,
+        "after": None,
+        "rule": rule,
+        "told": f"{shown(record.statement)}: {TOLD.get(record.kind, record.kind)}",
+        "statement": record.statement,
+        "version": None,
+        "noted": datetime.now(UTC),
+    }
+
+
+def _of_shape(schema: TableSchema, change: ShapeChange) -> dict[str, Any]:
+    return {
+        "id": f"{schema.db}.{schema.table} version {schema.version} {change.kind} {change.column or ''}",
+        "db": schema.db,
+        "tbl": schema.table,
+        "at": _place(schema) if schema.since else None,
+        "ts": None,
+        "gtid": None,
+        "kind": change.kind,
+        "column": change.column,
+        "before": change.before,
+        "after": change.after,
+        "rule": change.rule,
+        "told": change.told,
+        "statement": None,
+        "version": schema.version,
+        "noted": datetime.now(UTC),
+    }
+
+
+def _news(row: Mapping[str, Any]) -> bool:
+    return row["kind"] != "harmless"
+
+
+def _means(record: DdlRecord, name: Name) -> bool:
+    """Whether the statement may have changed the table's rows."""
+    db, table = name
+    if record.table is not None:
+        return (record.db, record.table) == name
+    if record.db == db or not record.db:
+        return True
+    return record.kind == "unknown" and re.search(rf"(?<!\w){re.escape(table)}(?!\w)", record.statement) is not None
+
+
+def _stale(mark: Mark, pipeline: str) -> Stale:
+    when = f" {datetime.fromtimestamp(mark.ts_ms / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC" if mark.ts_ms else ""
+    later = {"drop": ", if it is made again", "rename": ", if it is there now"}.get(mark.kind, "")
+    reason = (
+        f"stale since{when} ({mark.gtid or ':'.join(map(str, mark.seq))}): {mark.statement}: {TOLD[mark.kind]}. "
+        f"The DAG {pipeline}.snapshot for {mark.db}.{mark.table} mends it{later}"
+    )
+    return Stale(kind=mark.kind, since=mark.seq, ts_ms=mark.ts_ms, gtid=mark.gtid, reason=reason)
+
+
+def shown(statement: str) -> str:
+    """For a message: without its texts, which may be rows' values, and shortened."""
+    text = " ".join(TEXT.sub("'...'", statement).split())
+    return text if len(text) <= SHOWN else text[: SHOWN - 3] + "..."

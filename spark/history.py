@@ -1,0 +1,182 @@
+"""The past of the lake's tables, from `_changes`: a table as of a time, its rows' versions, who changed what when.
+
+Nothing but the lake is asked. The values have the types of the table as it is; of a column that was renamed, older
+changes have none. History begins with the first change that the lake has of the pipeline, or where the table joined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import functions as fn
+
+from contract.status import parse
+from spark.errors import LakeError
+from spark.lake import Lake
+from spark.rows import quoted
+from spark.schema import OWN
+
+WIRE = {"struct<wkb:binary,srid:bigint>": "struct<wkb:string,srid:bigint>", "array<float>": "array<double>"}
+GEOMETRY = "if({x} is null, null, named_struct('wkb', unbase64({x}.wkb), 'srid', {x}.srid))"
+MAY_NOT_PARSE = ("date", "timestamp", "timestamp_ntz")  # zero and partial dates are null in the lake
+
+
+def value_sql(wire: str, kind: str) -> str:
+    """Spark SQL of the lake's value of type `kind`, from the text of the wire value (or its parts)."""
+    if kind == "binary":
+        return f"unbase64({wire})"
+    if kind.startswith("struct"):
+        return GEOMETRY.format(x=wire)
+    return f"try_cast({wire} as {kind})" if kind in MAY_NOT_PARSE else f"cast({wire} as {kind})"
+
+
+@dataclass(frozen=True)
+class History:
+    """One table's. `db`, `table`: its names in the source. Raises LakeError where the lake does not have the table."""
+
+    spark: SparkSession
+    lake: Lake
+    db: str
+    table: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.db}.{self.table}"
+
+    def now(self) -> DataFrame:
+        """The table's rows as they are, without the lake's own columns."""
+        path = self.lake.table(self.db, self.table)
+        if not self.lake.is_table(path):
+            raise LakeError(f"the lake has no table {self.name}: check its name, or run the snapshot DAG for it")
+        return self.spark.read.format("delta").load(path).drop(*OWN)
+
+    def as_of(self, moment: datetime) -> DataFrame:
+        """The table's rows after every transaction that was committed at `moment` (aware) or before: each row that
+        changed since is put back to what it was before the first of its later changes. Raises LakeError where the
+        lake cannot know it."""
+        if moment.tzinfo is None:
+            raise LakeError(f"{moment} has no time zone: give one, such as 2026-11-22 10:42:00+00:00")
+        self._refuse_before_the_beginning(moment)
+        now, later = self.now(), self._mine().where(fn.col("ts") > fn.lit(moment))
+        if not later.where("op = 't'").isEmpty():
+            raise LakeError(
+                f"{self.name} was truncated after {moment.isoformat()}: which rows it had is not in the changes. "
+                "Delta's own time travel may still have them (versionAsOf)"
+            )
+        first = _numbered(later).where("_n = 1 and before is not null")
+        back = self._parsed(first, now, "before").select(*_values("_before", now))
+        return self._untouched(now, later).unionByName(back)
+
+    def versions(self) -> DataFrame:
+        """Slowly changing rows: every known version of each row with `valid_from` (null: from before the history's
+        beginning), `valid_to` (null: it is the present one) and the `gtid` that made it."""
+        now, mine = self.now(), self._mine()
+        rows = _numbered(mine.where("op <> 't'"))
+        following = Window.partitionBy("key").orderBy("_seq")
+        ended = fn.least(fn.lead("ts").over(following), self._truncated(mine))
+        rows = rows.withColumn("_ended", ended)
+        until = [fn.col("ts").alias("valid_from"), fn.col("_ended").alias("valid_to"), fn.col("gtid")]
+        made = self._parsed(rows.where("op <> 'd'"), now, "after").select(*_values("_after", now), *until)
+        nothing, never = fn.lit(None).cast("string"), fn.lit(None).cast("timestamp")
+        began = [never.alias("valid_from"), fn.col("ts").alias("valid_to"), nothing.alias("gtid")]
+        older = self._parsed(rows.where("_n = 1 and before is not null"), now, "before")
+        older = older.select(*_values("_before", now), *began)
+        still = self._untouched(now, mine).withColumns({"valid_from": never, "valid_to": never, "gtid": nothing})
+        return made.unionByName(older).unionByName(still)
+
+    def changes(self) -> DataFrame:
+        """What each transaction did: `gtid`, `ts`, `op` (c, u, d, t), `key` (JSON), the names of the columns that it
+        `changed`, and the row `before` and `after` as structs of the table's types."""
+        now = self.now()
+        images = {name: fn.struct(*_values(f"_{name}", now)) for name in ("before", "after")}
+        told = [fn.when(fn.col(name).isNotNull(), made).alias(name) for name, made in images.items()]
+        rows = self._parsed(self._mine(), now, *images).select("gtid", "ts", "_seq", "op", "key", *told)
+        differing = [
+            f"if(before.{quoted(name)} <=> after.{quoted(name)}, null, '{_escaped(name)}')" for name in now.columns
+        ]
+        changed = fn.expr(f"array_compact(array({', '.join(differing)}))").alias("changed")
+        return rows.select("gtid", "ts", "op", "key", changed, "before", "after", "_seq").orderBy("_seq").drop("_seq")
+
+    def _mine(self) -> DataFrame:
+        if not self.lake.is_table(self.lake.changes):
+            raise LakeError(f"the lake {self.lake.root} has no changes yet: run the compaction DAG first")
+        changes = self.spark.read.format("delta").load(self.lake.changes)
+        return changes.where((fn.col("tbl") == self.name) & (fn.col("db") == self.db))
+
+    def _parsed(self, changes: DataFrame, now: DataFrame, *names: str) -> DataFrame:
+        """With a struct of wire values, `_<name>`, for each of the columns of JSON text."""
+        shape = ", ".join(f"{quoted(name)} {WIRE.get(kind, 'string')}" for name, kind in now.dtypes)
+        return changes.withColumns({f"_{n}": fn.from_json(fn.col(n), shape, {"mode": "FAILFAST"}) for n in names})
+
+    def _untouched(self, now: DataFrame, changes: DataFrame) -> DataFrame:
+        """The rows of the table without a change here."""
+        keys = changes.where("op <> 't'").select("key").distinct()
+        names = keys.select(fn.expr("json_object_keys(key)").alias("names")).distinct().limit(2).collect()
+        if not names:
+            return now
+        if len(names) > 1:
+            raise LakeError(f"{self.name}: its primary key changed meanwhile: rows before and after do not compare")
+        wanted = now.select(*[quoted(name) for name in names[0]["names"]])
+        touched = self._parsed(keys, wanted, "key").select(*_values("_key", wanted))
+        return now.join(touched, list(wanted.columns), "left_anti")
+
+    def _truncated(self, mine: DataFrame) -> Column:
+        """When the table was truncated first after the row's `_seq`; null where it was not."""
+        cuts = mine.where("op = 't'").select("_seq", "ts").orderBy("_seq").collect()
+        if not cuts:
+            return fn.lit(None).cast("timestamp")
+        when = fn.lit(None).cast("timestamp")
+        for cut in reversed(cuts):
+            place = fn.struct(*[fn.lit(n).cast("bigint").alias(name) for name, n in cut["_seq"].asDict().items()])
+            when = fn.when(fn.col("_seq") < place, fn.lit(cut["ts"].astimezone(UTC))).otherwise(when)
+        return when
+
+    def _refuse_before_the_beginning(self, moment: datetime) -> None:
+        text = self.lake.text(self.lake.status)
+        status = parse(text) if text else None
+        checkpoint = status.checkpoint if status else None
+        since = checkpoint.since(self.db, self.table) if checkpoint else None
+        if status and (table := status.tables.get(self.name)) and table.stopped:
+            raise LakeError(f"{self.name} is stopped, so that it is not what its changes say: {table.stopped}")
+        self._mine()  # says it where there are no changes
+        known = self.spark.read.format("delta").load(self.lake.changes)
+        if since:
+            here = fn.struct("_seq.epoch", "_seq.file", "_seq.pos")
+            known = known.where(here >= fn.struct(*[fn.lit(n).cast("bigint") for n in since]))
+        first = known.agg(fn.min("ts").alias("ts")).first()
+        began = first["ts"].astimezone(UTC) if first and first["ts"] else None
+        if began is None or moment < began:
+            told = began.isoformat() if began else "with the next change"
+            raise LakeError(
+                f"the history of {self.name} begins {told}: what was before {moment.isoformat()} is not known"
+            )
+
+
+def _values(struct: str, now: DataFrame) -> list[Column]:
+    """The columns of `now`, from the struct of wire values in the column of this name."""
+    inside = [(name, f"{struct}.{quoted(name)}", kind) for name, kind in now.dtypes]
+    return [fn.expr(value_sql(wire, kind)).alias(name) for name, wire, kind in inside]
+
+
+def _numbered(changes: DataFrame) -> DataFrame:
+    """With `_n`, the change's number among those of its key, from 1."""
+    return changes.withColumn("_n", fn.row_number().over(Window.partitionBy("key").orderBy("_seq")))
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("'", "\\'")
+
+
+def views(spark: SparkSession, lake: Lake, tables: Iterable[tuple[str, str]]) -> list[str]:
+    """Makes of each table the temporary views `<table>`, `<table>_history`, `<table>_changes`. Gives their names."""
+    made = []
+    for db, table in tables:
+        history = History(spark, lake, db, table)
+        parts = {"": history.now, "_history": history.versions, "_changes": history.changes}
+        for ending, rows in parts.items():
+            rows().createOrReplaceTempView(quoted(table + ending))
+            made.append(table + ending)
+    return made

@@ -1,0 +1,9 @@
+"""The compaction job that goes on until it is told to end: the same as `compact`, round after round."""
+
+from __future__ import annotations
+
+from spark.job import run
+from spark.looping import loop
+
+if __name__ == "__main__":
+    run("compact-loop", loop)

@@ -1,0 +1,139 @@
+"""What checks found, in two tables of the lake: `_checks`, a row for every table and expectation of each check, for
+trends; `_differences`, a row for every key (or chunk) at which a table is not as the source, for whoever mends it.
+
+Neither holds a value of a row but its key's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as fn
+
+from contract import names
+from spark.lake import Lake
+
+MISSING, EXTRA, CHANGED, DUPLICATE, CHUNK = "missing", "extra", "changed", "duplicate", "chunk"
+EQUAL = "equal to the source"  # the check by that name: counts and checksums
+CHECKS_SHAPE = (
+    "run string, at timestamp, db string, tbl string, check string, column string, ok boolean, observed string, "
+    "wanted string"
+)
+SHAPE = (
+    "run string, at timestamp, db string, tbl string, kind string, key string, columns array<string>, "
+    "source_where string, lake_where string, since timestamp"
+)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One row that differs, or a chunk of rows that were not told apart.
+
+    `kind`: `missing` (the lake lacks the row), `extra` (the source has no such row), `changed`, `duplicate` (the lake
+    has it twice), `chunk`. `key`: the primary key as records have it, a JSON object of wire values; None of a chunk.
+    `columns`: which differ, of a changed row. `source_where`, `lake_where`: of a chunk, the conditions that choose its
+    rows, in the SQL of the server and of Spark. `since`: when a check found it first, and each check since.
+    """
+
+    db: str
+    table: str
+    kind: str
+    key: str | None = None
+    columns: tuple[str, ...] = ()
+    source_where: str | None = None
+    lake_where: str | None = None
+    since: datetime | None = None
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """What stays the same from one check to the next."""
+        return self.kind, self.key or "", self.source_where or ""
+
+
+def run_id(at: datetime) -> str:
+    """Sorts by time."""
+    return at.strftime("%Y%m%dT%H%M%S") + f"{at.microsecond // 1000:03d}Z"
+
+
+def latest(spark: SparkSession, lake: Lake, db: str, table: str) -> list[Difference]:
+    """What the table's last check found; empty where it was equal, or never checked."""
+    checks, path = _of(spark, lake, names.CHECKS, db, table), lake.at(names.DIFFERENCES)
+    if checks is None or not lake.is_table(path):
+        return []
+    last = checks.where(fn.col("check") == EQUAL).agg(fn.max("run")).first()
+    found = _of(spark, lake, names.DIFFERENCES, db, table)
+    if found is None or last is None or last[0] is None:
+        return []
+    return [_difference(row.asDict()) for row in found.where(fn.col("run") == last[0]).collect()]
+
+
+def _of(spark: SparkSession, lake: Lake, name: str, db: str, table: str) -> DataFrame | None:
+    path = lake.at(name)
+    if not lake.is_table(path):
+        return None
+    rows = spark.read.format("delta").load(path)
+    return rows.where((fn.col("db") == db) & (fn.col("tbl") == f"{db}.{table}"))
+
+
+def _difference(row: Mapping[str, Any]) -> Difference:
+    return Difference(
+        db=row["db"],
+        table=row["tbl"][len(row["db"]) + 1 :],
+        kind=row["kind"],
+        key=row["key"],
+        columns=tuple(row["columns"] or ()),
+        source_where=row["source_where"],
+        lake_where=row["lake_where"],
+        since=row["since"].astimezone(UTC),  # Spark gives the time of this machine, without its zone
+    )
+
+
+def dated(found: Sequence[Difference], before: Iterable[Difference], at: datetime) -> list[Difference]:
+    """The differences with their `since`: that of the check before where it found the same, else `at`."""
+    known = {one.identity: one.since for one in before}
+    return [replace(one, since=known.get(one.identity) or at) for one in found]
+
+
+def note_differences(spark: SparkSession, lake: Lake, at: datetime, found: Sequence[Difference]) -> None:
+    """Appends one check's dated differences. They are to be there before its `_checks`, which make them the latest."""
+    rows = [
+        (
+            run_id(at), at, one.db, f"{one.db}.{one.table}", one.kind, one.key, list(one.columns), one.source_where,
+            one.lake_where, one.since,
+        )
+        for one in found
+    ]  # fmt: skip
+    if rows:
+        _append(spark, rows, SHAPE, lake.at(names.DIFFERENCES))
+
+
+def note_checks(spark: SparkSession, lake: Lake, at: datetime, facts: Mapping[str, Any]) -> None:
+    """Appends a check's results. `facts`: its report, `tables` and `expectations` (quality/suite.py)."""
+    rows: list[tuple[Any, ...]] = []
+    for name, table in facts["tables"].items():
+        counts = f"{table.get('lake_count')} rows", f"{table.get('source_count')} rows"
+        rows.append((EQUAL, None, name, table.get("equal"), *counts))
+    for name, table in (facts.get("expectations") or {}).get("tables", {}).items():
+        for one in table.get("evaluations", ()):
+            seen = _text(one.get("observed")), _text(one.get("expected"))
+            rows.append((one["expectation"], one.get("column"), name, one["ok"], *seen))
+    db_of = {name: name.partition(".")[0] for name in facts["tables"]}
+    told_rows = [
+        (run_id(at), at, db_of[name], name, check, column, ok, observed, wanted)
+        for check, column, name, ok, observed, wanted in rows
+    ]
+    if told_rows:
+        _append(spark, told_rows, CHECKS_SHAPE, lake.at(names.CHECKS))
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)
+
+
+def _append(spark: SparkSession, rows: Sequence[tuple[Any, ...]], shape: str, path: str) -> None:
+    frame = spark.createDataFrame(list(rows), shape).coalesce(1)
+    frame.write.format("delta").mode("append").option("mergeSchema", "true").save(path)

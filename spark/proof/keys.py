@@ -1,0 +1,33 @@
+"""A row's key as text, made from the lake's typed columns: a JSON object of wire values, as records have it."""
+
+from __future__ import annotations
+
+from contract import types
+from contract.schema import Column, TableSchema
+from spark.rows import quoted
+
+
+def key_json(schema: TableSchema, struct: str = "") -> str:
+    """Spark SQL. `struct`: the column that holds the row's columns; empty: they are the row's own."""
+    inside = quoted(struct) + "." if struct else ""
+    fields = []
+    for name in schema.key:
+        fields += [f"'{_escaped(name)}'", _wire(schema.column(name), inside + quoted(name))]
+    return f"to_json(named_struct({', '.join(fields)}), map('ignoreNullFields', 'false'))"
+
+
+def _escaped(name: str) -> str:
+    return name.replace("\\", "\\\\").replace("'", "\\'")
+
+
+def _wire(column: Column, x: str) -> str:
+    """Back from the lake's value to that of records (contract/types.py)."""
+    made = types.of(column)
+    text = made.checksum_spark or "cast({} as string)".format
+    if made.spark == "binary":
+        return f"base64({x})"
+    if column.type == "timestamp":
+        return f"concat(replace({text(x)}, ' ', 'T'), 'Z')"
+    if made.spark in ("date", "timestamp_ntz") or column.type == "decimal":
+        return text(x)
+    return x

@@ -1,0 +1,123 @@
+"""How a table's rows are put into chunks, so that the source and Spark put every row into the same one.
+
+Integer keys: ranges of the key, walked in the source, which is then asked chunk by chunk. Other keys: Spark cannot
+compare as MySQL's collations do, so buckets, by a hash of the bytes of the key's texts, and the source answers for all
+of them in one consistent read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from contract import types
+from contract.pipeline_columns import Shown
+from contract.schema import Column
+from spark import chunks
+from spark.checksum import lake_texts, source_texts
+from spark.rows import quoted
+
+INTEGERS = ("tinyint", "smallint", "mediumint", "int", "bigint")
+MOST_BUCKETS = 4096
+Spelled = Callable[[str], str]  # a column's name -> as it stands in a statement
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """Ranges between `boundaries`, literals of the key's columns; the first and the last chunk are open."""
+
+    key: tuple[Column, ...]
+    boundaries: Sequence[chunks.Boundary]
+
+    @property
+    def count(self) -> int:
+        return len(self.boundaries) + 1
+
+    def number(self, struct: str = "") -> str:
+        """Spark SQL: the number, from 0, of the chunk of the row whose columns are in `struct` (empty: in the row
+        itself). It is how many boundaries are below the key, found by halving."""
+        if not self.boundaries:
+            return "0"
+        inside = quoted(struct) + "." if struct else ""
+        key = self._tuple([inside + quoted(column.name) for column in self.key])
+        bounds = f"array({', '.join(self._tuple(boundary) for boundary in self.boundaries)})"
+        steps = ", ".join(str(1 << bit) for bit in reversed(range(len(self.boundaries).bit_length())))
+        # The variables' names are such as no column has.
+        below = f"get({bounds}, headrace_at + headrace_step - 1) < {key}"
+        step = f"if({below}, headrace_at + headrace_step, headrace_at)"
+        return f"aggregate(array({steps}), 0, (headrace_at, headrace_step) -> {step})"
+
+    def _tuple(self, values: Sequence[str]) -> str:
+        typed = [f"cast({value} as {types.of(c).spark})" for c, value in zip(self.key, values, strict=True)]
+        if len(typed) == 1:
+            return typed[0]
+        fields = [f"'k{n}', {value}" for n, value in enumerate(typed)]
+        return f"named_struct({', '.join(fields)})"
+
+    def source_where(self, numbers: Iterable[int], spelled: Spelled = chunks.quoted) -> str:
+        """SQL of the source: the condition of the rows of these chunks."""
+        conditions = chunks.conditions([spelled(column.name) for column in self.key], self.boundaries)
+        return " or ".join(f"({conditions[number]})" for number in sorted(numbers))
+
+    def lake_where(self, numbers: Iterable[int]) -> str:
+        """The same in Spark SQL: of integers both speak one language."""
+        return self.source_where(numbers)
+
+    def kept(self) -> dict[str, Any]:
+        """As JSON, from which `again` makes it."""
+        return {"boundaries": [list(boundary) for boundary in self.boundaries]}
+
+
+@dataclass(frozen=True)
+class Buckets:
+    """`count` buckets by the key's bytes; one, of all rows, where there is no key."""
+
+    shown: Shown
+    flavor: str
+    count: int
+
+    def source_number(self, spelled: Spelled = chunks.quoted) -> str:
+        texts = source_texts(self.shown, self.shown.schema.key, self.flavor, spelled)
+        return f"crc32(concat_ws(char(31 using utf8mb4), {', '.join(texts)})) % {self.count}" if texts else "0"
+
+    def number(self, struct: str = "") -> str:
+        columns = [self.shown.schema.column(name) for name in self.shown.schema.key]
+        texts = ", ".join(lake_texts(columns, [column.name for column in columns], struct))
+        return f"cast(crc32(cast(concat_ws('\\u001f', {texts}) as binary)) % {self.count} as int)" if texts else "0"
+
+    def source_where(self, numbers: Iterable[int], spelled: Spelled = chunks.quoted) -> str:
+        return f"{self.source_number(spelled)} in ({', '.join(map(str, sorted(numbers)))})"
+
+    def lake_where(self, numbers: Iterable[int]) -> str:
+        return f"{self.number()} in ({', '.join(map(str, sorted(numbers)))})"
+
+    def kept(self) -> dict[str, Any]:
+        return {"buckets": self.count}
+
+
+Split = Ranges | Buckets
+
+
+def split_of(shown: Shown, flavor: str, rows: int, ask: Callable[..., Sequence[Any] | None]) -> Split:
+    """Chunks of about `rows` rows. `ask` runs SQL on the source and gives the first row, or None."""
+    schema, source = shown.schema, shown.source
+    if schema.key and schema.key == source.key and all(schema.column(n).type in INTEGERS for n in schema.key):
+        return Ranges(_columns(shown), list(chunks.walk(source, rows, ask)))
+    found = ask(
+        "SELECT table_rows FROM information_schema.tables WHERE table_schema = %s AND table_name = %s",
+        source.db,
+        source.table,
+    )
+    known = int(found[0] or 0) if found else 0
+    return Buckets(shown, flavor, min(MOST_BUCKETS, known // rows + 1) if schema.key else 1)
+
+
+def again(shown: Shown, flavor: str, kept: dict[str, Any]) -> Split:
+    if "buckets" in kept:
+        return Buckets(shown, flavor, kept["buckets"])
+    return Ranges(_columns(shown), [tuple(boundary) for boundary in kept["boundaries"]])
+
+
+def _columns(shown: Shown) -> tuple[Column, ...]:
+    return tuple(shown.schema.column(name) for name in shown.schema.key)

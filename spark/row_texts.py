@@ -1,0 +1,68 @@
+"""Rows of the source as the very texts that the stream carries, made by the server, through Spark's JDBC reader."""
+
+from __future__ import annotations
+
+import json
+from urllib.parse import quote, urlencode
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as fn
+
+from contract.pipeline import Pipeline
+from contract.pipeline_columns import Shown
+from contract.schema import TableSchema
+from spark import chunks, tls
+from spark.source import session_of
+
+
+def row_json(shown: Shown, flavor: str, columns: tuple[str, ...] | None = None) -> str:
+    """SQL of the flavor that gives a row's JSON text, the same bytes as the stream's; of its key with `columns`."""
+    parts, before = [], "{"
+    for name in columns or [column.name for column in shown.schema.columns]:
+        label = before + json.dumps(name, ensure_ascii=False) + ":"
+        column = chunks.quoted(name)
+        value = shown.type_of(name, flavor).snapshot_sql(column)
+        # By the column and not by its text, which is NULL as well if it is too long: that makes the row NULL.
+        parts.append(f"{text_literal(label)}, if({column} is null, 'null', {value})")
+        before = ","
+    return f"concat({', '.join(parts)}, '}}')"
+
+
+def text_literal(text: str) -> str:
+    return f"_utf8mb4 x'{text.encode().hex()}'"
+
+
+def jdbc_options(spark: SparkSession, pipeline: Pipeline) -> dict[str, str]:
+    """How Spark reaches the source: row by row (the default holds whole results in memory), in UTC."""
+    source = pipeline.source
+    encrypted = tls.jdbc(spark, source.tls)
+    session = quote(",".join(f"{name}={value}" for name, value in session_of(pipeline).items()), safe="")
+    return {
+        "url": f"jdbc:mysql://{source.where}/?sessionVariables={session}"
+        f"&characterEncoding=UTF-8&tinyInt1isBit=false&allowPublicKeyRetrieval=true&{urlencode(encrypted)}",
+        "driver": "com.mysql.cj.jdbc.Driver",
+        "user": source.user,
+        "password": source.secret(),
+        "fetchsize": str(-(2**31)),
+    }
+
+
+def rows_of(spark: SparkSession, pipeline: Pipeline, schema: TableSchema, wanted: list[str]) -> DataFrame:
+    """`key` and `after` of the rows of each condition (over k0, k1 .. of the key), one partition a condition.
+    `schema`: the source's; the texts are of what the pipeline shows of it."""
+    flavor, shown = pipeline.source.flavor, pipeline.show(schema)
+    keys = [f"{chunks.quoted(name)} AS k{at}" for at, name in enumerate(schema.key)]
+    texts = [f"{row_json(shown, flavor, shown.schema.key)} AS row_key", f"{row_json(shown, flavor)} AS row_after"]
+    query = f"(SELECT {', '.join([*keys, *texts])} FROM {chunks.table_sql(schema)}) AS q"
+    options = jdbc_options(spark, pipeline)
+    url = options.pop("url")
+    rows = spark.read.jdbc(url, query, predicates=wanted, properties=options)
+    # A row or a value longer than max_allowed_packet comes as NULL.
+    too_long = fn.raise_error(
+        fn.lit(
+            f"a row of {schema.db}.{schema.table} is longer than the server's max_allowed_packet: raise that (a blob "
+            "takes 4/3 of its size), or exclude the table"
+        )
+    )
+    after = fn.when(fn.col("row_after").isNull(), too_long).otherwise(fn.col("row_after"))
+    return rows.select(fn.col("row_key").alias("key"), after.alias("after"))

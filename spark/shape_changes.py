@@ -1,0 +1,171 @@
+"""What differs between two shapes of a table, and what the lake makes of each difference. Pure.
+
+Columns are told apart by their names, as the lake's are. A column that went and another of the same kind that came in
+its place count as one that was renamed: the shapes alone cannot tell that from two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from contract import types
+from contract.schema import Column, TableSchema
+
+CARRIED, STALE, STOPPED = "carried", "stale", "stopped"
+BITS = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64}
+SIZES = ("length", "precision", "scale", "fsp")
+# Differences that leave every value that is stored as it is.
+KEEPS_VALUES = ("dropped", "reordered", "widened", "members", "nullability")
+
+TOLD = {
+    "added": "the lake has it too; it is null in rows that did not change since",
+    "added again": "the lake has the values of before it was dropped until the table is read again",
+    "dropped": "it stays in the lake, and is null in rows that change from now on",
+    "renamed": "the lake has both: values of before are under the old name until the table is read again",
+    "reordered": "the lake's columns go by their names; their order follows the next snapshot",
+    "widened": "the lake's type holds both",
+    "narrowed": "the source may have cut values that were there",
+    "retyped": "the source converted the values that were there",
+    "charset": "the source converted the texts that were there",
+    "members": "the lake keeps the members' texts",
+    "nullability": "the lake's columns may all be null",
+    "mask": "rows that were there have the mask of before",
+    "key": "rows are merged by the new key",
+}
+
+
+@dataclass(frozen=True)
+class ShapeChange:
+    """`column`: None of the whole table. `before`, `after`: in words. `rule`: what becomes of the lake's table."""
+
+    kind: str
+    column: str | None
+    before: str
+    after: str
+    rule: str
+
+    @property
+    def told(self) -> str:
+        what = f"{self.kind} {self.column}" if self.column else self.kind
+        values = f" ({self.before or 'none'} -> {self.after or 'none'})"
+        end = "; the table is stopped until it is read again" if self.rule == STOPPED else ""
+        return f"{what}{values}: {TOLD[self.kind]}{end}"
+
+
+def shape_changes(before: TableSchema, after: TableSchema) -> list[ShapeChange]:
+    """Every difference, the columns' first."""
+    return [*_columns(before, after), *_table(before, after)]
+
+
+def keeps_values(changes: list[ShapeChange]) -> bool:
+    """Whether no stored value can be another than before."""
+    return all(change.kind in KEEPS_VALUES and change.rule == CARRIED for change in changes)
+
+
+def _columns(before: TableSchema, after: TableSchema) -> Iterator[ShapeChange]:
+    old = {column.name.lower(): column for column in before.columns}
+    new = {column.name.lower(): column for column in after.columns}
+    renamed = dict(_renamed(before, after))
+    for column in before.columns:
+        if column.name in renamed:
+            yield ShapeChange("renamed", column.name, column.name, renamed[column.name], STALE)
+        elif column.name.lower() not in new:
+            yield ShapeChange("dropped", column.name, spelled(column), "", CARRIED)
+    for column in after.columns:
+        if column.name.lower() in old:
+            yield from _column(old[column.name.lower()], column)
+        elif column.name not in renamed.values():
+            rule = CARRIED if _lake_type(column) else STOPPED
+            yield ShapeChange("added", column.name, "", spelled(column), rule)
+
+
+def _renamed(before: TableSchema, after: TableSchema) -> Iterator[tuple[str, str]]:
+    """Names of columns, old and new, where nothing but the name at a place is another."""
+    old = {column.name.lower() for column in before.columns}
+    new = {column.name.lower() for column in after.columns}
+    if len(before.columns) != len(after.columns):
+        return
+    for was, now in zip(before.columns, after.columns, strict=True):
+        gone, came = was.name.lower() not in new, now.name.lower() not in old
+        if gone and came and was.model_copy(update={"name": now.name}) == now:
+            yield was.name, now.name
+
+
+def _column(was: Column, now: Column) -> Iterator[ShapeChange]:
+    if (size := _size(was, now)) is not None:
+        fits = _lake_type(was) == _lake_type(now) is not None
+        rule = STOPPED if not fits else CARRIED if size == "widened" else STALE
+        yield ShapeChange(size, now.name, spelled(was), spelled(now), rule)
+    if was.charset != now.charset and was.type == now.type:
+        yield ShapeChange("charset", now.name, was.charset or "", now.charset or "", STALE)
+    if was.members != now.members:
+        rule = CARRIED if set(was.members) <= set(now.members) else STALE
+        yield ShapeChange("members", now.name, _members(was), _members(now), rule)
+    if was.nullable != now.nullable:
+        words = {True: "may be NULL", False: "NOT NULL"}
+        rule = CARRIED if now.nullable else STALE  # without strict mode the source writes a value for each NULL
+        yield ShapeChange("nullability", now.name, words[was.nullable], words[now.nullable], rule)
+    if was.mask != now.mask:
+        yield ShapeChange("mask", now.name, was.mask or "", now.mask or "", STALE)
+
+
+def _size(was: Column, now: Column) -> str | None:
+    """`widened`, `narrowed`, `retyped`; None where type and sizes are the same."""
+    if _measures(was) == _measures(now):
+        return None
+    if _holds(now, was):
+        return "widened"
+    return "narrowed" if _holds(was, now) else "retyped"
+
+
+def _measures(column: Column) -> tuple[object, ...]:
+    return column.type, column.unsigned, *(getattr(column, name) for name in SIZES)
+
+
+def _holds(wide: Column, narrow: Column) -> bool:
+    """Whether every value of one column is one of the other."""
+    if wide.type in BITS and narrow.type in BITS:
+        low, high = _range(wide)
+        least, most = _range(narrow)
+        return low <= least and most <= high
+    if wide.type != narrow.type or wide.unsigned > narrow.unsigned:
+        return False
+    whole = [(one.precision or 0) - (one.scale or 0) for one in (wide, narrow)]
+    sizes = [[getattr(one, name) or 0 for name in SIZES] for one in (wide, narrow)]
+    return whole[0] >= whole[1] and all(more >= less for more, less in zip(*sizes, strict=True))
+
+
+def _range(column: Column) -> tuple[int, int]:
+    bits = BITS[column.type]
+    return (0, 2**bits - 1) if column.unsigned else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+
+
+def _lake_type(column: Column) -> str | None:
+    try:
+        return types.of(column).spark
+    except types.UnknownTypeError:
+        return None
+
+
+def _table(before: TableSchema, after: TableSchema) -> Iterator[ShapeChange]:
+    old = [column.name.lower() for column in before.columns]
+    new = [column.name.lower() for column in after.columns]
+    if [name for name in old if name in new] != [name for name in new if name in old]:
+        yield ShapeChange("reordered", None, ", ".join(old), ", ".join(new), CARRIED)
+    if before.key != after.key:
+        known = {name.lower() for name in after.key} <= set(old)
+        rule = STOPPED if not after.key else CARRIED if known else STALE
+        yield ShapeChange("key", None, ", ".join(before.key), ", ".join(after.key), rule)
+
+
+def spelled(column: Column) -> str:
+    """A column's type in words near to SQL."""
+    numbers = [str(n) for n in (column.length, column.precision, column.scale) if n is not None]
+    numbers = numbers or ([str(column.fsp)] if column.fsp else [])
+    sizes = f"({', '.join(numbers)})" if numbers else ""
+    return f"{column.type}{sizes}{' unsigned' if column.unsigned else ''}"
+
+
+def _members(column: Column) -> str:
+    return f"{len(column.members)} members: {', '.join(column.members)}"[:200]

@@ -1,0 +1,110 @@
+"""One table's rows, from the source into its folder of a staging, group of chunks by group."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass, field
+from itertools import islice
+
+from pyspark.sql import SparkSession
+
+from contract.schema import TableSchema
+from spark.chunks import Boundary, conditions, walk, walked
+from spark.load import Load
+from spark.manifests import rows_folder
+from spark.row_texts import rows_of
+from spark.snapshot_records import SnapshotRecords
+from spark.source import Source
+from spark.transformed import SnapshotTransforms
+from spark.unfinished import Part, Progress, Unfinished
+
+Between = Callable[[TableSchema, int], None]
+
+
+@dataclass
+class TableRead:
+    """`walker`: a connection of its own for the boundaries. `between` is called before each group is read, with the
+    count of the parts before it (a test may change the table there). `records`: where rows go to Kafka, too."""
+
+    spark: SparkSession
+    walker: Source
+    load: Load
+    transforms: SnapshotTransforms
+    job: Unfinished
+    progress: Progress
+    tell: Callable[[str], None]
+    between: Between | None = None
+    records: SnapshotRecords | None = None
+    _began: float = field(default_factory=time.monotonic, init=False)
+
+    def run(self) -> None:
+        """Reads what is missing, and notes each part when it is whole."""
+        self._clear()
+        if self.progress.whole:
+            return
+        before = self.progress.rows
+        with closing(self._groups()) as groups:  # where a part fails, nobody may walk on in this connection
+            for wanted, to in groups:
+                if self.between:
+                    self.between(self.progress.shape, len(self.progress.parts))
+                self.load.wait()
+                self._part(wanted, to)
+                self._told(before)
+
+    @property
+    def folder(self) -> str:
+        return rows_folder(self.job.folder, self.progress.shape)
+
+    def _clear(self) -> None:
+        """Removes what was not noted."""
+        known = {part.name for part in self.progress.parts}
+        for name in set(self.job.lake.list(self.folder)) - known:
+            self.job.lake.delete(f"{self.folder}/{name}")
+
+    def _groups(self) -> Generator[tuple[list[str], Boundary | None], None, None]:
+        """The conditions of each group, and the boundary at its end; None at the table's. A group is walked while the
+        one before it is read, whose pages the server then has in memory."""
+        schema, behind = self.progress.shape, self.progress.behind
+        names = [f"k{at}" for at in range(len(walked(schema)))]
+        steps = walk(schema, self.load.chunk_rows, self.walker.row, behind)
+        with ThreadPoolExecutor(1) as pool:
+            ahead = pool.submit(lambda: list(islice(steps, self.load.group)))
+            ends = False
+            while not ends:
+                found = ahead.result()
+                ends = len(found) < self.load.group
+                if not ends:
+                    ahead = pool.submit(lambda: list(islice(steps, self.load.group)))
+                yield conditions(names, found, behind, ends), None if ends else found[-1]
+                behind = found[-1] if found else behind
+
+    def _part(self, wanted: list[str], to: Boundary | None) -> None:
+        pipeline, schema, began = self.walker.pipeline, self.progress.shape, time.monotonic()
+        name = f"{len(self.progress.parts):08d}"
+        part = f"{self.folder}/{name}"
+        read = rows_of(self.spark, pipeline, schema, wanted).coalesce(pipeline.snapshot.parallelism)
+        if self.transforms.of(schema):
+            self.transforms.write(read, pipeline.show(schema).schema, part)
+        else:
+            read.write.parquet(part)
+        staged = self.spark.read.parquet(part)
+        rows = staged.count()
+        if self.records:
+            self.records.send(staged, pipeline.show(schema).schema, self.progress.p0)
+        # Not by the rows that are kept: a transform may drop most of them.
+        self.load.took(max(rows, (len(wanted) - 1) * self.load.chunk_rows), began)
+        masked = any(key in pipeline.show(schema).masks for key in schema.key)
+        self.progress.parts.append(Part(name=name, rows=rows, to=None if masked else to))
+        self.progress.whole = to is None
+        self.job.note(self.progress)
+
+    def _told(self, before: int) -> None:
+        schema, rows, parts = self.progress.shape, self.progress.rows, len(self.progress.parts)
+        rate = (rows - before) / max(time.monotonic() - self._began, 0.001)
+        about = (
+            "" if self.progress.whole else f" of about {max(self.load.server.about(schema.db, schema.table), rows):,}"
+        )
+        self.tell(f"{schema.db}.{schema.table}: {rows:,}{about} rows in {parts} groups of chunks, {rate:,.0f} rows/s")

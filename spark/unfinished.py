@@ -1,0 +1,158 @@
+"""A snapshot that is not staged whole yet, as its folder tells of it: what it is to be, and what of it is done.
+
+A table is read by its key in order, group of chunks by group, each a part of its own; so the missing chunks are those
+behind the last part. Where a key column is masked that place is not written down, and such a table is read anew.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from contextlib import suppress
+from typing import NamedTuple
+
+from pydantic import BaseModel
+
+from contract import names
+from contract.checkpoint import Checkpoint
+from contract.schema import TableSchema
+from spark.chunks import Boundary
+from spark.lake import Lake
+from spark.letters import BEFORE_ALL
+from spark.manifests import MANIFEST
+
+PLAN = "plan.json"
+BEAT = "beat.json"  # when it was last seen to be written, and by whom
+BEATS = 3.0  # seconds from one to the next
+SILENT = 20.0  # seconds without one after which nobody writes it any more
+
+
+class Plan(BaseModel):
+    """`tables`: as `db.table`, sorted. `began`: Unix seconds. `landing`: the identity of compaction's own place in
+    Kafka, None before the first. `to_kafka`: whether the rows go there, too. `letters`: as of Applied."""
+
+    tables: list[str]
+    began: float
+    landing: str | None
+    to_kafka: bool = False
+    letters: int = BEFORE_ALL
+
+
+class Part(BaseModel):
+    """`to`: the boundary at its end; None where that is the table's, or is not told."""
+
+    name: str
+    rows: int
+    to: Boundary | None = None
+
+
+class Found(NamedTuple):
+    """A table as the source has it. `made`: of Source.made."""
+
+    schema: TableSchema
+    made: str
+
+
+class Progress(BaseModel):
+    """Of one table. `shape`, `made`: as it was found. `whole`: nothing is missing."""
+
+    shape: TableSchema
+    made: str
+    p0: Checkpoint
+    parts: list[Part] = []
+    whole: bool = False
+
+    @property
+    def name(self) -> str:
+        return f"{self.shape.db}.{self.shape.table}"
+
+    def same(self, found: Found) -> bool:
+        """Whether the table is still what it was."""
+        return (self.shape.shape(), self.made) == (found.schema.shape(), found.made)
+
+    @property
+    def rows(self) -> int:
+        return sum(part.rows for part in self.parts)
+
+    @property
+    def behind(self) -> Boundary | None:
+        return self.parts[-1].to if self.parts else None
+
+    @property
+    def resumable(self) -> bool:
+        return self.whole or not self.parts or self.parts[-1].to is not None
+
+
+class Unfinished:
+    """The folder of one."""
+
+    def __init__(self, lake: Lake, id: str) -> None:
+        self.lake, self.id, self.folder = lake, id, lake.at(names.STAGING, id)
+
+    @property
+    def plan(self) -> Plan | None:
+        text = self.lake.text(f"{self.folder}/{PLAN}")
+        return Plan.model_validate_json(text) if text else None
+
+    def begin(self, plan: Plan) -> None:
+        self.lake.write(f"{self.folder}/{PLAN}", plan.model_dump(mode="json"))
+
+    def progress(self, db: str, table: str) -> Progress | None:
+        text = self.lake.text(self._file(db, table))
+        return Progress.model_validate_json(text) if text else None
+
+    def note(self, progress: Progress) -> None:
+        self.lake.write(self._file(progress.shape.db, progress.shape.table), progress.model_dump(mode="json"))
+
+    def forget(self, progress: Progress) -> None:
+        """The table is read anew; so its parts are nobody's."""
+        self.lake.delete(self._file(progress.shape.db, progress.shape.table))
+
+    def _file(self, db: str, table: str) -> str:
+        # Beside the databases' folders, whose names have no dot.
+        return f"{self.folder}/progress.{names.escape(db)}.{names.escape(table)}.json"
+
+    def silent(self) -> bool:
+        """Whether nobody writes it. Looks on for as long as it takes to tell."""
+        first = self.lake.read(f"{self.folder}/{BEAT}") or {"at": 0.0}
+        until = time.monotonic() + SILENT
+        while first["at"] and time.monotonic() < until:  # 0 where its writer said that it ends
+            time.sleep(1)
+            if (self.lake.read(f"{self.folder}/{BEAT}") or first) != first:
+                return False
+        return True
+
+
+def unfinished(lake: Lake) -> list[Unfinished]:
+    """Those in the staging, the newest first."""
+    found = (Unfinished(lake, name) for name in lake.list(lake.at(names.STAGING)))
+    return [one for one in found if not lake.exists(f"{one.folder}/{MANIFEST}")][::-1]
+
+
+class Beating:
+    """Shows that somebody writes a staging, while the block runs. A failure shows as silence."""
+
+    def __init__(self, lake: Lake, folder: str) -> None:
+        self.lake, self.file, self.by = lake, f"{folder}/{BEAT}", secrets.token_hex(4)
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._beats, daemon=True)
+
+    def __enter__(self) -> Beating:
+        self._beat(time.time())
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+        with suppress(Exception):
+            self._beat(0.0)
+
+    def _beats(self) -> None:
+        while not self._ended.wait(BEATS):
+            with suppress(Exception):
+                self._beat(time.time())
+
+    def _beat(self, at: float) -> None:
+        self.lake.write(self.file, {"at": at, "by": self.by})

@@ -1,0 +1,73 @@
+"""`headrace sql`."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any, Literal
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from contract import pipeline as pipeline_file
+from streamer.cli.console import File, explained, out
+from streamer.errors import HeadraceError
+
+EXAMPLE = "Example: [cyan]headrace sql pipelines/flights.yaml 'SELECT count(*) FROM flights'[/]"
+
+
+def sql(
+    pipeline: File,
+    statement: Annotated[str, typer.Argument(metavar="SQL", help="one query, in DuckDB's SQL")],
+    form: Annotated[
+        Literal["table", "json", "csv"], typer.Option("--format", help="json: one object a line")
+    ] = "table",
+) -> None:
+    """Ask the pipeline's lake, without Spark.
+
+    Names: [bold]orders[/] (or shop.orders) is the table, [bold]orders_history[/] every version of its rows,
+    [bold]orders_changes[/] what each transaction did, [bold]orders_as_of('2026-11-22 10:42:00+00')[/] the table at that
+    time. The tables that the query names are read whole; the lake is in a folder of this machine or on S3.
+    """
+    with explained():
+        settings = pipeline_file.load(pipeline, secrets="lake")
+        try:
+            from readers.lake import LakeReadError, query
+        except ModuleNotFoundError as error:
+            raise HeadraceError(
+                "reading the lake of", settings.name, f"Python has no package {error.name}",
+                "Install Headrace with its extra sql, or run the command where the checkout is installed.",
+            ) from None  # fmt: skip
+        try:
+            found = query(settings, statement)
+            _SHOWN[form](found.columns, found.rows())
+        except LakeReadError as error:
+            raise HeadraceError("reading the lake of", settings.name, str(error), "") from None
+
+
+def _table(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    table = Table(*map(escape, names), box=None, header_style="bold")
+    for row in rows:
+        table.add_row(*("" if value is None else escape(str(value)) for value in row))
+    out.print(table)
+
+
+def _json(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    for row in rows:
+        line = dict(zip(names, row, strict=True))
+        out.file.write(json.dumps(line, ensure_ascii=False, default=_plain) + "\n")
+
+
+def _plain(value: Any) -> str:
+    return value.hex() if isinstance(value, bytes) else str(value)
+
+
+def _csv(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    writer = csv.writer(out.file, lineterminator="\n")
+    writer.writerow(names)
+    writer.writerows(rows)
+
+
+_SHOWN = {"table": _table, "json": _json, "csv": _csv}

@@ -1,0 +1,44 @@
+"""Tables that joined the pipeline with rows of before, and wait for a snapshot: what the checkpoint says, less what the
+lake has read since. A lake that cannot be read from here (in an object store, on another machine) says nothing."""
+
+from __future__ import annotations
+
+from contract import status
+from contract.checkpoint import Checkpoint, Place
+from contract.pipeline import Pipeline, Tables
+from streamer import source
+
+
+def coming(reading: Pipeline, old: Tables) -> list[str]:
+    """`db.table` of those that the server has now, of the pipeline's and not of the old ones. Raises as
+    `source.tables`."""
+    return [f"{db}.{table}" for db, table in source.tables(reading) if not old.match(db, table)]
+
+
+def unread(pipeline: Pipeline, checkpoint: Checkpoint) -> dict[str, Place]:
+    """`db.table` -> where it joined, of those that are followed still."""
+    joined = {name: place for name, place in checkpoint.joined.items() if checkpoint.follows(*name.split(".", 1))}
+    lake = _lake(pipeline) if joined else None
+    return {name: place for name, place in joined.items() if lake is None or not _has(lake, name, place)}
+
+
+def over(pipeline: Pipeline, checkpoint: Checkpoint) -> list[str]:
+    """Those of which a snapshot was applied since, or that have left: when one joins again it is marked again."""
+    return sorted(checkpoint.joined.keys() - unread(pipeline, checkpoint).keys())
+
+
+def _lake(pipeline: Pipeline) -> status.LakeStatus | None:
+    if not pipeline.feeds_lake:
+        return None
+    try:
+        return status.read(pipeline)
+    except (status.StatusFormatError, OSError, ValueError):
+        return None
+
+
+def _has(lake: status.LakeStatus, name: str, place: Place) -> bool:
+    """Whether a run of compaction that knew of the mark found a snapshot behind it."""
+    table = lake.tables.get(name)
+    if table is None or lake.checkpoint is None or lake.checkpoint.joined.get(name) != place:
+        return False
+    return table.snapshot is not None and table.unread is None

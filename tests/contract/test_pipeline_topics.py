@@ -1,0 +1,73 @@
+"""`cleanup` of event topics: delete where a lake is fed, by table elsewhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contract.pipeline import PipelineFileError, load
+from contract.pipeline_topics import settings
+from streamer.kafka import topics
+
+FILE = """\
+format: 1
+name: sales
+source: {{host: h, user: u, password_file: /nowhere, server_id: 7}}
+tables: {{include: ["shop.*"]}}
+kafka: {{bootstrap: "h:9092"{kafka}}}
+topics:
+  - {{tables: ["shop.a"], partitions: 3{topic}}}
+{rest}
+"""
+NO_LAKE = "checkpoints: {type: file, path: position}"
+
+
+def written(folder: Path, **parts: str) -> Path:
+    path = folder / "sales.yaml"
+    path.write_text(FILE.format(**({"kafka": "", "topic": "", "rest": "lake: {path: lake}"} | parts)))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("parts", "at"),
+    [
+        ({"topic": ", cleanup: compact"}, "7: topics[0].cleanup"),
+        ({"topic": ", cleanup: 'compact,delete'"}, "7: topics[0].cleanup"),
+        ({"kafka": ", cleanup: compact"}, "5: kafka.cleanup"),
+    ],
+)
+def test_a_topic_from_which_a_lake_is_fed_does_not_compact(tmp_path: Path, parts: dict[str, str], at: str) -> None:
+    with pytest.raises(PipelineFileError) as caught:
+        load(written(tmp_path, **parts))
+    told = str(caught.value)
+    assert at in told
+    assert "loses deletes before the lake" in told
+    assert "checkpoints: {type: file}" in told
+    load(written(tmp_path, **parts | {"rest": NO_LAKE}))
+
+
+def test_each_topic_is_made_by_the_first_rule_that_says_so(tmp_path: Path) -> None:
+    made = load(written(tmp_path, topic=", cleanup: compact", rest=NO_LAKE))
+    assert settings(made.topics, made.kafka, "shop", "a") == (3, 1, 168, "compact")
+    assert settings(made.topics, made.kafka, "shop", "b") == (2, 1, 168, "delete")
+    wanted = {one.name: one for one in topics.event_topics(made, [("shop", "a"), ("shop", "b")])}
+    compacted, plain = wanted["sales.shop.a"], wanted["sales.shop.b"]
+    assert compacted.config == {"cleanup.policy": "compact", "max.message.bytes": "10485760"}
+    assert (compacted.needs, plain.needs) == ("", "delete")
+    assert plain.config["retention.ms"] == "604800000"
+
+
+def test_a_policy_is_the_same_in_any_order(tmp_path: Path) -> None:
+    made = load(written(tmp_path, topic=", cleanup: 'compact,delete'", rest=NO_LAKE))
+    [wanted] = topics.event_topics(made, [("shop", "a")])
+
+    class Metadata:
+        partitions: Any = dict.fromkeys(range(3), type("Partition", (), {"replicas": [1]}))
+
+    found = wanted.config | {"cleanup.policy": "delete,compact"}
+    assert list(topics._differences(wanted, Metadata, found)) == []
+    assert [one.setting for one in topics._differences(wanted, Metadata, found | {"cleanup.policy": "delete"})] == [
+        "cleanup.policy"
+    ]

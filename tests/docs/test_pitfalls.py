@@ -1,0 +1,77 @@
+"""docs/pitfalls.md names tests that are there, and that run on the servers it says."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "pitfalls.md"
+SERVERS = {"9.7": "mysql", "8.0": "mysql80", "MariaDB": "mariadb"}
+# Fixtures by which a test runs on every server, or on MySQL 9.7.
+EACH, NEWEST = {"server", "another", "pair", "own", "site"}, {"mysql", "mysql_server", "make", "shop", "pipeline"}
+
+
+class Line(NamedTuple):
+    pitfall: str
+    tests: tuple[str, ...]
+    servers: str
+    why: str
+
+
+def lines() -> list[Line]:
+    found = re.findall(r"^\| (.+?) \| (`.+?`) \| (.+?) \| (.*?) ?\|$", PAGE.read_text(), re.MULTILINE)
+    return [Line(pitfall, tuple(re.findall(r"`(.+?)`", tests)), *rest) for pitfall, tests, *rest in found]
+
+
+@cache
+def module(name: str) -> ast.Module:
+    path = ROOT / (name if "/" in name else f"tests/integration/{name}")
+    return ast.parse(path.read_text()) if path.exists() else ast.Module([], [])
+
+
+def named(name: str) -> list[ast.FunctionDef]:
+    """The one that is named, or all of a file."""
+    file, _, chosen = name.partition("::")
+    found = [one for one in module(file).body if isinstance(one, ast.FunctionDef) and one.name.startswith("test_")]
+    return [one for one in found if chosen in ("", one.name)]
+
+
+def lacking(nodes: list[ast.expr]) -> set[str]:
+    calls = [one for node in nodes for one in ast.walk(node) if isinstance(one, ast.Call)]
+    return {call.args[0].value for call in calls if ast.unparse(call.func).endswith("mark.lacks")}  # type: ignore[attr-defined,misc]
+
+
+def runs_on(name: str) -> set[str]:
+    found: set[str] = set()
+    for test in named(name):
+        asked = {argument.arg for argument in test.args.args}
+        body = module(name.partition("::")[0]).body
+        marks = [
+            one.value for one in body if isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) == "pytestmark"
+        ]
+        own = [mark for mark in test.decorator_list if ast.unparse(mark).startswith("pytest.mark.lacks")]
+        if asked & EACH:
+            found |= set(SERVERS.values()) - lacking([*own, *marks])
+        found |= {"mysql"} if asked & NEWEST else set()
+        found |= asked & set(SERVERS.values())
+    return found
+
+
+@pytest.mark.parametrize("line", lines(), ids=lambda line: line.pitfall)
+def test_a_line_names_named_its_servers(line: Line) -> None:
+    assert all(named(name) for name in line.tests), "a test of the page is gone"
+    wanted = set(SERVERS) if line.servers == "all" else set(line.servers.split(", ")) - {"none"}
+    assert wanted <= set(SERVERS)
+    run = {server for name in line.tests for server in runs_on(name)}
+    assert {SERVERS[server] for server in wanted} <= run
+    assert bool(line.why) == (line.servers != "all")
+
+
+def test_the_page_has_its_lines() -> None:
+    assert len(lines()) > 40

@@ -1,0 +1,60 @@
+"""Snapshots without a streamer: its checkpoint is what a test says, or all that the server has executed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from contract.checkpoint import Checkpoint
+from contract.pipeline import Lake as LakeSection
+from contract.pipeline import Pipeline
+from contract.pipeline_snapshot import Snapshot
+from spark.lake import Lake
+from spark.manifests import Manifest
+from spark.places import Places
+from spark.snapshot import Staging
+from spark.source import Source
+from stack.database import Database
+from tests.checkpoints import checkpoint
+from tests.integration.decoding import executed
+from tests.integration.decoding import pipeline as pipeline_of
+
+
+def pipeline(server: Database, folder: Path, include: str, **snapshot: Any) -> Pipeline:
+    """`snapshot`: its section; chunks may be smaller than a file may say."""
+    rules = Snapshot().model_copy(update={"chunk_rows": 10, **snapshot})
+    update = {"lake": LakeSection(path=str(folder)), "snapshot": rules}
+    return pipeline_of(server, include).model_copy(update=update)
+
+
+def streamed(server: Database, gtid_set: str = "") -> Checkpoint:
+    """Of a streamer that has released the set, else everything."""
+    uuid = "0-1" if server.flavor == "mariadb" else "3e11fa47-71ca-11e1-9e33-c80aa9429562"
+    return checkpoint(pipeline="checked", server_uuid=uuid, gtid_set=gtid_set or str(executed(server)), ts_ms=1)
+
+
+class Snapshots:
+    """Those of one pipeline. `told`: their lines."""
+
+    def __init__(self, spark: SparkSession, server: Database, pipeline: Pipeline) -> None:
+        self.spark, self.server, self.pipeline = spark, server, pipeline
+        self.lake, self.told = Lake(spark, pipeline), list[str]()
+
+    def run(self, p0: Checkpoint | None = None, reader: Source | None = None, **more: Any) -> Manifest:
+        """Of every table; `p0` is the newest checkpoint that there is."""
+        with Source(self.pipeline) as source:
+            places = Places(
+                source, p0 or streamed(self.server), lambda: p0 or streamed(self.server), tell=self.told.append
+            )
+            staging = Staging(self.spark, self.pipeline, self.lake, source, places, reader, self.told.append, **more)
+            return staging.run(source.tables())
+
+    def rows(self, manifest: Manifest, table: str) -> list[str]:
+        """The staged rows' texts, sorted."""
+        schema = next(schema for schema in manifest.tables if schema.table == table)
+        read = self.spark.read.schema("key string, after string").parquet(*manifest.parts(self.lake, schema))
+        found = sorted(row["after"] for row in read.collect())
+        assert len(found) == manifest.counts[f"{schema.db}.{table}"]
+        return found

@@ -1,0 +1,200 @@
+"""Every fault of the kit, all at once, while the source is written to and the lake follows: the check finds each one,
+pins it to row and column, and says nothing of any other row."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as fn
+
+from contract.pipeline import Pipeline, load
+from spark.compaction import compact
+from spark.job import JobFailedError
+from spark.jobs.snapshot import snapshot
+from spark.jobs.verify import verify
+from spark.lake import Lake
+from stack.kafka import Kafka
+from stack.mysql import MySQL
+from tests.faults import kit
+from tests.faults.kit import Expected, Fault
+from tests.integration.decoding import run
+from tests.integration.streaming import Streamer
+from tests.integration.test_lake_servers import TYPES, ZEROS, beside, compacting
+from tests.spark.sessions import local_session
+
+ROWS = 240
+HOT = 6  # every sixth row is written to, the others keep still
+NOTES = ("NULL", "''", "'NULL'", "'x '", "'größe'", "'Groesse'")
+TABLES = ("exact", "floats", "codes", "lines", "drift")
+SMALL = f"c{list(TYPES).index('smallint')}"
+
+
+@pytest.fixture(scope="module")
+def spark() -> SparkSession:
+    return local_session()
+
+
+@pytest.fixture
+def streamer(mysql: MySQL, kafka: Kafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Streamer]:
+    monkeypatch.setenv("TEST_PASSWORD", mysql.password)
+    monkeypatch.setattr("spark.jobs.verify._expectations", lambda *_: {})  # they have tests of their own
+    fill(mysql)
+    made = Streamer(tmp_path, mysql, kafka, "faulty")
+    made.file.write_text(made.file.read_text() + "snapshot: {chunk_rows: 100}\nquality: {wait_seconds: 300}\n")
+    yield made
+    made.close()
+
+
+def fill(mysql: MySQL) -> None:
+    columns = ", ".join(f"c{n} {kind}" for n, kind in enumerate(TYPES))
+    cycle = [[values[n % len(values)] for values in TYPES.values()] for n in range(ROWS + 1)]
+    exact = [f"({n}, {', '.join(cycle[n])})" for n in range(1, ROWS + 1)]
+    floats = [f"({n}, {n} / 7, {n} / 7e0)" for n in range(1, ROWS + 1)]
+    codes = [f"('{'äbCß'[n % 4]}{n}', {n}, {NOTES[n % len(NOTES)]})" for n in range(1, ROWS + 1)]
+    plain = [f"({n}, {n}, 'b{n}')" for n in range(1, ROWS + 1)]
+    run(
+        mysql, ZEROS, "DROP DATABASE IF EXISTS faulty", "CREATE DATABASE faulty", "USE faulty",
+        f"CREATE TABLE exact (id int PRIMARY KEY, {columns})",
+        "CREATE TABLE floats (id int PRIMARY KEY, single float, twofold double)",
+        "CREATE TABLE codes (code varchar(20) PRIMARY KEY, v int, note varchar(20))",
+        *(f"CREATE TABLE `{name}` (id int PRIMARY KEY, a int, b varchar(20))" for name in ("lines", "drift")),
+        f"INSERT INTO exact VALUES {', '.join(exact)}", f"INSERT INTO floats VALUES {', '.join(floats)}",
+        f"INSERT INTO codes VALUES {', '.join(codes)}", f"INSERT INTO `lines` VALUES {', '.join(plain)}",
+        f"INSERT INTO drift VALUES {', '.join(plain[:60])}",
+    )  # fmt: skip
+
+
+def writing(mysql: MySQL, stop: threading.Event) -> None:
+    n = 0
+    with mysql.connect(database="faulty", autocommit=False) as connection, connection.cursor() as cursor:
+        while not stop.wait(0.02):
+            n += 1
+            hot = n * HOT % ROWS or HOT
+            cursor.execute(f"UPDATE exact SET {SMALL} = {n % 1000} WHERE id = {hot}")
+            cursor.execute(f"UPDATE exact SET id = {100_000 + n} WHERE id = {50_000 + n - 7}")
+            cursor.execute(f"INSERT INTO exact (id) VALUES ({50_000 + n})")
+            cursor.execute(f"DELETE FROM exact WHERE id = {100_000 + n - 30}")
+            cursor.execute(f"UPDATE floats SET twofold = {n} / 3e0 WHERE id = {hot}")
+            cursor.execute(f"UPDATE codes SET note = 'hot{n}' WHERE v = {hot}")
+            cursor.execute(f"REPLACE INTO codes VALUES ('hot{n % 40}', 0, NULL)")
+            cursor.execute(f"UPDATE `lines` SET a = a + 1 WHERE id = {hot}")
+            (connection.rollback if n % 10 == 0 else connection.commit)()
+
+
+def cold(first: int) -> Iterator[int]:
+    return (n for n in range(first, ROWS) if n % HOT)
+
+
+def of_each_type(spark: SparkSession, pipeline: Pipeline) -> list[Fault]:
+    """Each column of another row."""
+    rows = spark.read.format("delta").load(Lake(spark, pipeline).table("faulty", "exact"))
+    kinds = {name: kind for name, kind in rows.dtypes if name.startswith("c")}
+    other = [fn.expr(f"not ({kit.another(name, kind)} <=> `{name}`)").alias(name) for name, kind in kinds.items()]
+    able = {row["id"]: row for row in rows.select("id", *other).collect()}
+    ids, faults = cold(1), []
+    for name, kind in kinds.items():
+        faults.append(kit.changed("id", next(n for n in ids if able[n][name]), name, kind))
+    return faults
+
+
+def exact_faults(spark: SparkSession, pipeline: Pipeline) -> list[Fault]:
+    name = {kind: f"c{n}" for n, kind in enumerate(TYPES)}
+    ids, moments = cold(120), [name["datetime(3)"], name["timestamp(6) null"]]
+    lake = spark.read.format("delta").load(Lake(spark, pipeline).table("faulty", "exact"))
+    rows = {row["id"]: row for row in lake.where("id >= 120").collect()}
+    latin = name["varchar(20) character set latin1"]
+    shifted = next(n for n in ids if all(rows[n][column] for column in moments))
+    damaged = next(n for n in ids if rows[n][latin] == "é€")
+    one, other = next(ids), next(ids)
+    differing = [column for column in name.values() if rows[one][column] != rows[other][column]]
+    return [
+        *of_each_type(spark, pipeline),
+        kit.missing("id", next(ids)),
+        kit.extra("id", one, 9001),
+        kit.duplicate("id", next(ids)),
+        kit.an_hour_off("id", shifted, moments),
+        kit.charset_damage("id", damaged, latin),
+        kit.swapped("id", one, other, differing),
+        kit.truncated_chunk("id", [n for n in range(180, 205) if n % HOT]),
+        kit.replaced("stale row", "id", 211, {SMALL: "7s"}),
+        kit.extra("id", one, 212, "resurrected row"),
+    ]
+
+
+def code_faults() -> list[Fault]:
+    code = {n: f"{'äbCß'[n % 4]}{n}" for n in range(ROWS)}
+    return [
+        kit.replaced("empty is NULL", "code", code[1], {"note": "cast(null as string)"}),
+        kit.replaced("'NULL' is NULL", "code", code[2], {"note": "cast(null as string)"}),
+        kit.replaced("without its trailing blank", "code", code[3], {"note": "rtrim(note)"}),
+        kit.charset_damage("code", code[4], "note"),
+        kit.missing("code", code[5]),
+        kit.extra("code", code[7], "neu ß"),
+        kit.duplicate("code", code[8]),
+        kit.replaced("empty is 'NULL'", "code", code[13], {"note": "'NULL'"}),
+    ]
+
+
+def changes_of_the_source(mysql: MySQL) -> None:
+    """What the lake will lack, or have still: a row that it keeps stale, one that comes back, a range of Kafka's."""
+    run(
+        mysql, f"UPDATE exact SET {SMALL} = 8 WHERE id = 211", "DELETE FROM exact WHERE id = 212",
+        "INSERT INTO `lines` VALUES (1000, 1, 'new')", "UPDATE `lines` SET b = 'other' WHERE id IN (7, 8)",
+        "DELETE FROM `lines` WHERE id = 9", database="faulty",
+    )  # fmt: skip
+
+
+LOST = [
+    Expected("faulty.lines", "missing", 1000), Expected("faulty.lines", "changed", 7, frozenset({"b"})),
+    Expected("faulty.lines", "changed", 8, frozenset({"b"})), Expected("faulty.lines", "extra", 9),
+]  # fmt: skip
+CASCADE = [
+    Expected("faulty.codes", "extra", "ß11"), Expected("faulty.codes", "changed", "ß15", frozenset({"v"})),
+]  # fmt: skip
+
+
+def test_every_fault_is_found_in_its_row_and_column_and_no_other(
+    spark: SparkSession, mysql: MySQL, streamer: Streamer
+) -> None:
+    streamer.started()
+    pipeline = load(streamer.file)
+    snapshot(spark, pipeline, [])
+    compact(spark, pipeline, [])
+    before = kit.version_of(spark, pipeline, "faulty.lines")
+    changes_of_the_source(mysql)
+    streamer.wait_until_released()
+    compact(spark, pipeline, [])
+
+    expected = [*LOST, *CASCADE]
+    kit.lose_range(spark, pipeline, "faulty.lines", before, since=0)
+    kit.unlogged(
+        mysql, "DELETE FROM faulty.codes WHERE code = 'ß11'", "UPDATE faulty.codes SET v = -1 WHERE code = 'ß15'"
+    )
+    expected += kit.damage(spark, pipeline, "faulty.exact", exact_faults(spark, pipeline))
+    expected += kit.damage(spark, pipeline, "faulty.floats", [
+        kit.changed("id", 1, "single", "float"), kit.changed("id", 2, "twofold", "double"),
+        kit.float_rounding("id", 3, "twofold"),
+    ])  # fmt: skip
+    expected += kit.damage(spark, pipeline, "faulty.codes", code_faults())
+    expected += kit.damage(spark, pipeline, "faulty.drift", [kit.schema_drift("id", "b", range(1, 61))])
+
+    with (
+        beside(partial(writing, mysql)),
+        beside(partial(compacting, spark, pipeline)),
+        pytest.raises(JobFailedError, match="5 of 5 table") as caught,
+    ):
+        verify(spark, pipeline, [])
+    tables = [f"faulty.{name}" for name in TABLES]
+    found = kit.found(spark, pipeline, tables)
+    assert found - set(expected) == set(), "reported falsely"
+    assert set(expected) - found == set(), "not found"
+    told = caught.value.facts["tables"]
+    assert told["faulty.drift"]["differences"] == {"changed": 60}
+    assert told["faulty.drift"]["columns"] == ["b"]
+    assert "60 row(s) changed in b, since" in str(caught.value)
+    assert "größe" not in str(caught.value), "no value of a row goes out"

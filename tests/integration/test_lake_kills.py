@@ -1,0 +1,109 @@
+"""A compaction that is killed between any two of its actions: nothing is lost, nothing is there twice, and the next run
+mends it by itself.
+
+`make faults` kills one at every point; of these, one is killed in every test run.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from delta.tables import DeltaMergeBuilder, DeltaTable
+from pyspark.sql import SparkSession
+from pyspark.sql.readwriter import DataFrameWriter
+
+from spark import failpoints, handoff, tables
+from spark.compaction import compact
+from spark.job import JobFailedError
+from spark.lake import Lake
+from stack.kafka import Kafka
+from tests.integration.faulty_lake import FaultyLake, assert_as_expected
+from tests.integration.spark_jobs import ROOT, command, settings
+from tests.spark.sessions import local_session
+
+# Of a few rows each, as the tests' own session.
+QUICK = (
+    "spark.sql.codegen.wholeStage=false", "spark.sql.codegen.factoryMode=NO_CODEGEN", "spark.sql.shuffle.partitions=1",
+    "spark.databricks.delta.stats.collect=false",
+)  # fmt: skip
+ALWAYS = ("table merged:2",)
+LATER = ("changes written:2", "marks written:2", "table merged:2", "table merged:4", "table stopped:2")
+FILES = tuple(f"file written:{time}" for time in range(1, 13))  # the first is that which proves the lake writable
+EVERY = (*(point for point in failpoints.POINTS if point != "file written"), *LATER, *FILES)
+SECONDS = 200
+
+
+@pytest.fixture(scope="module")
+def spark() -> SparkSession:
+    return local_session()
+
+
+@pytest.fixture(scope="module")
+def faulty(spark: SparkSession, kafka: Kafka, tmp_path_factory: pytest.TempPathFactory) -> FaultyLake:
+    made = FaultyLake(tmp_path_factory.mktemp("faults"), kafka)
+    made.before(spark)
+    with pytest.raises(JobFailedError, match=r"faults\.waits: a change names schema version 1"):
+        compact(spark, made.pipeline, [])
+    made.after(spark)
+    return made
+
+
+@pytest.mark.parametrize("point", EVERY if os.environ.get("HEADRACE_FAULTS") else ALWAYS)
+def test_a_driver_killed_between_two_actions(spark: SparkSession, faulty: FaultyLake, point: str) -> None:
+    pipeline = faulty.copy(point.replace(" ", "-").replace(":", "-"))
+    conf = [word for setting in QUICK for word in ("--conf", setting)]
+    submit, *rest = command("compact", Path(pipeline.path))
+    environment = settings({failpoints.VARIABLE: point})
+    with subprocess.Popen(
+        [submit, *conf, *rest], env=environment, cwd=ROOT, start_new_session=True, text=True, errors="replace",
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    ) as process:  # fmt: skip
+        said, _ = process.communicate(timeout=SECONDS)
+    assert process.returncode == -signal.SIGKILL, f"the run ended before it came to {point!r}:\n{said}"
+    with pytest.raises(JobFailedError, match=r"faults\.odd: a change names schema version 9"):
+        compact(spark, pipeline, [])
+    assert_as_expected(pipeline)
+
+
+def test_a_point_is_behind_every_action(
+    spark: SparkSession, faulty: FaultyLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a run to which everything happens: a point is between any two actions, and every point is reached."""
+    seen: list[str] = []
+    actions = {Lake: ("write", "delete"), DataFrameWriter: ("save",), DeltaMergeBuilder: ("execute",)}
+    for owner, methods in {**actions, DeltaTable: ("delete",), SparkSession: ("sql",)}.items():
+        for method in methods:
+            monkeypatch.setattr(owner, method, noted(owner, method, seen))
+    monkeypatch.setattr(tables, "THREADS", 1)
+    monkeypatch.setattr(handoff, "THREADS", 1)
+    pipeline = faulty.copy("whole")
+    with failpoints.hooked(seen.append), pytest.raises(JobFailedError, match="odd"):
+        compact(spark, pipeline, [])
+    assert_as_expected(pipeline)
+    assert set(failpoints.POINTS) == {entry for entry in seen if not entry.startswith("done: ")}
+    # "file written" is in the middle of a write, and so is not behind the action before it.
+    for action, following in pairwise(seen):
+        assert not action.startswith("done: ") or following in set(failpoints.POINTS) - {"file written"}, action
+
+
+def noted(owner: type, method: str, seen: list[str]) -> Callable[..., Any]:
+    """The method, which says when it has changed the lake."""
+    original = getattr(owner, method)
+
+    def call(self: Any, *given: Any, **named: Any) -> Any:
+        result = original(self, *given, **named)
+        about = str(given[0]) if given else ""
+        reads = method == "sql" and not re.match("CREATE|ALTER", about)
+        if not reads and "/.probe-" not in about:
+            seen.append(f"done: {owner.__name__}.{method} {about}")
+        return result
+
+    return call

@@ -1,0 +1,113 @@
+"""What a check reads of each server: chunks that make up the table, resumed, sampled, and at the pace of the file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as fn
+
+from contract.pipeline import Pipeline
+from spark.checksum import sum_of, totals
+from spark.lake import Lake
+from spark.proof.kept import Kept
+from spark.proof.reading import Answer, Reading
+from spark.proof.splits import Buckets, Ranges
+from spark.source import Source
+from stack.database import USER, Database
+from tests.checkpoints import checkpoint
+from tests.integration.decoding import HOST, run
+from tests.spark.sessions import local_session
+
+TABLES = {
+    "wide": "id bigint unsigned PRIMARY KEY, v varchar(20)",
+    "pairs": "a int, b smallint, v varchar(20), PRIMARY KEY (a, b)",
+    "names": "name varchar(20) PRIMARY KEY, v varchar(20)",
+    "floats": "id int PRIMARY KEY, v double",
+}
+ROWS = 250
+
+
+@pytest.fixture(scope="module")
+def spark() -> SparkSession:
+    return local_session()
+
+
+@pytest.fixture
+def pipeline(server: Database, tmp_path: Path) -> Pipeline:
+    run(server, "DROP DATABASE IF EXISTS reading", "CREATE DATABASE reading")
+    values = {
+        "wide": [f"({(n * n) << 40}, 'v{n}')" for n in range(ROWS)],
+        "pairs": [f"({n // 50 - 2}, {n % 50 - 25}, NULL)" for n in range(ROWS)],
+        "names": [f"('{'äbCß '[n % 5]}{n}', '')" for n in range(ROWS)],
+        "floats": [f"({n}, {n} / 7e0)" for n in range(ROWS)],
+    }
+    for table, columns in TABLES.items():
+        rows = f"INSERT INTO {table} VALUES {', '.join(values[table])}"
+        run(server, f"CREATE TABLE {table} ({columns})", rows, f"ANALYZE TABLE {table}", database="reading")
+    source = {"flavor": server.flavor, "host": HOST, "port": server.port, "user": USER, "password": server.password}
+    return Pipeline.model_validate(
+        {
+            "format": 1,
+            "name": "reading",
+            "source": {**source, "server_id": 4719},
+            "tables": {"include": ["reading.*"]},
+            "kafka": {"bootstrap": "localhost:9092"},
+            "lake": {"path": str(tmp_path)},
+            "snapshot": {"chunk_rows": 100},
+        }
+    )
+
+
+def ask(spark: SparkSession, pipeline: Pipeline, told: list[str], *tables: str) -> dict[str, Answer]:
+    with Source(pipeline) as source:
+        kept = Kept.open(Lake(spark, pipeline), checkpoint(pipeline="reading", pos=4))
+        reading = Reading(spark, pipeline, source, 0, kept, told.append)
+        answers = {table: reading.ask("reading", table) for table in tables}
+        kept.save()
+    return answers
+
+
+@pytest.mark.soak_on("mysql80")
+def test_chunks_are_the_table_whatever_its_key(spark: SparkSession, server: Database, pipeline: Pipeline) -> None:
+    told: list[str] = []
+    answers = ask(spark, pipeline, told, *TABLES)
+    assert {name: type(answer.split) for name, answer in answers.items()} == {
+        "wide": Ranges, "pairs": Ranges, "names": Buckets, "floats": Ranges,
+    }  # fmt: skip
+    with Source(pipeline) as source:
+        reading = Reading(spark, pipeline, source, 0, Kept(Lake(spark, pipeline), checkpoint()), told.append)
+        for name, answer in answers.items():
+            assert answer.split.count == 3, name
+            assert answer.total.rows == ROWS
+            rows = reading.rows(answer.shown, answer.split, [0, 1, 2], together=True)
+            lake = totals(rows, answer.schema, fn.expr(answer.split.number()))
+            assert lake == {number: total for read in answer.reads for number, total in read.totals.items()}, name
+            assert sum_of(lake.values()) == answer.total
+            one = reading.rows(answer.shown, answer.split, [1], together=True)
+            assert totals(one, answer.schema, fn.expr(answer.split.number())) == {1: lake[1]}, name
+
+    again: list[str] = []
+    resumed = ask(spark, pipeline, again, "wide", "names")
+    assert {name: answer.reads for name, answer in resumed.items()} == {name: answers[name].reads for name in resumed}
+    assert sum("3 chunks were read by the check before" in line for line in again) == 2
+    run(server, "ALTER TABLE wide ADD COLUMN more int", database="reading")
+    changed: list[str] = []
+    assert ask(spark, pipeline, changed, "wide")["wide"].total != answers["wide"].total
+    assert not any("by the check before" in line for line in changed), "with other columns nothing of it holds"
+
+
+@pytest.mark.parametrize("server", ["mysql"], indirect=True)
+def test_a_sample_is_some_of_the_chunks(spark: SparkSession, pipeline: Pipeline) -> None:
+    def asked(**quality: Any) -> dict[str, Answer]:
+        told: list[str] = []
+        Kept(Lake(spark, pipeline), checkpoint()).forget()
+        changed = {"quality": pipeline.quality.model_copy(update=quality)}
+        return ask(spark, pipeline.model_copy(update=changed), told, *TABLES)
+
+    for name, answer in asked(sample_percent=40).items():
+        assert len(answer.chosen or ()) == 1, name
+        assert {number for read in answer.reads for number in read.totals} == answer.chosen
+        assert 0 < answer.total.rows < ROWS

@@ -1,0 +1,60 @@
+"""A snapshot's rows in Kafka: with the stream they make the table by `seq` alone, and the lake takes none of them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from contract.pipeline import load
+from spark.jobs.snapshot import snapshot
+from stack.kafka import Kafka
+from stack.mysql import MySQL
+from tests.integration.spark_jobs import message
+from tests.integration.streaming import Make, execute, insert, rows
+from tests.integration.topic_records import records
+from tests.spark.sessions import local_session
+
+
+@pytest.fixture(scope="module")
+def spark() -> SparkSession:
+    return local_session()
+
+
+def test_rows_and_changes_together_are_the_table(
+    make: Make, mysql: MySQL, kafka: Kafka, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TEST_PASSWORD", mysql.password)
+    streamer = make("rowsent")
+    insert(mysql, "rowsent", 0, 250)
+    execute(mysql, "UPDATE rowsent.t SET name = 'zwölf \"\\\\ \\n🌍' WHERE id = 12")
+    streamer.started()
+    execute(mysql, "UPDATE rowsent.t SET v = -1 WHERE id = 1")
+    streamer.wait_until_released()
+    streamer.file.write_text(streamer.file.read_text() + "snapshot: {chunk_rows: 100, to_kafka: true}\n")
+    told = message(spark, load(streamer.file), snapshot)
+    assert "the topic rowsent.snapshot-rows, which is not there: run the DAG rowsent.topics" in told
+    made = streamer.command("topics")
+    assert made.returncode == 0, made.stderr
+    facts = snapshot(spark, load(streamer.file), [])
+    assert facts["rows"] == 250
+    execute(mysql, "UPDATE rowsent.t SET v = -2 WHERE id = 2", "DELETE FROM rowsent.t WHERE id = 3")
+    streamer.wait_until_released()
+
+    sent = records(kafka, "rowsent.snapshot-rows")
+    assert len(sent) == 250
+    twelve = next(record for record in sent if record.key == {"id": 12})
+    assert twelve.value["op"] == "r"
+    assert twelve.value["after"] == {"id": 12, "v": 12, "name": 'zwölf "\\ \n🌍'}
+    assert {name: twelve.value["source"][name] for name in ("snapshot", "db", "table", "gtid")} == {
+        "snapshot": "true", "db": "rowsent", "table": "t", "gtid": None,
+    }  # fmt: skip
+    newest: dict[str, Any] = {}
+    for record in (*records(kafka, "rowsent.rowsent.t"), *sent):
+        key = json.dumps(record.key)
+        if record.value and (key not in newest or record.seq > newest[key].seq):
+            newest[key] = record
+    table = {after["id"]: tuple(after.values()) for one in newest.values() if (after := one.value["after"])}
+    assert table == rows(mysql, "rowsent.t")

@@ -1,0 +1,83 @@
+"""Rows read from a replica, as soon as it has what the streamer had sent; and waits for a server that is busy."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from spark.errors import LakeError
+from spark.load import Load
+from spark.source import Source
+from spark.streamed import reading
+from stack.database import Database
+from stack.mysql import MySQL
+from stack.ports import free_port
+from tests.integration import failover
+from tests.integration.decoding import HOST, executed, run
+from tests.integration.staging import Snapshots, pipeline
+from tests.integration.test_failover import share_password
+from tests.spark.sessions import local_session
+
+Another = Callable[..., Database]
+
+
+@pytest.fixture(scope="module")
+def spark() -> SparkSession:
+    return local_session()
+
+
+@pytest.mark.soak_on("mariadb")
+@pytest.mark.parametrize("server", ["mysql", "mariadb"], indirect=True)
+def test_rows_are_read_from_the_replica_once_it_has_p0(
+    spark: SparkSession, server: Database, another: Another, tmp_path: Path
+) -> None:
+    first, second = (another(failover.options(server.flavor), server_id=n) for n in (1, 2))
+    failover.replicate(first, second)
+    share_password(first, second)
+    if server.flavor == "mariadb":
+        run(first, "GRANT SLAVE MONITOR ON *.* TO headrace")
+    run(first, "CREATE DATABASE read_there", "CREATE TABLE read_there.t (id int PRIMARY KEY)")
+    failover.caught_up(second, executed(first))
+    word = "SLAVE" if server.flavor == "mariadb" else "REPLICA"
+    run(second, f"STOP {word} SQL_THREAD")
+    run(first, "INSERT INTO read_there.t VALUES (1), (2)")
+
+    asked = pipeline(first, tmp_path, "read_there.*", replica=f"{HOST}:{second.port}", max_replica_lag_seconds=600.0)
+    snapshots = Snapshots(spark, first, asked)
+    started = threading.Event()
+    threading.Timer(1.5, lambda: (started.set(), run(second, f"START {word} SQL_THREAD"))).start()
+    with Source(asked) as source, reading(source) as reader:
+        assert reader.connection.port == second.port
+        manifest = snapshots.run(reader=reader)
+    assert started.is_set()
+    assert snapshots.rows(manifest, "t") == ['{"id":1}', '{"id":2}']
+    run(second, f"STOP {word}")
+    with Source(asked) as source, reading(source) as reader:
+        assert Load(asked.snapshot, reader)._busy() == f"{HOST}:{second.port} does not replicate"
+
+
+def test_a_replica_that_cannot_be_asked_is_named(mysql: MySQL, tmp_path: Path) -> None:
+    asked = pipeline(mysql, tmp_path, "any.*", replica=f"{HOST}:{free_port()}")
+    told = pytest.raises(LakeError, match=r"snapshot\.replica, 127.*cannot be asked.*Start it")
+    with Source(asked) as source, told, reading(source):
+        pass
+
+
+def test_a_server_with_many_threads_at_work_is_waited_for(mysql: MySQL, tmp_path: Path) -> None:
+    asked, told = pipeline(mysql, tmp_path, "any.*", max_threads_running=4), list[str]()
+    sleepers = [threading.Thread(target=run, args=(mysql, "SELECT SLEEP(2)")) for _ in range(6)]
+    for sleeper in sleepers:
+        sleeper.start()
+    time.sleep(0.5)
+    began = time.monotonic()
+    with Source(asked) as source:
+        Load(asked.snapshot, source, told.append).wait()
+    assert time.monotonic() - began > 1
+    assert "snapshot.max_threads_running is 4" in told[0]
+    for sleeper in sleepers:
+        sleeper.join()

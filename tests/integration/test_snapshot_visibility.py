@@ -1,0 +1,89 @@
+"""A transaction that stands in the binlog, where the streamer reads it, and is not visible yet is not lost.
+
+A semi-synchronous server that awaits after the sync an acknowledgement that never comes holds a commit exactly there.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from contract.gtid import GtidSet
+from spark.source import Source
+from stack.database import Database
+from streamer.protocol.model import RowsBatch
+from tests.integration.decoding import executed, items, run, source
+from tests.integration.staging import Snapshots, pipeline, streamed
+from tests.spark.sessions import local_session
+
+Another = Callable[..., Database]
+WORDS = {"mysql": ("source", "replica"), "mariadb": ("master", "slave")}
+ROW = '{"id":7,"v":"not yet"}'
+
+
+@pytest.fixture(scope="module")
+def spark() -> SparkSession:
+    return local_session()
+
+
+@pytest.fixture
+def waiting(another: Another, server: Database) -> Database:
+    """A server that can wait for a replica that it does not have."""
+    options: Sequence[str] = ["plugin_load_add=semisync_source.so"] if server.flavor == "mysql" else []
+    made = another(options)
+    run(made, "CREATE DATABASE unseen", "CREATE TABLE unseen.t (id int PRIMARY KEY, v varchar(20))",
+        "INSERT INTO unseen.t VALUES (1, 'seen')")  # fmt: skip
+    return made
+
+
+@contextmanager
+def held(server: Database, statement: str) -> Iterator[Callable[[], None]]:
+    """The statement's commit stands still, behind the binlog and before the engine, until the function is called."""
+    source, replica = WORDS[server.flavor]
+    name = f"GLOBAL rpl_semi_sync_{source}"
+    run(server, f"SET {name}_timeout = 600000", f"SET {name}_wait_point = AFTER_SYNC",
+        f"SET {name}_wait_no_{replica} = ON", f"SET {name}_enabled = ON")  # fmt: skip
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(run, server, statement)
+        try:
+            yield lambda: run(server, f"SET {name}_enabled = OFF")
+        finally:
+            run(server, f"SET {name}_enabled = OFF")
+            running.result()
+
+
+def following(server: Database, begin: GtidSet) -> GtidSet:
+    """With the next transaction."""
+    return source(server).gtids(re.sub(r"\d+$", lambda n: str(int(n[0]) + 1), str(begin)))
+
+
+@pytest.mark.soak_on("mariadb")
+@pytest.mark.lacks("mysql80", "its package has no semi-synchronous plugin")
+def test_what_is_in_the_binlog_and_not_visible_is_waited_for(
+    spark: SparkSession, waiting: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    snapshots = Snapshots(spark, waiting, pipeline(waiting, tmp_path, "unseen.*"))
+    begin = executed(waiting)
+    end = following(waiting, begin)
+    with held(waiting, "INSERT INTO unseen.t VALUES (7, 'not yet')") as release:
+        # The streamer has it, and could release it: then it is in P0, and no change behind P0 brings the row.
+        sent = [row for item in items(waiting, begin, end) if isinstance(item, RowsBatch) for row in item.rows]
+        assert [bytes(row).decode() for row in sent] == [ROW]
+        p0 = streamed(waiting, str(end))
+        with monkeypatch.context() as wrong:  # the rule that loses it
+            wrong.setattr(Source, "wait_for", lambda *_: None)
+            assert ROW not in snapshots.rows(snapshots.run(p0), "t")
+        done = threading.Event()
+        threading.Timer(1.5, lambda: (done.set(), release())).start()
+        began = time.monotonic()
+        manifest = snapshots.run(p0)
+        assert done.is_set(), f"it read {time.monotonic() - began:.1f} s after its start, before the row was visible"
+    assert snapshots.rows(manifest, "t") == ['{"id":1,"v":"seen"}', ROW]

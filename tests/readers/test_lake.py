@@ -1,0 +1,169 @@
+"""`headrace sql` over a lake that delta-rs wrote: tables, versions, changes, the past, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from deltalake import write_deltalake
+from typer.testing import CliRunner
+
+from contract import names
+from contract.pipeline import Pipeline, load
+from contract.status import LakeStatus, TableStatus
+from readers.lake import LakeReadError, query
+from streamer.cli import app
+
+FILE = """format: 1
+name: shop
+source: {{host: h, user: u, password: "${{NOT_SET_HERE}}", server_id: 7}}
+tables: {{include: ["shop.*"]}}
+kafka: {{bootstrap: "h:9092"}}
+lake: {{path: {lake}}}
+"""
+PLACE = pl.Struct(dict.fromkeys(("epoch", "file", "pos", "event", "row"), pl.Int64))
+SOLD = datetime(2026, 1, 1, 0, 0, 0, 500_000, tzinfo=UTC)
+SHAPE: dict[str, Any] = {
+    "id": pl.Decimal(20, 0), "a name": pl.String, "price": pl.Decimal(10, 2), "sold": pl.Datetime("us", "UTC"),
+    "local": pl.Datetime("us"), "raw": pl.Binary, "day": pl.Date, "good": pl.Boolean, "weight": pl.Float64,
+    "at": pl.Struct({"wkb": pl.Binary, "srid": pl.Int64}), "vec": pl.List(pl.Float32), "_seq": PLACE,
+    "_ts": pl.Datetime("us", "UTC"),
+}  # fmt: skip
+BIG = 2**64 - 1
+
+
+def at(minute: int) -> datetime:
+    return datetime(2026, 11, 22, 10, minute, tzinfo=UTC)
+
+
+def place(minute: int) -> dict[str, int]:
+    return {"epoch": 0, "file": 1, "pos": minute, "event": 0, "row": 0}
+
+
+def row(id: int, name: str | None, price: str = "1.50") -> dict[str, Any]:
+    return {
+        "id": id, "a name": name, "price": Decimal(price), "sold": SOLD,
+        "local": SOLD.replace(tzinfo=None), "raw": b"\x00\xff", "day": None, "good": True, "weight": 0.1,
+        "at": {"wkb": b"\x01", "srid": 4326}, "vec": [0.5, -1.0],
+        "_seq": place(5), "_ts": at(5),
+    }  # fmt: skip
+
+
+def wire(id: int, name: str | None, price: str = "1.50") -> dict[str, Any]:
+    return {
+        "id": id, "a name": name, "price": price, "sold": "2026-01-01T00:00:00.5Z", "local": "2026-01-01 00:00:00.5",
+        "raw": "AP8=", "day": "0000-00-00", "good": True, "weight": 0.1, "at": {"wkb": "AQ==", "srid": 4326},
+        "vec": [0.5, -1.0],
+    }  # fmt: skip
+
+
+def change(minute: int, op: str, before: Any = None, after: Any = None, table: str = "items") -> dict[str, Any]:
+    known = after or before
+    texts = [None if one is None else json.dumps(one) for one in (before, after)]
+    return {
+        "db": "shop", "tbl": f"shop.{table}", "key": json.dumps({"id": known["id"]}) if known else None, "op": op,
+        "before": texts[0], "after": texts[1], "_seq": place(minute), "gtid": f"u:{minute}", "ts": at(minute),
+    }  # fmt: skip
+
+
+CHANGES = [
+    change(5, "c", None, {"id": 1}, "others"),
+    change(10, "u", wire(1, "a"), wire(1, "b")),
+    change(20, "c", None, wire(BIG, "new")),
+    change(30, "u", wire(1, "b"), wire(1, "c", "2.00")),
+    change(40, "d", wire(3, "gone")),
+    change(50, "d", wire(BIG, "new")),
+]
+
+
+@pytest.fixture
+def pipeline(tmp_path: Path) -> Pipeline:
+    """Its lake's `shop.items` has the rows 1 and 4; 4 was never changed."""
+    file = tmp_path / "shop.yaml"
+    file.write_text(FILE.format(lake=tmp_path / "lake"))
+    made = load(file, secrets=False)
+    write_deltalake(names.lake_table(made, "shop", "items"), pl.DataFrame([row(1, "c", "2.00"), row(4, "it's")], SHAPE))
+    append(made, CHANGES)
+    tables = {"shop.items": TableStatus(db="shop", table="items", rows=2, changes=5, version=0)}
+    facts: dict[str, Any] = {"run": 1, "written_at": 0, "seconds": 1, "checkpoint": None, "changes_version": 0}
+    status = LakeStatus(pipeline="shop", tables=tables, **facts)
+    Path(names.lake_root(made), "_status.json").write_text(status.model_dump_json())
+    return made
+
+
+def rows_of(pipeline: Pipeline, sql: str) -> list[tuple[Any, ...]]:
+    return list(query(pipeline, sql).rows())
+
+
+def append(pipeline: Pipeline, changes: list[dict[str, Any]]) -> None:
+    texts = dict.fromkeys(("db", "tbl", "key", "op", "before", "after", "gtid"), pl.String)
+    frame = pl.DataFrame(changes, {**texts, "_seq": PLACE, "ts": pl.Datetime("us", "UTC")})
+    write_deltalake(f"{names.lake_root(pipeline)}/{names.CHANGES}", frame, mode="append", partition_by=["tbl"])
+
+
+def test_a_table_has_its_types_and_not_the_lakes_own_columns(pipeline: Pipeline) -> None:
+    for name in ("items", "shop.items", '"shop"."items"', "ITEMS"):
+        found = query(pipeline, f"SELECT * FROM {name} ORDER BY id")
+        assert found.columns == list(SHAPE)[:-2]
+        assert [one[1] for one in found.rows()] == ["c", "it's"]
+
+
+@pytest.mark.parametrize(
+    ("minute", "wanted"),
+    [
+        (10, {1: "b", 3: "gone", 4: "it's"}),
+        (25, {1: "b", BIG: "new", 3: "gone", 4: "it's"}),
+        (30, {1: "c", BIG: "new", 3: "gone", 4: "it's"}),
+        (59, {1: "c", 4: "it's"}),
+    ],
+)
+def test_the_table_as_of_a_time(pipeline: Pipeline, minute: int, wanted: dict[int, str]) -> None:
+    rows = rows_of(pipeline, f"SELECT * FROM items_as_of('{at(minute)}')")
+    assert {int(one[0]): one[1] for one in rows} == wanted
+    assert {str(one[2]) for one in rows} <= {"1.50", "2.00"}
+    assert len({repr(one[3:]) for one in rows}) == 1, "by the changes and by the table the same values"
+
+
+def test_versions_and_changes(pipeline: Pipeline) -> None:
+    found = rows_of(pipeline, 'SELECT id, "a name", minute(valid_from), minute(valid_to), gtid FROM items_history')
+    assert {(int(one[0]), *one[1:]) for one in found} == {
+        (1, "a", None, 10, None), (1, "b", 10, 30, "u:10"), (1, "c", 30, None, "u:30"), (BIG, "new", 20, 50, "u:20"),
+        (3, "gone", None, 40, None), (4, "it's", None, None, None),
+    }  # fmt: skip
+    told = rows_of(pipeline, "SELECT gtid, op, changed, after.price FROM shop.items_changes")
+    assert [(gtid, op, changed) for gtid, op, changed, _ in told][:3] == [
+        ("u:10", "u", ["a name"]), ("u:20", "c", [name for name in list(SHAPE)[:-2] if name != "day"]),
+        ("u:30", "u", ["a name", "price"]),
+    ]  # fmt: skip
+
+
+def test_what_the_past_cannot_say_is_said(pipeline: Pipeline) -> None:
+    with pytest.raises(LakeReadError, match=r"history of shop\.items begins 2026-11-22T10:05"):
+        rows_of(pipeline, f"SELECT * FROM items_as_of('{at(4)}')")
+    append(pipeline, [change(55, "t")])
+    with pytest.raises(LakeReadError, match=r"shop\.items was truncated after that time"):
+        rows_of(pipeline, f"SELECT count(*) FROM items_as_of('{at(40)}')")
+    ended = rows_of(pipeline, "SELECT minute(valid_to) FROM items_history WHERE \"a name\" = 'c'")
+    assert ended == [(55,)]
+
+
+def test_the_command(pipeline: Pipeline) -> None:
+    def told(*arguments: str, status: int = 0) -> str:
+        found = CliRunner().invoke(app, ["sql", str(pipeline.path), *arguments])
+        assert found.exit_code == status, found.output
+        return found.output
+
+    assert told('SELECT id, "a name" FROM items ORDER BY id', "--format", "csv") == "id,a name\n1,c\n4,it's\n"
+    assert json.loads(told("SELECT id, raw FROM items WHERE id = 1", "--format", "json")) == {"id": "1", "raw": "00ff"}
+    assert "it's" in told("SELECT * FROM items_history WHERE valid_to IS NULL")
+    assert "[b]" in told("SELECT '[b]' AS x")
+    assert "(tables: shop.items)" in " ".join(told("SELECT * FROM nothing", status=1).split())
+    assert "syntax error" in told("SELECT 1 FORM x y", status=1)
+    assert "one query is wanted" in told("CREATE TABLE x (a int)", status=1)
+    Path(names.lake_root(pipeline), "_status.json").unlink()
+    assert "run the compaction DAG of shop" in " ".join(told("SELECT 1", status=1).split())

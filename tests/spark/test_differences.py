@@ -1,0 +1,60 @@
+"""What checks found is kept in the lake, with the time since when; and the queries of docs/proof.md."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from spark.lake import Lake
+from spark.proof.differences import CHANGED, CHUNK, MISSING, Difference, dated, latest, note_checks, note_differences
+
+PAGE = Path(__file__).parents[2] / "docs" / "proof.md"
+LATE, LOST = (
+    Difference("shop", "orders", CHANGED, '{"id":1}', ("amount",)),
+    Difference("shop", "orders", MISSING, '{"id":2}'),
+)
+MANY = Difference("shop", "orders", CHUNK, source_where="`id` > 9", lake_where="`id` > 9")
+
+
+def at(minute: int) -> datetime:
+    return datetime(2026, 11, 22, 10, minute, tzinfo=UTC)
+
+
+def check(spark: SparkSession, lake: Lake, minute: int, *found: Difference) -> list[Difference]:
+    told = dated(found, latest(spark, lake, "shop", "orders"), at(minute))
+    note_differences(spark, lake, at(minute), told)
+    failed = {"ok": False, "expectation": "expect_column_values_to_be_unique", "column": "id", "observed": 3}
+    facts: dict[str, Any] = {
+        "tables": {"shop.orders": {"equal": not found, "source_count": 5, "lake_count": 5 - len(found)}},
+        "expectations": {"tables": {"shop.orders": {"evaluations": [failed]}}},
+    }
+    note_checks(spark, lake, at(minute), facts)
+    return latest(spark, lake, "shop", "orders")
+
+
+def test_a_difference_keeps_the_time_of_the_check_that_found_it_first(spark: SparkSession, lake: Lake) -> None:
+    assert latest(spark, lake, "shop", "orders") == []
+    assert [one.since for one in check(spark, lake, 1, LATE)] == [at(1)]
+    found = {one.kind: one for one in check(spark, lake, 2, LATE, LOST, MANY)}
+    assert {kind: one.since for kind, one in found.items()} == {CHANGED: at(1), MISSING: at(2), CHUNK: at(2)}
+    assert (found[CHANGED].key, found[CHANGED].columns, found[CHUNK].lake_where) == (
+        '{"id":1}',
+        ("amount",),
+        "`id` > 9",
+    )
+
+    queries = re.search(r"```sql\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    assert queries is not None
+    now, trend = [part.strip() for part in queries[1].replace("/lake/shop", lake.root).split(";") if part.strip()]
+    assert {(row["kind"], row["key"]) for row in spark.sql(now).collect()} == {
+        (CHANGED, '{"id":1}'), (MISSING, '{"id":2}'), (CHUNK, None),
+    }  # fmt: skip
+    days = {row["check"]: (row["good"], row["bad"]) for row in spark.sql(trend).collect()}
+    assert days == {"equal to the source": (0, 2), "expect_column_values_to_be_unique": (0, 2)}
+
+    assert check(spark, lake, 3) == [], "the table is equal again"
+    assert [one.since for one in check(spark, lake, 4, LATE)] == [at(4)], "and what comes back is new"

@@ -1,0 +1,175 @@
+"""Which tables are stale, from when to when, and that each change of a shape is told once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from contract.ddl_record import DdlRecord
+from contract.schema import Column, TableSchema
+from contract.sequence import Sequence
+from spark.evolution import Evolution
+from spark.lake import Lake
+from spark.schema import Schemas
+from tests.spark.changes_by_hand import ITEMS, LINES
+
+NAME = ("shop", "items")
+NOTE = Column(name="note", type="varchar", length=9)
+WIDE = Column(name="name", type="varchar", length=200)
+FIRST = ITEMS.model_copy(update={"since": Sequence(0, 1, 10)})
+
+
+def shape(version: int, pos: int, *columns: Column) -> TableSchema:
+    return ITEMS.model_copy(update={"version": version, "columns": columns, "since": Sequence(0, 1, pos)})
+
+
+def ddl(pos: int, kind: str = "alter", **more: Any) -> DdlRecord:
+    facts = {"db": "shop", "table": "items", "statement": "ALTER TABLE items ...", "gtid": f"u:{pos}", "ts_ms": 1000}
+    return DdlRecord.model_validate({**facts, "kind": kind, "seq": (0, 1, pos), **more})
+
+
+class Followed:
+    """A lake whose runs follow what is given; each with a fresh Evolution, as a job of its own."""
+
+    def __init__(self, spark: SparkSession, lake: Lake) -> None:
+        self.spark, self.lake = spark, lake
+        self.schemas: list[TableSchema] = [FIRST]
+        self.floors: dict[tuple[str, str], list[int]] = {}
+        self.told: list[str] = []
+
+    def run(self, *records: DdlRecord, read: int = 0) -> set[tuple[str, str]]:
+        evolution = Evolution(self.spark, self.lake, Schemas(self.schemas))
+        evolution.follow(records, {0: read} if read else {}, self.floors)
+        self.told = evolution.told
+        return set(evolution.stale())
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        frame = self.spark.read.format("delta").load(self.lake.at("_schema_changes"))
+        return sorted(map(tuple, frame.select("tbl", "kind", "rule").collect()))
+
+
+@pytest.fixture
+def followed(spark: SparkSession, lake: Lake) -> Followed:
+    return Followed(spark, lake)
+
+
+def test_a_stale_table_is_stale_until_a_snapshot_from_behind_the_statement(followed: Followed) -> None:
+    assert followed.run(ddl(50), read=1) == {NAME}
+    assert "shop.items: ALTER TABLE items ...: values of rows that were there may have changed" in followed.told
+    assert followed.run() == {NAME}
+    assert followed.told == []
+    followed.floors[NAME] = [0, 1, 50, -1, -1]  # its checkpoint is the end of the transaction before
+    assert followed.run() == {NAME}
+    followed.floors[NAME] = [0, 1, 51, -1, -1]
+    assert followed.run() == set()
+    assert followed.run(ddl(60)) == {NAME}
+    assert followed.rows() == [("items", "alter", "stale"), ("items", "alter", "stale")]
+    assert Evolution(followed.spark, followed.lake, Schemas([])).read == {0: 1}
+
+
+def test_it_says_since_when_why_and_what_mends_it(followed: Followed) -> None:
+    evolution = Evolution(followed.spark, followed.lake, Schemas([FIRST]))
+    secret = "ALTER TABLE items ADD c VARCHAR(9) DEFAULT 'a row''s value'"
+    evolution.follow([ddl(50, statement=secret), ddl(60)], {}, {})
+    stale = evolution.stale()[NAME]
+    assert (stale.kind, stale.since, stale.ts_ms, stale.gtid) == ("alter", (0, 1, 50), 1000, "u:50")
+    assert stale.reason == (
+        "stale since 1970-01-01 00:00:01 UTC (u:50): ALTER TABLE items ADD c VARCHAR(9) DEFAULT '...': values of rows "
+        "that were there may have changed. The DAG shop.snapshot for shop.items mends it"
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "stale"),
+    [
+        ("drop", True), ("rename", True), ("partition", True), ("alter", True), ("unknown", True),
+        ("truncate", False), ("shape", False), ("harmless", False),
+    ],
+)  # fmt: skip
+def test_every_kind_of_statement_has_its_rule_and_its_row(followed: Followed, kind: str, stale: bool) -> None:
+    assert followed.run(ddl(50, kind)) == ({NAME} if stale else set())
+    assert followed.rows() == [("items", kind, "stale" if stale else "carried")]
+    assert len(followed.told) == (kind != "harmless")
+
+
+def test_what_comes_again_is_neither_told_nor_stale_again(followed: Followed) -> None:
+    """In a new epoch the same statement has another place; a run that died had written its row."""
+    followed.run(ddl(50))
+    followed.floors[NAME] = [0, 1, 70, -1, -1]
+    assert followed.run() == set()
+    again = ddl(50).model_copy(update={"seq": (1, 1, 50)})
+    assert followed.run(again, ddl(50)) == set()
+    assert followed.rows() == [("items", "alter", "stale")]
+
+
+def test_a_run_that_died_before_it_kept_its_marks_loses_none(followed: Followed) -> None:
+    followed.run(ddl(50))
+    followed.lake.delete(followed.lake.at("_evolution.json"))
+    assert followed.run(ddl(50)) == {NAME}
+    assert followed.rows() == [("items", "alter", "stale")]
+
+
+def test_a_table_of_which_nothing_older_is_in_the_lake_is_not_stale(followed: Followed) -> None:
+    assert followed.run(ddl(5)) == set()
+    followed.floors[NAME] = [0, 1, 1, -1, -1]
+    assert followed.run(ddl(6)) == {NAME}
+
+
+def test_a_table_that_takes_rows_of_another_name_is_stale_before_it_is_known(followed: Followed) -> None:
+    followed.schemas = []
+    assert followed.run(ddl(50, "rename"), ddl(51, "drop", table="lines")) == {NAME}
+
+
+def test_values_that_stayed_by_the_shapes_are_not_stale(followed: Followed) -> None:
+    modify = ddl(50, statement="ALTER TABLE items MODIFY name VARCHAR(200)")
+    assert followed.run(modify) == {NAME}, "no row came since: nobody knows"
+    followed.schemas.append(shape(2, 60, ITEMS.columns[0], WIDE, ITEMS.columns[2]))
+    assert followed.run() == set()
+    assert ("items", "widened", "carried") in followed.rows()
+    dropped = ddl(70, statement="ALTER TABLE items DROP COLUMN price")
+    followed.schemas.append(shape(3, 80, ITEMS.columns[0], WIDE))
+    assert followed.run(dropped) == set()
+    assert followed.told == [
+        "shop.items: ALTER TABLE items DROP COLUMN price: values of rows that were there may have changed",
+        "shop.items: dropped price (decimal(10, 2) -> none): it stays in the lake, and is null in rows that change "
+        "from now on",
+    ]
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        [(50, "alter", "ALTER TABLE items DROP price"), (51, "shape", "ALTER TABLE items ADD price DECIMAL(10, 2)")],
+        [(50, "alter", "ALTER TABLE items MODIFY name VARCHAR(9)"), (51, "alter", "ALTER TABLE items MODIFY name ...")],
+        [(50, "alter", "ALTER TABLE items MODIFY name VARCHAR(200) GENERATED ALWAYS AS (price) STORED")],
+        [(50, "rename", "RENAME TABLE items TO old, new TO items")],
+    ],
+    ids=["dropped and added again", "cut and widened", "an expression", "a swap"],
+)
+def test_shapes_do_not_excuse_what_they_cannot_see(followed: Followed, statements: list[tuple[int, str, str]]) -> None:
+    followed.schemas.append(shape(2, 60, ITEMS.columns[0], ITEMS.columns[2], WIDE))
+    assert followed.run(*(ddl(pos, kind, statement=text) for pos, kind, text in statements)) == {NAME}
+
+
+def test_a_column_that_comes_back_is_not_taken_for_what_it_was(followed: Followed) -> None:
+    followed.schemas.append(shape(2, 60, *ITEMS.columns[:2]))
+    followed.run(ddl(50, statement="ALTER TABLE items DROP price"))
+    followed.schemas.append(shape(3, 90, *ITEMS.columns))
+    assert followed.run(ddl(80, "shape", statement="ALTER TABLE items ADD price DECIMAL(10, 2)")) == {NAME}
+    assert ("items", "added again", "stale") in followed.rows()
+
+
+def test_a_statement_about_a_whole_database_or_of_which_nothing_is_known(followed: Followed) -> None:
+    followed.schemas.append(LINES.model_copy(update={"since": Sequence(0, 1, 10)}))
+    lines = ("shop", "lines")
+    assert followed.run(ddl(50, "unknown", db="other", table=None, statement="FROBNICATE shop.lines")) == {lines}
+    assert followed.run(ddl(51, "drop", db="other", table=None)) == {lines}
+    assert followed.run(ddl(52, "drop", table=None)) == {NAME, lines}
+
+
+def test_a_table_that_is_no_longer_the_pipelines_is_not_marked(spark: SparkSession, lake: Lake) -> None:
+    globs = lake.pipeline.tables.model_copy(update={"exclude": ("*.items",)})
+    without = Lake(spark, lake.pipeline.model_copy(update={"tables": globs}))
+    assert Followed(spark, without).run(ddl(50)) == set()

@@ -1,0 +1,123 @@
+"""The past of a table, from a lake made by hand."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from contract.sequence import SPARK_TYPE
+from spark.errors import LakeError
+from spark.history import History, views
+from spark.lake import Lake
+from tests.spark.changes_by_hand import compact_json
+
+CHANGE = (
+    "db string, tbl string, key string, op string, before string, after string, schema int, "
+    f"_seq {SPARK_TYPE}, gtid string, ts timestamp"
+)
+ROWS = f"id bigint, name string, price decimal(10,2), sold timestamp, raw binary, _seq {SPARK_TYPE}, _ts timestamp"
+
+
+def at(minute: int) -> datetime:
+    return datetime(2026, 11, 22, 10, minute, tzinfo=UTC)
+
+
+def image(id: int, name: str | None, price: str = "1.50") -> dict[str, Any]:
+    return {"id": id, "name": name, "price": price, "sold": "2026-01-01T00:00:00.5Z", "raw": "AP8="}
+
+
+def change(minute: int, op: str, before: dict[str, Any] | None, after: dict[str, Any] | None) -> tuple[Any, ...]:
+    row = after or before
+    key = compact_json({"id": row["id"]}) if row else None
+    texts = [compact_json(one) if one else None for one in (before, after)]
+    return "shop", "shop.items", key, op, *texts, 1, (0, 1, minute, 0, 0), f"u:{minute}", at(minute)
+
+
+CHANGES = [
+    change(10, "u", image(1, "a"), image(1, "b")),
+    change(20, "c", None, image(2, "new")),
+    change(30, "u", image(1, "b"), image(1, "c", "2.00")),
+    change(40, "d", image(3, "gone"), None),
+    change(50, "d", image(2, "new"), None),
+]
+
+
+def make(spark: SparkSession, lake: Lake) -> History:
+    """Rows 1 and 4 are there now; 4 was never changed."""
+    spark.createDataFrame(CHANGES, CHANGE).write.format("delta").partitionBy("tbl").save(lake.changes)
+    place, sold = (0, 1, 5, -1, -1), datetime(2026, 1, 1, 0, 0, 0, 500_000, tzinfo=UTC)
+    rows = [(1, "c", 2, sold, b"\x00\xff", place, at(30)), (4, "still", 1.5, sold, b"\x00\xff", place, at(5))]
+    made = spark.createDataFrame(
+        [(*row[:2], str(row[2]), *row[3:]) for row in rows], ROWS.replace("decimal(10,2)", "string")
+    )
+    made = made.withColumn("price", made["price"].cast("decimal(10,2)"))
+    made.write.format("delta").save(lake.table("shop", "items"))
+    return History(spark, lake, "shop", "items")
+
+
+@pytest.fixture
+def history(spark: SparkSession, lake: Lake) -> History:
+    return make(spark, lake)
+
+
+@pytest.mark.parametrize(
+    ("minute", "names"),
+    [
+        (10, {1: "b", 3: "gone", 4: "still"}),
+        (25, {1: "b", 2: "new", 3: "gone", 4: "still"}),
+        (30, {1: "c", 2: "new", 3: "gone", 4: "still"}),
+        (59, {1: "c", 4: "still"}),
+    ],
+)
+def test_the_table_as_of_a_time(history: History, minute: int, names: dict[int, str]) -> None:
+    rows = {row["id"]: row for row in history.as_of(at(minute)).collect()}
+    assert {number: row["name"] for number, row in rows.items()} == names
+    assert {str(row["price"]) for row in rows.values()} <= {"1.50", "2.00"}
+    assert {bytes(row["raw"]) for row in rows.values()} == {b"\x00\xff"}
+    assert len({row["sold"] for row in rows.values()}) == 1, "by the changes and by the table the same"
+
+
+def test_every_version_of_a_row_says_from_when_to_when(history: History) -> None:
+    found = {
+        (row["id"], row["name"], row["valid_from"] and row["valid_from"].astimezone(UTC).minute,
+         row["valid_to"] and row["valid_to"].astimezone(UTC).minute, row["gtid"])
+        for row in history.versions().collect()
+    }  # fmt: skip
+    assert found == {
+        (1, "a", None, 10, None), (1, "b", 10, 30, "u:10"), (1, "c", 30, None, "u:30"), (2, "new", 20, 50, "u:20"),
+        (3, "gone", None, 40, None), (4, "still", None, None, None),
+    }  # fmt: skip
+
+
+def test_what_each_transaction_changed(history: History) -> None:
+    found = [(row["gtid"], row["op"], row["changed"], row["key"]) for row in history.changes().collect()]
+    assert found[0] == ("u:10", "u", ["name"], '{"id":1}')
+    assert found[2][2] == ["name", "price"]
+    assert [one[1] for one in found] == ["u", "c", "u", "d", "d"]
+    assert history.changes().where("op = 'd'").select("after").first()[0] is None
+
+
+def test_views_by_name(spark: SparkSession, lake: Lake, history: History) -> None:
+    assert views(spark, lake, [("shop", "items")]) == ["items", "items_history", "items_changes"]
+    told = spark.sql("SELECT count(*) FROM items_history WHERE valid_to IS NULL").first()
+    assert told is not None
+    assert told[0] == 2
+
+
+def test_what_cannot_be_known_is_said(spark: SparkSession, lake: Lake, history: History) -> None:
+    with pytest.raises(LakeError, match=r"history of shop\.items begins 2026-11-22T10:10"):
+        history.as_of(at(9))
+    with pytest.raises(LakeError, match="has no time zone"):
+        history.as_of(datetime(2026, 11, 22))
+    with pytest.raises(LakeError, match=r"no table shop\.nothing"):
+        History(spark, lake, "shop", "nothing").now()
+    cut = [(*change(55, "t", None, None)[:2], None, *change(55, "t", None, None)[3:])]
+    spark.createDataFrame(cut, CHANGE).write.format("delta").mode("append").save(lake.changes)
+    with pytest.raises(LakeError, match=r"shop\.items was truncated after"):
+        history.as_of(at(40))
+    ended = history.versions().where("id = 1 and name = 'c'").first()
+    assert ended is not None
+    assert ended["valid_to"].astimezone(UTC) == at(55)

@@ -1,0 +1,146 @@
+"""Records that are no change, put aside: each once through kills, counted, their tables unequal until a snapshot."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import polars as pl
+import pytest
+from pyspark.sql import SparkSession
+
+from contract import status
+from contract.pipeline import Compaction, Pipeline
+from spark import compaction
+from spark.changes import Landing
+from spark.failpoints import hooked
+from spark.lake import Lake
+from spark.manifests import MANIFEST, Manifest
+from spark.resume import Resume
+from tests import checkpoints
+from tests.spark.changes_by_hand import ITEMS, compact_json, key_of, record, records
+
+TOPIC = "shop.shop.items"
+AT = checkpoints.checkpoint(pipeline="shop", server_uuid="u", ts_ms=1_700_000_000_000, pos=1000, gtid_set="u:1-1000")
+
+
+@pytest.fixture
+def pipeline(pipeline: Pipeline) -> Pipeline:
+    return pipeline.model_copy(update={"compaction": Compaction(unreadable="dead_letter")})
+
+
+@pytest.fixture
+def compact(spark: SparkSession, pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch) -> Callable[[], dict[str, Any]]:
+    """A whole run over what has landed; the broker has nothing new."""
+
+    class Broker:
+        def __init__(self, pipeline: Pipeline) -> None:
+            self.checkpoint = lambda: AT
+            self.topics = self.topic_ids = self.ends = lambda topics: {}
+            self.schemas = lambda: [ITEMS]
+            self.ddl = lambda read: ([], {})
+
+    monkeypatch.setattr(compaction, "Broker", Broker)
+    return lambda: compaction.compact(spark, pipeline, [])
+
+
+def good(n: int) -> tuple[Any, ...]:
+    return record(n, (0, 1, n, 0, 0), "c", {"id": n, "name": "a", "price": None})
+
+
+def bad(offset: int, value: bytes, partition: int = 1, topic: str = TOPIC) -> tuple[Any, ...]:
+    return b"\xff key", value, topic, partition, offset
+
+
+def poisoned(spark: SparkSession) -> Any:
+    return records(spark, good(1), bad(7, b"no change \xfe"), good(2), bad(9, b"{}"), good(3))
+
+
+def put_aside(lake: Lake) -> list[tuple[int, bytes, bytes]]:
+    found = pl.read_delta(lake.at("_dead_letters")).select("offset", "record_key", "value").rows()
+    return sorted((offset, bytes(key), bytes(value)) for offset, key, value in found)
+
+
+def positions(lake: Lake) -> list[int]:
+    return sorted(seq["pos"] for (seq,) in pl.read_delta(lake.changes).select("_seq").rows())
+
+
+class CrashError(Exception):
+    pass
+
+
+def crash_at(point: str) -> Callable[[str], None]:
+    def crash(reached: str) -> None:
+        if reached == point:
+            raise CrashError
+
+    return crash
+
+
+@pytest.mark.parametrize(
+    "point",
+    [
+        pytest.param("records put aside", marks=pytest.mark.soak),
+        "changes written",
+        pytest.param("marks written", marks=pytest.mark.soak),
+    ],
+)
+def test_each_is_kept_once_as_it_came_and_counted_once_through_a_kill(
+    spark: SparkSession, pipeline: Pipeline, lake: Lake, compact: Callable[[], dict[str, Any]], point: str
+) -> None:
+    with hooked(crash_at(point)), pytest.raises(CrashError):
+        Landing(spark, pipeline, lake)._batch(poisoned(spark), 0, "q")
+    Landing(spark, pipeline, lake)._batch(poisoned(spark), 0, "q")
+    with hooked(crash_at("letters counted")), pytest.raises(CrashError):
+        compact()
+    told = compact()
+    assert put_aside(lake) == [(7, b"\xff key", b"no change \xfe"), (9, b"\xff key", b"{}")]
+    assert positions(lake) == [1, 2, 3]
+    assert (told["unreadable"], told["tables"]["shop.items"]["rows"]) == (2, 3)
+    assert compact()["unreadable"] == 0
+    standing = status.read(pipeline)
+    assert standing is not None
+    assert standing.unreadable == 2
+
+
+def test_its_table_is_unequal_until_a_snapshot_that_began_behind_it(
+    spark: SparkSession, pipeline: Pipeline, lake: Lake, compact: Callable[[], dict[str, Any]]
+) -> None:
+    older = Resume(lake, AT, print).job(["shop.items"]).plan
+    landing = Landing(spark, pipeline, lake)
+    landing._batch(poisoned(spark), 0, "q")
+    landing._batch(records(spark, bad(4, b"", topic="shop.shop.only_bad")), 1, "q")
+    tables = compact()["tables"]
+    assert "put aside" in tables["shop.items"]["unequal"]
+    assert "run the snapshot DAG for the table" in tables["shop.only_bad"]["unequal"]
+    newer = Resume(lake, AT, print).job(["shop.lines"]).plan
+    assert older is not None
+    assert newer is not None
+    stage(spark, lake, "20990101", older.letters)
+    assert compact()["tables"]["shop.items"]["unequal"] is not None
+    stage(spark, lake, "20990102", newer.letters)
+    tables = compact()["tables"]
+    assert tables["shop.items"]["unequal"] is None
+    assert tables["shop.only_bad"]["unequal"] is not None
+    Landing(spark, pipeline, lake)._batch(records(spark, bad(11, b"again")), 2, "q")
+    again = compact()
+    assert (again["unreadable"], again["tables"]["shop.items"]["unequal"] is None) == (1, False)
+
+
+def stage(spark: SparkSession, lake: Lake, id: str, letters: int) -> None:
+    counts, row = {"shop.items": 1}, {"id": 1, "name": "read", "price": None}
+    manifest = Manifest(id=id, pipeline="shop", p0=AT, p1=AT.gtid_set, tables=[ITEMS], counts=counts, letters=letters)
+    texts = spark.createDataFrame([(key_of(ITEMS, row), compact_json(row))], "key string, after string")
+    texts.write.parquet(f"{manifest.rows(lake, ITEMS)}/00000000")
+    lake.write(f"{manifest.folder(lake)}/{MANIFEST}", manifest.model_dump(mode="json"))
+
+
+def test_a_place_with_a_hole_is_no_change_and_not_one_that_is_passed_by(
+    spark: SparkSession, pipeline: Pipeline, lake: Lake
+) -> None:
+    key, value, *rest = good(1)
+    told = json.loads(value)
+    told["source"]["seq"][2] = None
+    Landing(spark, pipeline, lake)._batch(records(spark, (key, json.dumps(told).encode(), *rest)), 0, "q")
+    assert [offset for offset, _, _ in put_aside(lake)] == [1]

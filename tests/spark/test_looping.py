@@ -1,0 +1,103 @@
+"""Rounds of compaction: their pauses, what is told of them, and what a failure does; the round itself is a fake."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contract import jobs
+from spark import compaction, looping
+from spark.errors import LakeError
+from spark.job import JobFailedError
+from spark.looping import Loop
+from tests.spark.sessions import pipeline_in
+
+Outcome = dict[str, Any] | Exception
+NOTHING = {"changes": 0, "seconds": 0.1, "complete_to_ms": 1, "tables": {}}
+SOME = {**NOTHING, "changes": 3}
+
+
+class Stop(threading.Event):
+    """Ends the loop behind so many rounds; notes their pauses."""
+
+    def __init__(self, rounds: int) -> None:
+        super().__init__()
+        self.left, self.pauses = rounds, list[float]()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.pauses.append(round(timeout or 0))
+        self.left -= 1
+        if self.left == 0:
+            self.set()
+        return self.is_set()
+
+
+@pytest.fixture
+def rounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[dict[str, Any], list[float]]]:
+    def run(*outcomes: Outcome) -> tuple[dict[str, Any], list[float]]:
+        left = iter(outcomes)
+
+        def compact(*_: Any) -> dict[str, Any]:
+            outcome = next(left)
+            if isinstance(outcome, Exception):
+                raise outcome
+            return outcome
+
+        monkeypatch.setattr(compaction, "compact", compact)
+        monkeypatch.setattr(looping, "ended", lambda spark: False)
+        spark: Any = None
+        stop = Stop(len(outcomes))
+        return Loop(spark, pipeline_in(tmp_path), stop).run(), stop.pauses
+
+    return run
+
+
+def told(output: str) -> list[dict[str, Any]]:
+    return [found for line in output.splitlines() if (found := jobs.read(line))]
+
+
+def test_a_round_begins_every_few_seconds_and_tells_what_it_did(
+    rounds: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert rounds(SOME, NOTHING, SOME) == ({"rounds": 3, "changes": 6}, [5, 5, 5])
+    lines = told(capsys.readouterr().out)
+    assert [(line["round"], line["changes"]) for line in lines] == [(1, 3), (3, 3)]  # nothing of nothing
+    assert all(line["ok"] and line["freshness_seconds"] > 0 for line in lines)
+
+
+def test_a_failure_is_told_and_tried_again_behind_a_pause_that_doubles(
+    rounds: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    away = LakeError("Kafka at h:1 does not answer")
+    result, pauses = rounds(*[away] * 7, SOME, away, NOTHING)
+    assert result == {"rounds": 10, "changes": 3}
+    assert pauses == [2, 4, 8, 16, 32, 60, 60, 5, 2, 5]
+    out = capsys.readouterr().out
+    assert "round 1 failed, tried again in 2 s: Kafka at h:1 does not answer" in out
+    assert out.count("all is well again") == 2
+    failed = [line for line in told(out) if not line["ok"]]
+    assert [line["failures"] for line in failed] == [1, 2, 3, 4, 5, 6, 7, 1]
+    assert failed[0]["error"] == str(away)
+
+
+def test_a_stopped_table_is_told_once_and_holds_nothing_up(rounds: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    stopped = JobFailedError("shop.items: a column's type changed", SOME)
+    result, pauses = rounds(stopped, stopped, SOME, stopped)
+    assert (result, pauses) == ({"rounds": 4, "changes": 12}, [5, 5, 5, 5])
+    assert capsys.readouterr().out.count("shop.items: a column's type changed") == 2
+
+
+def test_where_spark_has_ended_so_does_the_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def compact(*_: Any) -> dict[str, Any]:
+        raise RuntimeError("py4j is gone")
+
+    monkeypatch.setattr(compaction, "compact", compact)
+    spark: Any = None  # of which nobody answers, as of a Java that has died
+    stop = Stop(3)
+    with pytest.raises(LakeError, match=r"Spark has ended: RuntimeError: py4j is gone.*Start this again"):
+        Loop(spark, pipeline_in(tmp_path), stop).run()
+    assert stop.pauses == []

@@ -1,0 +1,125 @@
+"""A lake on a real S3 server: changes are merged there under the slot, batch by batch, and every reader reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+import pytest
+from pyspark.sql import SparkSession
+
+from contract import names
+from contract.pipeline import Pipeline, load
+from contract.status import LakeStatus, TableStatus
+from readers.lake import query
+from readers.status import read
+from readers.store import options
+from spark.failures import message_of
+from spark.lake import Lake
+from spark.schema import Schemas
+from spark.slot import writing
+from spark.swaps import Conditional, swap
+from spark.tables import Merging
+from stack.ports import free_port
+from stack.s3 import S3
+from tests.spark.changes_by_hand import ITEMS, change, changes
+from tests.spark.sessions import PIPELINE
+
+STORE = """\
+lake:
+  path: s3a://lakes/of
+  s3:
+    {{endpoint_url: "{endpoint}", key: headrace, secret: "${{TEST_S3_SECRET}}",
+     client: {{multiobjectdelete.enable: false}}}}
+"""  # the last as docs/configuration.md says of such stores
+
+
+@pytest.fixture
+def s3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[S3]:
+    server = S3(tmp_path / "s3", free_port())
+    server.start()
+    server.make_bucket("lakes")
+    monkeypatch.setenv("TEST_S3_SECRET", server.secret)
+    yield server
+    server.kill()
+
+
+@pytest.fixture
+def pipeline(tmp_path: Path, s3: S3) -> Pipeline:
+    file = tmp_path / "shop.yaml"
+    file.write_text(PIPELINE.format(lake="").partition("lake: ")[0] + STORE.format(endpoint=s3.endpoint))
+    return load(file)
+
+
+def merged(spark: SparkSession, lake: Lake, *given: tuple[int, str, int, str]) -> None:
+    """By a run of its own. Each: place, operation, id, name."""
+    rows = [change((0, 1, at, 0, 0), op, {"id": id, "name": name, "price": "1.00"}) for at, op, id, name in given]
+    changes(spark, *rows).write.format("delta").mode("append").save(lake.changes)
+    step = Merging(spark, lake, Schemas([ITEMS]))
+    step.run()
+    assert step.merged == {("shop", "items"): len(rows)}
+
+
+def note_status(lake: Lake) -> LakeStatus:
+    version = lake.version(lake.table("shop", "items"))
+    tables = {"shop.items": TableStatus(db="shop", table="items", rows=2, changes=5, version=version)}
+    status = LakeStatus(
+        pipeline="shop", run=1, written_at=0, seconds=1, checkpoint=None, changes_version=0, tables=tables
+    )
+    lake.write(lake.status, status.model_dump(mode="json"))
+    return status
+
+
+def test_changes_are_merged_and_read(spark: SparkSession, lake: Lake, pipeline: Pipeline) -> None:
+    lake.prove_writable()
+    assert read(pipeline) is None
+    with writing(lake, "compact"):
+        assert lake.list(lake.root) == ["_writer.json"]
+        merged(spark, lake, (1, "c", 1, "a"), (2, "c", 2, "a"), (3, "c", 3, "a"))
+        merged(spark, lake, (4, "u", 1, "b"), (5, "d", 2, ""))
+    assert "_writer.json" not in lake.list(lake.root)
+    status = note_status(lake)
+    assert read(pipeline) == status
+    wanted = [(1, "b"), (3, "a")]
+    assert sorted(query(pipeline, "SELECT id, name FROM items").rows()) == wanted
+    table = names.lake_table(pipeline, "shop", "items")
+    assert sorted(pl.read_delta(table, storage_options=options(pipeline)).select("id", "name").rows()) == wanted
+    staged = lake.at("_staging", "1")
+    spark.createDataFrame([("k", "row")], "key string, after string").write.parquet(f"{staged}/shop/items/0")
+    assert spark.read.parquet(f"{staged}/shop/items/*").count() == 1
+    lake.delete(staged)
+    assert lake.list(lake.at("_staging")) == []
+
+
+def test_the_store_lets_one_of_two_writers_through(lake: Lake) -> None:
+    path = lake.at("_writer.json")
+    one, other = swap(lake, path), swap(lake, path)
+    assert isinstance(one, Conditional)
+    tag = one.put({"by": "one"}, None)
+    assert tag is not None
+    one.prove(tag)
+    assert other.put({"by": "other"}, None) is None
+    later = one.put({"by": "one", "beat": 1}, tag)
+    assert later is not None
+    assert other.put({"by": "other"}, tag) is None, "of an older text"
+    other.remove(tag)
+    assert other.known() == ({"by": "one", "beat": 1}, later)
+    one.remove(later)
+    assert one.known() is None
+
+
+def test_what_is_wrong_is_told_in_one_message_without_the_secret(
+    spark: SparkSession, pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TEST_S3_SECRET", "wr0ng-secret")
+    wrong = load(pipeline.path)
+    with pytest.raises(Exception) as caught:  # whatever it is becomes one message
+        Lake(spark, wrong).prove_writable()
+    told = message_of(caught.value, wrong)
+    assert "the store of the lake s3a://lakes/of refuses who asks" in told
+    assert f"mend key and secret in lake.s3 of {pipeline.path}" in told
+    assert "wr0ng" not in told
+    with pytest.raises(OSError, match=r"_status\.json cannot be read: .*See to lake\.s3 in ") as unread:
+        read(wrong)
+    assert "wr0ng" not in str(unread.value)

@@ -1,0 +1,35 @@
+"""A check reads no faster than the file allows, and says how far it is."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from contract.pipeline import Pipeline
+from spark.proof import pace
+from spark.proof.pace import Pace
+from spark.proof.reading import Reading
+
+
+def test_no_more_rows_a_second_than_allowed_over_all_readers() -> None:
+    began, bounded = time.monotonic(), Pace(1000, lambda line: None)
+    for _ in range(3):
+        bounded.took(100, "shop.orders", 1, 3)
+    assert time.monotonic() - began >= 0.3
+    began, free = time.monotonic(), Pace(None, lambda line: None)
+    free.took(10**9, "shop.orders", 1, 1)
+    assert time.monotonic() - began < 0.3
+
+
+def test_progress_is_told_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(pace, "TELL_SECONDS", 0.0)
+    Pace(None, told.append).took(1500, "shop.orders", 3, 12)
+    assert told[0].startswith("shop.orders: 3/12 chunks read, 1,500 rows in all, ")
+
+
+def test_the_pace_of_a_check_is_the_snapshots(pipeline: Pipeline) -> None:
+    changed = pipeline.snapshot.model_copy(update={"max_rows_per_second": 700})
+    reading = Reading(None, pipeline.model_copy(update={"snapshot": changed}), None, 0, None)  # type: ignore[arg-type]
+    assert reading.pace.most == 700

@@ -1,0 +1,55 @@
+"""P0 lies behind what the server had executed when the shapes were known; a streamer that stays behind is told of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from contract.checkpoint import Checkpoint
+from spark import places
+from spark.errors import LakeError
+from spark.places import Places
+from tests.checkpoints import SOURCE, checkpoint
+
+
+class Executed:
+    def executed(self) -> str:
+        return f"{SOURCE}:1-10"
+
+
+def at(last: int, **changes: Any) -> Checkpoint:
+    return checkpoint(gtid_set=f"{SOURCE}:1-{last}", server_uuid=SOURCE, **changes)
+
+
+def over(*found: Checkpoint | None, **more: Any) -> Places:
+    looks: Iterator[Checkpoint | None] = iter(found)
+    return Places(Executed(), at(5), lambda: next(looks), **more)  # type: ignore[arg-type]
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(places, "STEP", 0.01)
+    monkeypatch.setattr(places, "PATIENCE", 0.1)
+
+
+def test_it_waits_for_the_first_checkpoint_that_has_all_of_it() -> None:
+    told: list[str] = []
+    refused: list[Checkpoint] = []
+    waiting = over(at(5), None, at(7), at(7), at(12), refuse=refused.append, tell=told.append)
+    assert waiting.now() == at(12)
+    assert refused == [at(7), at(12)]
+    assert told == ["waiting until the streamer has released what the server has executed by now"]
+    assert waiting.now() == at(12)  # without another look
+
+
+def test_a_streamer_that_stands_still_is_told_with_both_places() -> None:
+    with pytest.raises(LakeError, match=rf"{SOURCE}:1-6, and nothing more.*{SOURCE}:1-10.*headrace status"):
+        over(*[at(6)] * 1000).now()
+
+
+@pytest.mark.parametrize("change", [{"epoch": 1}, {"server_uuid": "another"}])
+def test_a_streamer_that_moves_meanwhile_ends_the_wait(change: dict[str, Any]) -> None:
+    with pytest.raises(LakeError, match=r"moved to another server.*run the snapshot again"):
+        over(at(12).model_copy(update=change)).now()

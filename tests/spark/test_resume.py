@@ -1,0 +1,100 @@
+"""What an earlier run has read is gone on with only where it still fits the stream."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from contract.checkpoint import Checkpoint
+from contract.pipeline import Tables
+from contract.schema import Column, TableSchema
+from spark.lake import Lake
+from spark.resume import Resume
+from spark.unfinished import Found, Part, Progress
+from tests.checkpoints import checkpoint
+
+ITEMS = TableSchema(db="shop", table="items", columns=(Column(name="id", type="int"),), key=("id",))
+FOUND = Found(ITEMS, "2026-01-01 00:00:00")
+P0 = checkpoint(pos=100, epoch=1, tables=Tables(include=("shop.*",)))
+
+
+class Folder:
+    """A lake and a job in it, that have nothing but the progress of one table."""
+
+    def __init__(self, progress: Progress | None = None) -> None:
+        self.known, self.forgotten = progress, False
+
+    def checkpoint(self, query: str) -> str:
+        return query
+
+    def text(self, path: str) -> str | None:
+        return None
+
+    def progress(self, db: str, table: str) -> Progress | None:
+        return self.known
+
+    def forget(self, progress: Progress) -> None:
+        self.forgotten = True
+
+
+def resumed(now: Checkpoint, found: Found = FOUND, *parts: Part) -> tuple[Progress | None, list[str], bool]:
+    job, told = Folder(Progress(shape=ITEMS, made=FOUND.made, p0=P0, parts=list(parts))), list[str]()
+    progress = Resume(job, now, told.append).table(job, found)  # type: ignore[arg-type]
+    return progress, told, job.forgotten
+
+
+READ = Part(name="00000000", rows=40, to=("40",))
+
+
+def test_a_table_goes_on_behind_its_parts() -> None:
+    progress, told, forgotten = resumed(P0.model_copy(update={"pos": 900}), FOUND, READ)
+    assert progress is not None
+    assert (progress.rows, progress.behind, forgotten) == (40, ("40",), False)
+    assert told == ["shop.items: goes on behind its first 40 rows"]
+    assert resumed(P0, FOUND) == (None, [], False)  # nothing was read
+
+
+wide = ITEMS.model_copy(update={"columns": (*ITEMS.columns, Column(name="more", type="int"))})
+
+
+@pytest.mark.parametrize(
+    ("now", "found", "part", "reason"),
+    [
+        ({}, Found(wide, FOUND.made), READ, "altered since"),
+        ({}, Found(ITEMS, "2026-02-02 00:00:00"), READ, "altered since"),
+        ({}, FOUND, READ.model_copy(update={"to": None}), "a masked key"),
+        ({"epoch": 2}, FOUND, READ, "another server or place"),
+        ({"server_uuid": "other"}, FOUND, READ, "another server or place"),
+        ({"pos": 50}, FOUND, READ, "another server or place"),
+        ({"rules": "changed"}, FOUND, READ, "columns, keys or transforms"),
+        ({"forgotten": (1, 1, 500), "pos": 900}, FOUND, READ, "did not follow it"),
+    ],
+)
+def test_what_does_not_fit_any_more_is_read_again(now: dict[str, Any], found: Found, part: Part, reason: str) -> None:
+    progress, told, forgotten = resumed(P0.model_copy(update=now), found, part)
+    assert progress is None
+    assert forgotten
+    assert "shop.items: is read again from its beginning: " in told[0]
+    assert reason in told[0]
+
+
+def test_a_table_that_was_left_out_for_a_time_is_read_again() -> None:
+    out = P0.model_copy(update={"pos": 200}).following(Tables(include=("other.*",)))
+    back = out.model_copy(update={"pos": 300}).following(Tables(include=("shop.*",)))
+    progress, told, _ = resumed(back.model_copy(update={"pos": 400}), FOUND, READ)
+    assert progress is None
+    assert "did not follow it for a time" in told[0]
+
+
+def test_rows_that_are_to_be_in_kafka_too_are_read_from_the_beginning(lake: Lake) -> None:
+    told: list[str] = []
+    lake.prove_writable()
+    first = Resume(lake, P0, told.append).job(["shop.items"])
+    assert Resume(lake, P0, told.append).job(["shop.items"]).id == first.id
+    asked = lake.pipeline.snapshot.model_copy(update={"to_kafka": True})
+    lake.pipeline = lake.pipeline.model_copy(update={"snapshot": asked})
+    again = Resume(lake, P0, told.append).job(["shop.items"])
+    assert again.id != first.id
+    assert "snapshot.to_kafka was set since" in told[0]
+    assert Resume(lake, P0, told.append).job(["shop.items"]).id == again.id

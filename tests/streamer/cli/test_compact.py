@@ -1,0 +1,73 @@
+"""`headrace compact` becomes the Spark job: which process that is, and what is said where it cannot be started."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+FILE = """format: 1
+name: orders
+source: {host: h, user: u, password: "${NOT_SET_HERE}", server_id: 7}
+tables: {include: ["shop.*"]}
+kafka: {bootstrap: "h:9092"}
+lake: {path: lake}
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    made = tmp_path / "orders.yaml"
+    made.write_text(FILE)
+    return made
+
+
+def run(file: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "streamer.cli", "compact", str(file), *arguments],
+        cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+
+
+def test_it_is_the_jobs_process_with_its_arguments_and_options(file: Path, tmp_path: Path) -> None:
+    python, jars = tmp_path / "python", tmp_path / "jars"
+    python.write_text('#!/bin/sh\necho "$@"; echo "$PYSPARK_SUBMIT_ARGS"; echo "$PYTHONPATH"; exit 3\n')
+    python.chmod(0o755)
+    jars.mkdir()
+    (jars / "a b.jar").touch()
+    settings = {"HEADRACE_SPARK_PYTHON": str(python), "HEADRACE_SPARK_JARS": str(jars), "HEADRACE_SPARK_MEMORY": "3g"}
+    once = run(file, **settings)
+    assert once.returncode == 3
+    job, submit, path = once.stdout.splitlines()
+    assert job == f"{ROOT}/spark/jobs/compact.py --pipeline {file}"
+    assert submit.startswith(f"--master 'local[*]' --driver-memory 3g --jars '{jars}/a b.jar' --conf")
+    assert submit.endswith("spark.driver.extraJavaOptions=-Duser.timezone=UTC pyspark-shell")
+    assert path == str(ROOT)
+    looping = run(file, "--loop", "--master", "spark://h:7077", **settings)
+    assert looping.stdout.startswith(f"{ROOT}/spark/jobs/compact_loop.py --pipeline {file}")
+    assert "--master spark://h:7077 " in looping.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("HEADRACE_SPARK_JARS", "/nowhere", "HEADRACE_SPARK_JARS is /nowhere, which holds no .jar file: run `make"),
+        ("HEADRACE_SPARK_PYTHON", "/nowhere", "start /nowhere: No such file or directory. Mend HEADRACE_SPARK_PYTHON"),
+    ],
+)
+def test_what_it_cannot_be_started_with_is_told(file: Path, name: str, value: str, said: str) -> None:
+    ended = run(file, **{name: value})
+    assert ended.returncode == 1
+    assert said in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_a_mistake_in_the_file_is_told_before_spark_starts(file: Path) -> None:
+    file.write_text(FILE + "compaction: {every_seconds: 0}\n")
+    ended = run(file, HEADRACE_SPARK_PYTHON="/nowhere")
+    assert ended.returncode == 2
+    assert "every_seconds" in ended.stderr

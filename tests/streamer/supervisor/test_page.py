@@ -1,0 +1,59 @@
+"""The page of `headrace serve` in a real browser: pipelines, charts of lag and rate, sinks, what went wrong."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from streamer.control.http import serving, take_port
+from streamer.supervisor.api import application
+from streamer.supervisor.tokens import Tokens
+from tests.streamer.browser import points, shown, text
+from tests.streamer.supervisor.conftest import Served
+
+
+@pytest.fixture
+def sections(served: Served, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Each pipeline's part of the page, and the head under the empty name."""
+    for name in ("shop", "wants-a-person", "wrong"):
+        served.put(name)
+    wrong = served.folder / "wrong.yaml"
+    wrong.write_text(wrong.read_text().replace("server_id: 7", "server_id: -7"))
+    served.run()
+    served.wait(lambda: len(served.supervisor.unit("shop").watch.history) > 5)
+    served.wait(lambda: served.state("wants-a-person") == "failed")
+    with serving(application(served.supervisor, Tokens([], [])), take_port("127.0.0.1", served.port)):
+        document = shown(tmp_path_factory.mktemp("chromium"), f"http://127.0.0.1:{served.port}/#shop")
+    parts = dict(re.findall(r'<section data-name="([\w-]+)"[^>]*>(.*?)</section>', document, re.DOTALL))
+    return {"": document.partition('<div id="pipelines"')[0], **parts}
+
+
+def test_what_a_person_sees_of_the_pipelines(sections: dict[str, str]) -> None:
+    assert "1 failed" in text(sections[""])
+    assert "1 streaming" in text(sections[""])
+    assert "⚠ Headrace" in text(sections[""])
+    assert 'id="trouble" role="alert" hidden' in sections[""]
+    shop = text(sections["shop"])
+    assert shop.startswith("shop streaming")
+    for told in ("1.5 s behind the source max 1.5 s", "42 events a second max 42", "7 events delivered in all"):
+        assert told in shop
+    assert "up to binlog.000001 : 4" in shop
+    for details in ("source db1:3306, 9.7.4, connected", "kafka h:9092, answers, 3 events wait", "tables shop.*"):
+        assert details in shop
+    assert "none since the supervisor's start" in shop
+    lines = re.findall(r'<path d="([^"]*)"', sections["shop"])
+    assert [points(line) > 5 for line in lines] == [True, True], "charts of lag and rate"
+
+
+def test_what_went_wrong_stands_at_its_pipeline_with_the_next_step(sections: dict[str, str]) -> None:
+    person = text(sections["wants-a-person"])
+    assert person.startswith("wants-a-person failed")
+    assert "purged The binlog is gone. → Begin anew." in person
+    wrong = text(sections["wrong"])
+    assert "wrong.yaml is not taken as it is line 4, source.server_id" in wrong
+
+
+def test_the_details_of_a_pipeline_open_by_a_link_to_it(sections: dict[str, str]) -> None:
+    assert '<details open="">' in sections["shop"]
+    assert "<details>" in sections["wants-a-person"]
