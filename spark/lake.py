@@ -142,14 +142,11 @@ class Lake:
         return [f"{folder}/{entry.getPath().getName()}" for entry in found]
 
     def write(self, path: str, value: Any) -> None:
-        if self.pipeline.lake.bucket:
-            _fill(self._files.create(self._path(path), True), value)
-            reached("file written")
-            return
-        target, beside = self._path(path), self._path(f"{path}{NEW}{os.getpid()}")
+        whole = bool(self.pipeline.lake.bucket)  # an object is there as a whole, or not
+        target, beside = self._path(path), self._path(path if whole else f"{path}{NEW}{os.getpid()}")
         _fill(self._files.create(beside, True), value)
         reached("file written")
-        if not self._files.rename(beside, target):  # a file system whose rename does not replace
+        if not whole and not self._files.rename(beside, target):  # a file system whose rename does not replace
             self._files.delete(target, False)
             if not self._files.rename(beside, target):
                 raise LakeError(f"{beside} could not be renamed to {target}: rename it by hand, then run the job again")

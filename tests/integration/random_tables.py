@@ -132,7 +132,7 @@ def _names(number: int) -> SearchStrategy[str]:
 def _keys(chosen: Sequence[Kind]) -> SearchStrategy[list[tuple[int, int | None]]]:
     """Columns' places, and the lengths of their prefixes."""
     keyed = [(place, kind.prefix) for place, kind in enumerate(chosen) if kind.prefix != "none"]
-    lengths = {"whole": st.none(), "may": st.one_of(st.none(), st.integers(1, 10)), "must": st.integers(1, 10)}
+    lengths = {"whole": st.none(), "may": st.one_of(st.none(), st.integers(1, 4)), "must": st.integers(1, 10)}
     parts = st.sampled_from(keyed).flatmap(lambda one: st.tuples(st.just(one[0]), lengths[one[1]]))
     unique = st.lists(parts, min_size=1, max_size=3, unique_by=lambda part: part[0])
     return st.one_of(unique, unique, unique, st.just([]))
