@@ -17,7 +17,16 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, ValidationError, field_validator, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from contract import cron, pipeline_keys, pipeline_lake, pipeline_transforms, start_at, topic_template
+from contract import (
+    cron,
+    pipeline_keys,
+    pipeline_lake,
+    pipeline_records,
+    pipeline_sinks,
+    pipeline_transforms,
+    start_at,
+    topic_template,
+)
 from contract.gtid import GtidSet
 from contract.patterns import TablePattern, any_matches
 from contract.pipeline_archive import Archive
@@ -31,7 +40,7 @@ from contract.pipeline_lake import Lake
 from contract.pipeline_mistakes import problems_of
 from contract.pipeline_records import Records
 from contract.pipeline_secrets import SECRET, Keys
-from contract.pipeline_sinks import AnOutput, APosition, KafkaCheckpoint, KafkaOutput, misfits
+from contract.pipeline_sinks import AnOutput, APosition, KafkaCheckpoint, KafkaOutput
 from contract.pipeline_snapshot import Snapshot
 from contract.pipeline_source import Source
 from contract.pipeline_topics import TopicRule
@@ -184,7 +193,8 @@ class Pipeline(Section):
 
     @model_validator(mode="after")
     def _outputs_fit(self) -> Pipeline:
-        for place, value, message, fix in chain(misfits(self), pipeline_lake.misfits(self)):
+        sections = (pipeline_sinks, pipeline_records, pipeline_lake)
+        for place, value, message, fix in chain.from_iterable(section.misfits(self) for section in sections):
             raise _at(place, value, message, fix)
         return self
 

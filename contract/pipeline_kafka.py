@@ -11,6 +11,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 from contract import topic_template
 
 Cleanup = Literal["delete", "compact", "compact,delete"]
+Misfit = tuple[tuple[str | int, ...], str, str, str]  # of a section: key, value, message, fix
 
 # librdkafka settings that `properties` may not hold, with the reason.
 NO_COMMAND = re.compile(r"[\w/][\w./@:-]*", re.ASCII)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, field_validator
 
-from contract.pipeline_kafka import Section
+from contract.pipeline_kafka import Misfit, Section
 
 if TYPE_CHECKING:
     from contract.pipeline import Pipeline
@@ -20,7 +20,6 @@ HERE = {
     "access.key": "key", "secret.key": "secret", "session.token": "token", "endpoint": "endpoint_url",
     "endpoint.region": "region", "path.style.access": "path_style", "create.conditional.enabled": "conditional_writes",
 }  # fmt: skip
-Misfit = tuple[tuple[str | int, ...], str, str, str]  # key, value, message, fix
 
 
 class S3(Section):
@@ -57,6 +56,11 @@ class S3(Section):
     @property
     def in_path(self) -> bool:
         return self.endpoint_url is not None if self.path_style is None else self.path_style
+
+    @property
+    def of_region(self) -> str | None:
+        """A store other than Amazon's takes any, and clients refuse to sign without one."""
+        return self.region or ("us-east-1" if self.endpoint_url else None)
 
     @property
     def plain(self) -> bool:

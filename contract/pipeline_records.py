@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, get_args
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from pydantic import Field, field_validator
 
-from contract.pipeline_kafka import Section
+from contract.pipeline_kafka import Misfit, Section
+
+if TYPE_CHECKING:
+    from contract.pipeline import Pipeline
 
 Header = Literal["op", "db", "table", "gtid", "file", "pos", "ts_ms", "schema", "seq"]
 
@@ -50,3 +54,14 @@ class Records(Section):
     def asks(self) -> bool:
         """Whether records are to be more than the plain ones."""
         return self != Records()
+
+
+def misfits(pipeline: Pipeline) -> Iterator[Misfit]:
+    """What of the section does not go together."""
+    asked = pipeline.records
+    if asked.format == "debezium" and pipeline.lake.path:
+        message = "does not go with a lake, which is fed from records of Headrace's own form"
+        fix = "remove lake, or records.format; a second pipeline, of another name, can feed the lake beside this one"
+        yield ("records", "format"), asked.format, message, fix
+    if asked.format != "debezium" and asked.debezium != DebeziumModes():
+        yield ("records", "debezium"), "", "is of format: debezium alone", "add format: debezium, or remove it"

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from contract.chosen_section import Choice
-from contract.pipeline_kafka import Section
-from contract.pipeline_records import DebeziumModes
+from contract.pipeline_kafka import Misfit, Section
 
 if TYPE_CHECKING:
     from contract.pipeline import Pipeline
@@ -108,13 +107,9 @@ AnOutput = Annotated[Output, BeforeValidator(OUTPUTS.validate), OUTPUTS]
 APosition = Annotated[Position, BeforeValidator(POSITIONS.validate), POSITIONS]
 
 
-Misfit = tuple[tuple[str | int, ...], str, str, str]  # key, value, message, fix
-
-
 def misfits(pipeline: Pipeline) -> Iterator[Misfit]:
     """What of a pipeline's sinks and checkpoints does not go together."""
     yield from _among_sinks(pipeline)
-    yield from _of_debezium(pipeline)
     if isinstance(pipeline.checkpoints, KafkaCheckpoint) and not pipeline.has_kafka:
         at = "checkpoints" if "checkpoints" in pipeline.model_fields_set else "sinks"
         message = "without the sink kafka there is no commit log to keep the position in"
@@ -130,16 +125,6 @@ def misfits(pipeline: Pipeline) -> Iterator[Misfit]:
         yield ("lake", "path"), "", "is missing", "add lake: {path: ...}"
     if pipeline.feeds_lake:
         yield from _compacted(pipeline)
-
-
-def _of_debezium(pipeline: Pipeline) -> Iterator[Misfit]:
-    asked = pipeline.records
-    if asked.format == "debezium" and pipeline.lake.path:
-        message = "does not go with a lake, which is fed from records of Headrace's own form"
-        fix = "remove lake, or records.format; a second pipeline, of another name, can feed the lake beside this one"
-        yield ("records", "format"), asked.format, message, fix
-    if asked.format != "debezium" and asked.debezium != DebeziumModes():
-        yield ("records", "debezium"), "", "is of format: debezium alone", "add format: debezium, or remove it"
 
 
 def _compacted(pipeline: Pipeline) -> Iterator[Misfit]:

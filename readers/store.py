@@ -16,7 +16,7 @@ def options(pipeline: Pipeline) -> dict[str, str] | None:
     s3 = pipeline.lake.s3
     given = {
         "AWS_ENDPOINT_URL": s3.endpoint_url,
-        "AWS_REGION": s3.region or ("us-east-1" if s3.endpoint_url else None),
+        "AWS_REGION": s3.of_region,
         "AWS_ACCESS_KEY_ID": s3.key,
         "AWS_SECRET_ACCESS_KEY": s3.secret,
         "AWS_SESSION_TOKEN": s3.token,
@@ -36,7 +36,7 @@ def text(pipeline: Pipeline, path: str) -> str | None:
         access_key=s3.key,
         secret_key=s3.secret,
         session_token=s3.token,
-        region=s3.region or ("us-east-1" if s3.endpoint_url else None),
+        region=s3.of_region,
         scheme="http" if s3.plain else "https",
         endpoint_override=s3.endpoint_url.partition("://")[2].rstrip("/") if s3.endpoint_url else None,
         force_virtual_addressing=not s3.in_path,

@@ -7,10 +7,11 @@ in `_changes` would become a change of the tables, so there the run stops before
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from datetime import UTC
 
 from delta.tables import DeltaTable
-from pyspark.sql import SparkSession
+from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as fn
 
 from contract.status import LakeStatus
@@ -25,18 +26,32 @@ from spark.stopped import Name
 HARMLESS = re.compile(r"OPTIMIZE|REORG|VACUUM|TBLPROPERTIES|FSCK|COMPUTE STATS|MANIFEST", re.IGNORECASE)
 
 
+@dataclass(frozen=True)
+class Foreign:
+    """`did`: what somebody else did, in words; `before`: the version to go back to, None where there is none."""
+
+    did: str
+    before: int | None = None
+
+
 def refuse_foreign_changes(spark: SparkSession, lake: Lake, last: LakeStatus) -> None:
     """Raises LakeError where somebody else wrote into `_changes`, or took it away."""
-    if last.changes_version is None or (did := _done(spark, lake, lake.changes, last.changes_version)) is None:
+    if last.changes_version is None or (found := _done(spark, lake, lake.changes, last.changes_version)) is None:
         return
-    back = (
-        f"Take that back: RESTORE TABLE {at(lake.changes)} TO VERSION AS OF {last.changes_version}"
-        if lake.is_table(lake.changes)
-        else "Put it back from a copy"
-    )
     raise LakeError(
-        f"somebody else than Headrace's jobs changed {lake.changes}: {did}. Nothing was landed or merged. {back}; then "
-        "run this again"
+        f"somebody else than Headrace's jobs changed {lake.changes}: {found.did}. Nothing was landed or merged. "
+        f"{_back(lake, found)}"
+    )
+
+
+def _back(lake: Lake, found: Foreign) -> str:
+    if not lake.is_table(lake.changes):
+        return "Put it back from a copy; then run this again"
+    if found.before is not None:
+        return f"Take that back: RESTORE TABLE {at(lake.changes)} TO VERSION AS OF {found.before}; then run this again"
+    return (
+        "Changes that a run landed would go with it, so it cannot be taken back: move the folder "
+        f"{lake.root} away and run the DAG {lake.pipeline.name}.snapshot, which makes the lake anew"
     )
 
 
@@ -45,9 +60,9 @@ def foreign_writes(spark: SparkSession, lake: Lake, last: LakeStatus) -> dict[Na
     found = {}
     for name, table in last.tables.items():
         path = lake.table(table.db, table.table)
-        if table.version is not None and (did := _done(spark, lake, path, table.version)) is not None:
+        if table.version is not None and (done := _done(spark, lake, path, table.version)) is not None:
             found[table.db, table.table] = (
-                f"somebody else than Headrace's jobs changed the lake's table {name}: {did}. A check shows what "
+                f"somebody else than Headrace's jobs changed the lake's table {name}: {done.did}. A check shows what "
                 "differs now; the snapshot DAG makes the table anew"
             )
     return found
@@ -60,20 +75,42 @@ def forget_lost(lake: Lake, snapshots: AppliedSnapshots, found: dict[Name, str])
             snapshots.note(name, snapshots.tables[name].model_copy(update={"gap": True}))
 
 
-def _done(spark: SparkSession, lake: Lake, path: str, since: int) -> str | None:
-    """What was done behind the version, in words; None where nothing was that changes a row."""
+def _done(spark: SparkSession, lake: Lake, path: str, since: int) -> Foreign | None:
+    """What was done behind the version; None where nothing was that changes a row, or that was taken back."""
     now = lake.version(path)
     if now == since:
         return None
     if now is None:
-        return "it is gone"
+        return Foreign("it is gone")
     if now < since:
-        return f"it ends at version {now} and had version {since}"
+        return Foreign(f"it ends at version {now} and had version {since}")
     history = DeltaTable.forPath(spark, path).history().where(fn.col("version") > since)
     commits = history.select("version", "operation", "operationParameters", "userMetadata", "timestamp").collect()
-    strange = [one for one in commits if one["userMetadata"] != OURS and not HARMLESS.search(one["operation"])]
-    if not strange or (commits[0]["operationParameters"] or {}).get("version") == str(since):
-        return None  # or restored to what it was
-    first = strange[-1]
+    strange, ours = _left([one for one in reversed(commits) if not HARMLESS.search(one["operation"])], since)
+    if not strange:
+        return None
+    first = strange[0]
     when = f"{first['timestamp'].astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
-    return f"{first['operation']} as version {first['version']}, at {when}"
+    before = None if any(one > first["version"] for one in ours) else first["version"] - 1
+    return Foreign(f"{first['operation']} as version {first['version']}, at {when}", before)
+
+
+def _left(commits: list[Row], since: int) -> tuple[list[Row], list[int]]:
+    """Of the commits behind `since`, the oldest first: those of others that nobody took back, and our versions. A
+    RESTORE takes back what is behind its version, and is itself a loss where we wrote something there."""
+    strange: list[Row] = []
+    ours: list[int] = []
+    for one in commits:
+        to = _restored(one)
+        if to is not None and to >= since and not any(version > to for version in ours):
+            strange = [other for other in strange if other["version"] <= to]
+        elif one["userMetadata"] == OURS and one["operation"] != "RESTORE":
+            ours.append(one["version"])
+        else:
+            strange.append(one)
+    return strange, ours
+
+
+def _restored(commit: Row) -> int | None:
+    to = (commit["operationParameters"] or {}).get("version") if commit["operation"] == "RESTORE" else None
+    return int(to) if to is not None and to.isdecimal() else None

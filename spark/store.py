@@ -33,7 +33,7 @@ def settings(pipeline: Pipeline) -> dict[str, str]:
     s3 = pipeline.lake.s3
     given = {
         "endpoint": s3.endpoint_url,
-        "endpoint.region": s3.region or ("us-east-1" if s3.endpoint_url else None),
+        "endpoint.region": s3.of_region,
         "connection.ssl.enabled": "false" if s3.plain else None,
         "path.style.access": "true" if s3.in_path else None,
         "access.key": s3.key,

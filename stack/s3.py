@@ -40,6 +40,14 @@ class S3(Server):
     def secret(self) -> str:
         return secret(self.home / "secret")
 
+    def lake_section(self, path: str) -> str:
+        """Of a pipeline file, for a lake here; the environment's S3_SECRET is `secret`."""
+        return (
+            f"lake:\n  path: s3a://{path}\n  s3:\n"
+            f"    {{endpoint_url: '{self.endpoint}', key: {KEY}, secret: '${{S3_SECRET}}',\n"
+            "     client: {multiobjectdelete.enable: false}}\n"  # such stores know no request to delete many
+        )
+
     def make_bucket(self, name: str) -> None:
         (self.home / "data" / name).mkdir(parents=True, exist_ok=True)
 

@@ -13,8 +13,8 @@ from contract.gtid import GtidSet
 from streamer.protocol.gtid_event import uuid_text
 
 NUMBER = Struct("<Q").pack
-read = Struct("<Q").unpack_from
-read_span = Struct("<QQ").unpack_from
+READ = Struct("<Q").unpack_from
+READ_SPAN = Struct("<QQ").unpack_from
 WITH_TAGS = 1 | 1 << 56  # first and last byte of the count of sources
 
 
@@ -33,9 +33,9 @@ def encode(gtids: GtidSet) -> bytes:
 
 
 def decode(d: bytes, o: int, end: int) -> GtidSet:
-    """Raises ValueError or struct.error for what is none, or is cut off."""
+    """Raises ValueError, IndexError or struct.error for what is none, or is cut off."""
     gtids, data = GtidSet(), d[o:end]
-    [count] = read(data)
+    [count] = READ(data)
     tagged = count >> 56 != 0
     at = 8
     for _ in range(count >> 8 & (1 << 48) - 1 if tagged else count):
@@ -44,10 +44,10 @@ def decode(d: bytes, o: int, end: int) -> GtidSet:
             source += ":" + data[at + 1 : at + 1 + size].decode()
             at += size
         at += tagged
-        [spans] = read(data, at)
+        [spans] = READ(data, at)
         at += 8
         for _ in range(spans):
-            first, behind = read_span(data, at)
+            first, behind = READ_SPAN(data, at)
             if not 0 < first < behind:
                 raise ValueError("an interval of GTIDs is empty")
             gtids.add_range(source, first, behind - 1)

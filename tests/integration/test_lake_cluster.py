@@ -23,12 +23,7 @@ from tests.integration.cluster import Cluster
 from tests.integration.streaming import Make, execute, insert, rows
 from tests.spark.changes_by_hand import ITEMS, record
 
-STORE = """\
-lake:
-  path: s3a://lakes/cluster
-  s3:
-    {{endpoint_url: "{endpoint}", key: headrace, secret: "${{TEST_S3_SECRET}}",
-     client: {{multiobjectdelete.enable: false}}}}
+MORE = """\
 snapshot: {{chunk_rows: 100}}
 transforms:
   - {{script: upper.py, tables: ["{name}.t"]}}
@@ -83,17 +78,17 @@ def test_every_job_with_a_transform_and_a_lake_on_s3(
     s3.start()
     s3.make_bucket("lakes")
     monkeypatch.setenv("TEST_PASSWORD", mysql.password)
-    monkeypatch.setenv("TEST_S3_SECRET", s3.secret)
+    monkeypatch.setenv("S3_SECRET", s3.secret)
     streamer = make(name)
     (streamer.file.parent / "upper.py").write_text(UPPER)
     text = streamer.file.read_text().partition("lake: ")[0]
-    streamer.file.write_text(text + STORE.format(endpoint=s3.endpoint, name=name))
+    streamer.file.write_text(text + s3.lake_section("lakes/cluster") + MORE.format(name=name))
     insert(mysql, name, 0, 500)
     execute(mysql, f"CREATE TABLE {name}.plain (PRIMARY KEY (id)) AS SELECT * FROM {name}.t")
     streamer.started()
     jars = os.pathsep.join(map(str, (spark_jars_folder(), spark_s3_jars_folder())))
     variables = {
-        **JAVA, "HEADRACE_SPARK_JARS": jars, "TEST_PASSWORD": mysql.password, "TEST_S3_SECRET": s3.secret,
+        **JAVA, "HEADRACE_SPARK_JARS": jars, "TEST_PASSWORD": mysql.password, "S3_SECRET": s3.secret,
     }  # fmt: skip
     assert cluster.run("snapshot", streamer.file, variables)["rows"] == 1000
     execute(mysql, f"UPDATE {name}.t SET name = 'ä' WHERE id < 10", f"DELETE FROM {name}.plain WHERE id = 11")

@@ -23,13 +23,6 @@ from tests.integration.streaming import Make, Streamer, execute, insert, rows
 from tests.spark.sessions import local_session
 
 NAME = "storedrows"
-STORE = """\
-lake:
-  path: s3a://lakes/of/{folder}
-  s3:
-    {{endpoint_url: "{endpoint}", key: headrace, secret: "${{TEST_S3_SECRET}}",
-     client: {{multiobjectdelete.enable: false}}}}
-"""  # as docs/configuration.md says of such stores
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +41,7 @@ def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3]:
 
 def on_s3(streamer: Streamer, s3: S3) -> Pipeline:
     text = streamer.file.read_text().partition("lake: ")[0]
-    streamer.file.write_text(text + STORE.format(folder=streamer.name, endpoint=s3.endpoint))
+    streamer.file.write_text(text + s3.lake_section(f"lakes/of/{streamer.name}"))
     return load(streamer.file)
 
 
@@ -57,7 +50,7 @@ def test_snapshot_compaction_proof_and_readers(
     make: Make, mysql: MySQL, s3: S3, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TEST_PASSWORD", mysql.password)
-    monkeypatch.setenv("TEST_S3_SECRET", s3.secret)
+    monkeypatch.setenv("S3_SECRET", s3.secret)
     streamer = make(NAME)
     insert(mysql, NAME, 0, 200)
     pipeline = on_s3(streamer, s3)

@@ -158,6 +158,23 @@ def test_changes_that_somebody_else_wrote_are_not_merged_until_they_are_taken_ba
     refuse_foreign_changes(spark, lake, last)
 
 
+def test_changes_that_somebody_else_wrote_between_those_of_a_killed_run(spark: SparkSession, lake: Lake) -> None:
+    """To go back to where the last run ended would take away what was landed since."""
+    land(spark, lake, 100, ("c", 1, "a"))
+    last = standing(changes_version=lake.version(lake.changes))
+    land(spark, lake, 200, ("c", 2, "a"))
+    write_deltalake(lake.changes, pl.read_delta(lake.changes), mode="append", partition_by=["tbl"])
+    with pytest.raises(LakeError, match=r"WRITE as version 2.*RESTORE TABLE .* TO VERSION AS OF 1;"):
+        refuse_foreign_changes(spark, lake, last)
+    land(spark, lake, 300, ("c", 3, "a"))
+    lost = r"WRITE as version 2.*cannot be taken back: move the folder .*/shop away and run the DAG shop\.snapshot"
+    with pytest.raises(LakeError, match=lost):
+        refuse_foreign_changes(spark, lake, last)
+    DeltaTable(lake.changes).restore(1)
+    with pytest.raises(LakeError, match=lost):
+        refuse_foreign_changes(spark, lake, last)
+
+
 def data_files(path: str, of: str = "") -> list[Path]:
     found = [file for file in Path(path).rglob("*.parquet") if "_delta_log" not in file.parts and of in str(file)]
     return sorted(found, key=lambda file: file.stat().st_mtime_ns)

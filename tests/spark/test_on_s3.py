@@ -26,21 +26,13 @@ from stack.s3 import S3
 from tests.spark.changes_by_hand import ITEMS, change, changes
 from tests.spark.sessions import PIPELINE
 
-STORE = """\
-lake:
-  path: s3a://lakes/of
-  s3:
-    {{endpoint_url: "{endpoint}", key: headrace, secret: "${{TEST_S3_SECRET}}",
-     client: {{multiobjectdelete.enable: false}}}}
-"""  # the last as docs/configuration.md says of such stores
-
 
 @pytest.fixture
 def s3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[S3]:
     server = S3(tmp_path / "s3", free_port())
     server.start()
     server.make_bucket("lakes")
-    monkeypatch.setenv("TEST_S3_SECRET", server.secret)
+    monkeypatch.setenv("S3_SECRET", server.secret)
     yield server
     server.kill()
 
@@ -48,7 +40,7 @@ def s3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[S3]:
 @pytest.fixture
 def pipeline(tmp_path: Path, s3: S3) -> Pipeline:
     file = tmp_path / "shop.yaml"
-    file.write_text(PIPELINE.format(lake="").partition("lake: ")[0] + STORE.format(endpoint=s3.endpoint))
+    file.write_text(PIPELINE.format(lake="").partition("lake: ")[0] + s3.lake_section("lakes/of"))
     return load(file)
 
 
@@ -112,7 +104,7 @@ def test_the_store_lets_one_of_two_writers_through(lake: Lake) -> None:
 def test_what_is_wrong_is_told_in_one_message_without_the_secret(
     spark: SparkSession, pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("TEST_S3_SECRET", "wr0ng-secret")
+    monkeypatch.setenv("S3_SECRET", "wr0ng-secret")
     wrong = load(pipeline.path)
     with pytest.raises(Exception) as caught:  # whatever it is becomes one message
         Lake(spark, wrong).prove_writable()

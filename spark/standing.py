@@ -1,0 +1,156 @@
+"""How the lake stands behind a run: what the run makes of the last status."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as fn
+
+from contract import names
+from contract.checkpoint import Checkpoint
+from contract.status import LakeStatus, Stale, TableStatus, parse
+from spark.broken import broken_table
+from spark.handoff import HandOff
+from spark.lake import Lake
+from spark.letters import Letters
+from spark.stopped import Name
+from spark.tables import Merging
+
+
+class Standing:
+    """What this run makes of the last status. After a run that did not end (`clean` is false) the counts are
+    taken anew from the lake."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        lake: Lake,
+        merging: Merging,
+        handoff: HandOff,
+        clean: bool,
+        stale: Mapping[Name, Stale],
+        letters: Letters,
+    ) -> None:
+        self.spark, self.lake, self.merging, self.handoff, self.clean = spark, lake, merging, handoff, clean
+        self.stale = stale
+        text = lake.text(lake.status)
+        self.last = parse(text) if text else None
+        self.counts = {} if clean else self._counts()
+        self.lacking = letters.tables(merging.schemas.tables())
+
+    def status(self, checkpoint: Checkpoint | None, began: float) -> LakeStatus:
+        known = {(t.db, t.table) for t in self.last.tables.values()} if self.last else set()
+        touched = {*self.merging.merged, *self.handoff.snapshots.tables, *self._stopped(), *self.counts, *self.stale}
+        joined = {name for name in map(_name, checkpoint.joined) if name} if checkpoint else set()
+        wanted = sorted(
+            name for name in known | touched | joined | {*self.lacking} if self.lake.pipeline.tables.match(*name)
+        )
+        tables = {f"{db}.{table}": self._table(db, table, checkpoint) for db, table in wanted}
+        return LakeStatus(
+            pipeline=self.lake.pipeline.name,
+            run=self.last.run + 1 if self.last else 1,
+            written_at=int(time.time() * 1000),
+            seconds=round(time.time() - began, 1),
+            checkpoint=checkpoint,
+            changes_version=self.lake.version(self.lake.changes),
+            tables=tables,
+        )
+
+    def _table(self, db: str, table: str, checkpoint: Checkpoint | None) -> TableStatus:
+        name, path = (db, table), self.lake.table(db, table)
+        last = self.last.tables.get(f"{db}.{table}") if self.last else None
+        merged, stop = self.merging.merged.get(name, 0), self._stopped().get(name)
+        at, snapshots = self.lake.version(path), self.handoff.snapshots
+        if last and self.clean and name not in self.handoff.applied | self.merging.emptied:
+            rows = last.rows + self.merging.rows.get(name, 0)
+        else:
+            rows = self._rows(name, path, last) if at is not None else 0
+        unread = self._unread(name, checkpoint)
+        return TableStatus(
+            db=db,
+            table=table,
+            rows=rows,
+            changes=self.counts.get(name, 0) if not self.clean else (last.changes if last else 0) + merged,
+            changes_last_run=merged,
+            freshness_ms=None if unread else self._fresh(last, stop, checkpoint),
+            version=at,
+            snapshot=None if snapshots.gap(name) else snapshots.tables.get(name),
+            stopped=stop,
+            unequal=self._unequal(name, checkpoint),
+            stale=self.stale.get(name),
+            outdated=self._outdated(name, checkpoint),
+            unread=unread,
+        )
+
+    def _unread(self, name: Name, checkpoint: Checkpoint | None) -> str | None:
+        applied, told = self.handoff.snapshots.tables.get(name), None
+        if self.handoff.snapshots.gap(name):
+            told = "it was not followed for a time since its snapshot, or counts as such"
+        elif checkpoint and (place := checkpoint.unread(*name, applied.floor if applied else None)):
+            epoch, file, pos = place
+            told = f"it joined at file {file}, position {pos} (epoch {epoch}), and rows of before were not read since"
+        return told and f"not yet snapshotted: {told}: run the snapshot DAG for the table"
+
+    def _rows(self, name: Name, path: str, last: TableStatus | None) -> int:
+        """Of a table with a broken file nobody can count more than was known."""
+        try:
+            return self.spark.read.format("delta").load(path).count()
+        except Exception as error:
+            if broken_table(name, path, error) is None:
+                raise
+            return last.rows if last else 0
+
+    def _outdated(self, name: Name, checkpoint: Checkpoint | None) -> str | None:
+        applied = self.handoff.snapshots.tables.get(name)
+        if checkpoint is None or applied is None:
+            return None
+        if (until := checkpoint.shown_otherwise(*name, applied.floor, applied.rules)) is None:
+            return None
+        at = datetime.fromtimestamp(until / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+        return (
+            f"its rows of up to {at} are shown by other columns, keys or transforms than those since: run the snapshot "
+            "DAG for the table, which shows all of them by those of now"
+        )
+
+    def _unequal(self, name: Name, checkpoint: Checkpoint | None) -> str | None:
+        """A snapshot that begins behind the change has it."""
+        place = checkpoint.unequal.get(".".join(name)) if checkpoint else None
+        applied = self.handoff.snapshots.tables.get(name)
+        if name in self.lacking and (applied is None or applied.letters < self.lacking[name]):
+            return (
+                "records of its topic are no change and were put aside (the lake's table "
+                f"{names.DEAD_LETTERS} has them), so it may lack changes: run the snapshot DAG for the table, which "
+                "reads its rows from the source"
+            )
+        if place is None or (applied and tuple(applied.floor[:3]) > place):
+            return None
+        return (
+            f"a record too large for Kafka was put aside (the topic {names.dead_letter_topic(self.lake.pipeline)} says "
+            "where): run the snapshot DAG for the table, which reads such rows from the source"
+        )
+
+    def _fresh(self, last: TableStatus | None, stop: str | None, checkpoint: Checkpoint | None) -> int | None:
+        if stop:
+            return last.freshness_ms if last else None
+        return checkpoint.ts_ms if checkpoint else None
+
+    def _stopped(self) -> dict[Name, str]:
+        waiting = {name: stop.reason for name, stop in self.merging.stopped.tables.items()}
+        return {**waiting, **self.handoff.refused}
+
+    def _counts(self) -> dict[Name, int]:
+        if not self.lake.is_table(self.lake.changes):
+            return {}
+        found = (
+            self.spark.read.format("delta").load(self.lake.changes).groupBy("db", "tbl").agg(fn.count("*").alias("n"))
+        )
+        return {(row["db"], row["tbl"][len(row["db"]) + 1 :]): row["n"] for row in found.collect()}
+
+
+def _name(text: str) -> Name | None:
+    """Of `db.table`. Where more than one dot leaves it open which is which, the table is known by its changes alone."""
+    db, _, table = text.partition(".")
+    return None if "." in table else (db, table)
