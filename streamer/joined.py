@@ -1,12 +1,16 @@
 """Tables that joined the pipeline with rows of before, and wait for a snapshot: what the checkpoint says, less what the
-lake has read since. A lake that cannot be read from here (in an object store, on another machine) says nothing."""
+lake has read since. A lake that cannot be read from here says nothing."""
 
 from __future__ import annotations
 
-from contract import status
+from collections.abc import Callable
+
 from contract.checkpoint import Checkpoint, Place
 from contract.pipeline import Pipeline, Tables
+from contract.status import LakeStatus
 from streamer import source
+
+ReadLake = Callable[[], LakeStatus | None]
 
 
 def coming(reading: Pipeline, old: Tables) -> list[str]:
@@ -15,28 +19,19 @@ def coming(reading: Pipeline, old: Tables) -> list[str]:
     return [f"{db}.{table}" for db, table in source.tables(reading) if not old.match(db, table)]
 
 
-def unread(pipeline: Pipeline, checkpoint: Checkpoint) -> dict[str, Place]:
-    """`db.table` -> where it joined, of those that are followed still."""
+def unread(checkpoint: Checkpoint, read_lake: ReadLake) -> dict[str, Place]:
+    """`db.table` -> where it joined, of those that are followed still. The lake is asked where there are any."""
     joined = {name: place for name, place in checkpoint.joined.items() if checkpoint.follows(*name.split(".", 1))}
-    lake = _lake(pipeline) if joined else None
+    lake = read_lake() if joined else None
     return {name: place for name, place in joined.items() if lake is None or not _has(lake, name, place)}
 
 
-def over(pipeline: Pipeline, checkpoint: Checkpoint) -> list[str]:
+def over(checkpoint: Checkpoint, read_lake: ReadLake) -> list[str]:
     """Those of which a snapshot was applied since, or that have left: when one joins again it is marked again."""
-    return sorted(checkpoint.joined.keys() - unread(pipeline, checkpoint).keys())
+    return sorted(checkpoint.joined.keys() - unread(checkpoint, read_lake).keys())
 
 
-def _lake(pipeline: Pipeline) -> status.LakeStatus | None:
-    if not pipeline.feeds_lake:
-        return None
-    try:
-        return status.read(pipeline)
-    except (status.StatusFormatError, OSError, ValueError):
-        return None
-
-
-def _has(lake: status.LakeStatus, name: str, place: Place) -> bool:
+def _has(lake: LakeStatus, name: str, place: Place) -> bool:
     """Whether a run of compaction that knew of the mark found a snapshot behind it."""
     table = lake.tables.get(name)
     if table is None or lake.checkpoint is None or lake.checkpoint.joined.get(name) != place:

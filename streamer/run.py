@@ -31,6 +31,7 @@ from streamer.follow.file import FileWatch
 from streamer.follow.swap import Swap
 from streamer.goal import Goal
 from streamer.kafka import broker, topics
+from streamer.lake import Lake
 from streamer.ledger import Ledger
 from streamer.outgoing.stream import OutgoingStream
 from streamer.outgoing.transforming import Transforms, refuse_taken
@@ -122,7 +123,9 @@ class Runner:
         checkpoint, known = self._kept(checkpoints)
         pipeline = self._pipeline
         begin, found = self._resume(checkpoint) if checkpoint else (self._first(found), found)
-        begin = self._by_rules(begin).joining(dict.fromkeys(joined.over(pipeline, begin), False), begin.place)
+        begin = self._by_rules(begin).joining(
+            dict.fromkeys(joined.over(begin, Lake(pipeline).read), False), begin.place
+        )
         bounds = pipeline.streamer.ledger
         ledger = Ledger(bounds.max_events, bounds.max_bytes, pipeline.source.gtids(begin.gtid_set), begin.events)
         seen = pipeline.source.gtids(begin.seen_set) if begin.seen_set else None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from contract.pipeline import Pipeline, Source
 from streamer import VERSION, joined
 from streamer.control.status import Status
+from streamer.lake import Lake
 
 if TYPE_CHECKING:
     from streamer.checkpoints.port import Checkpoints
@@ -30,6 +31,7 @@ class Report:
 
     def __init__(self, pipeline: Pipeline, status: Status, mode: str = "continuous") -> None:
         self._pipeline = pipeline
+        self._lake = Lake(pipeline)
         self._mode = mode
         self.until: str | None = None
         self.status = status
@@ -120,7 +122,7 @@ class Report:
             "pending": self.file is not None and bool(self.file.trouble or self.file.offered),
             "reload": self.file and self.file.trouble,
             "without_key": stream.router.keyless() if stream else [],
-            "not_yet_snapshotted": joined.unread(self._pipeline, self._parts[3].checkpoint) if self._parts else {},
+            "not_yet_snapshotted": joined.unread(self._parts[3].checkpoint, self._lake.latest) if self._parts else {},
         }
 
 

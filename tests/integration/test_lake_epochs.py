@@ -17,6 +17,7 @@ from spark.compaction import compact
 from spark.lake import Lake
 from stack.kafka import Kafka
 from streamer import joined
+from streamer.lake import Lake as SeenByStreamer
 from tests import checkpoints
 from tests.integration.by_hand import make_topics, pipeline_of, send
 from tests.spark.changes_by_hand import ITEMS, record
@@ -101,12 +102,12 @@ def test_a_table_that_was_excluded_for_a_time_counts_as_not_snapshotted(
     assert at(90, both) == {"kept": (True, False), "left": (False, False), "new": (False, False)}
     assert "joined at file 1, position 85" in unread()["new"]
     assert "run the snapshot DAG" in unread()["kept"]
-    assert joined.unread(pipeline, checkpoint).keys() == {"regained.new", "regained.kept"}
+    assert joined.unread(checkpoint, SeenByStreamer(pipeline).read).keys() == {"regained.new", "regained.kept"}
     for table, floor in (("left", 90), ("kept", 84), ("new", 85)):
         applied = Applied(id="2", floor=[0, 1, floor, -1, -1], **facts)
         AppliedSnapshots(Lake(spark, pipeline)).note(("regained", table), applied)
     assert at(99, both) == {"kept": (True, False), "left": (True, True), "new": (True, True)}
-    assert joined.over(pipeline, checkpoint) == ["regained.new"], "the streamer hears of it"
+    assert joined.over(checkpoint, SeenByStreamer(pipeline).read) == ["regained.new"], "the streamer hears of it"
 
 
 def test_a_table_whose_rules_changed_behind_its_snapshot_says_so_until_the_next(

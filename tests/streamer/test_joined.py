@@ -17,6 +17,7 @@ from contract.status import AppliedSnapshot, LakeStatus, TableStatus
 from streamer import joined
 from streamer.control.report import Report
 from streamer.control.tables import _tables as show_tables
+from streamer.lake import Lake
 from tests.checkpoints import checkpoint
 from tests.streamer.fakes import Binlog, pipeline, rig, shape, transaction
 from tests.streamer.test_follow import followed, offer, until
@@ -102,20 +103,20 @@ def test_what_the_lake_has_read_since_is_over(
 ) -> None:
     here = checkpoint(pos=200).joining({"shop.u": True}, PLACE)
     settings = lake(tmp_path, here if knew else checkpoint(pos=90), table)
-    assert joined.over(settings, here) == over
-    assert joined.unread(settings, here) == ({} if over else {"shop.u": PLACE})
+    assert joined.over(here, Lake(settings).read) == over
+    assert joined.unread(here, Lake(settings).read) == ({} if over else {"shop.u": PLACE})
 
 
 def test_a_lake_that_cannot_be_read_from_here_ends_nothing_and_what_left_is_over(tmp_path: Path) -> None:
     here = checkpoint(pos=200).joining({"shop.u": True}, PLACE)
     settings = pipeline()
     far = settings.model_copy(update={"lake": settings.lake and settings.lake.model_copy(update={"path": "s3://b/l"})})
-    assert joined.unread(far, here) == {"shop.u": PLACE}
+    assert joined.unread(here, Lake(far).read) == {"shop.u": PLACE}
     broken = lake(tmp_path, here, in_lake())
     (Path(names.lake_root(broken)) / STATUS).write_text("{")
-    assert joined.unread(broken, here) == {"shop.u": PLACE}
+    assert joined.unread(here, Lake(broken).read) == {"shop.u": PLACE}
     left = here.following(Tables(include=("shop.t",)))
-    assert (joined.unread(far, left), joined.over(far, left)) == ({}, ["shop.u"])
+    assert (joined.unread(left, Lake(far).read), joined.over(left, Lake(far).read)) == ({}, ["shop.u"])
 
 
 def test_the_status_names_them() -> None:
