@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from struct import pack
 from typing import Any
@@ -14,7 +15,10 @@ from streamer.flavors import dump
 from streamer.flavors.port import Ask, End, Facts, Rows, Setting, Version, Wanted
 from streamer.protocol.gtid_set import encode
 
-IDENTITY = "SELECT @@server_id, @@server_uuid, @@version, @@global.gtid_purged, @@lower_case_table_names"
+IDENTITY = (
+    "SELECT @@server_id, @@server_uuid, @@version, @@global.gtid_purged, @@lower_case_table_names, @@global.gtid_owned"
+)
+OWNER = re.compile(r"#\d+")  # the thread, behind each GTID that is owned
 HEARTBEAT_V2 = 2  # flag: heartbeats tell 64-bit positions
 NO_SUCH_FILE = 1220  # ER_ERROR_WHEN_EXECUTING_COMMAND
 CASCADES_LOGGED = (9, 6)  # from here on the server writes rows changed by foreign keys into the binlog
@@ -71,7 +75,7 @@ class MySQL:
 
     def facts(self, cursor: Any) -> Facts | None:
         cursor.execute(IDENTITY)
-        server_id, server_uuid, version, purged, case = cursor.fetchone()
+        server_id, server_uuid, version, purged, case, owned = cursor.fetchone()  # before what it has executed
         status = _log_status(cursor)
         if status is None:  # no binlog; to ask for its files would be an error
             return None
@@ -82,7 +86,7 @@ class MySQL:
         replicates = dump.replicates(cursor, "SHOW REPLICA STATUS", "SHOW SLAVE STATUS")
         return Facts(
             server_id, server_uuid, version, gtids(purged), gtids(executed), file, pos, files[0][0], replicates,
-            case != 0,
+            case != 0, gtids(OWNER.sub("", owned)),
         )  # fmt: skip
 
     def end(self, cursor: Any) -> End | None:

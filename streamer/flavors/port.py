@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 import pymysql
@@ -22,7 +22,8 @@ class Facts:
     """`file`, `pos`, `executed`: one consistent reading of the end of the binlog. `first_file`: the oldest one.
     `server_uuid`: what tells this server from others. `replicates`: whether it applies another server's changes; None
     where the user may not know. `lower_case`: whether it keeps the names of databases and tables in lower case, however
-    a statement spells them."""
+    a statement spells them. `under_way`: transactions that it commits just now; a stream may have them already, for a
+    commit that waits for its replicas (semi-synchronous replication) stands in the binlog before it is executed."""
 
     server_id: int
     server_uuid: str
@@ -34,6 +35,7 @@ class Facts:
     first_file: str
     replicates: bool | None = False
     lower_case: bool = False
+    under_way: GtidSet = field(default_factory=GtidSet)
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,8 @@ def resume(
 
 def refuse_lacking(checkpoint: Checkpoint, facts: Facts, streamed: GtidSet) -> None:
     missing = streamed.subtract(facts.executed)
+    if checkpoint.server_uuid == facts.server_uuid and facts.under_way:  # another one's may come to nothing yet
+        missing = missing.subtract(facts.under_way)
     if not missing:
         return
     where = ("resuming", f"pipeline {checkpoint.pipeline}")

@@ -1,16 +1,11 @@
-"""A transaction that stands in the binlog, where the streamer reads it, and is not visible yet is not lost.
-
-A semi-synchronous server that awaits after the sync an acknowledgement that never comes holds a commit exactly there.
-"""
+"""A transaction that stands in the binlog, where the streamer reads it, and is not visible yet is not lost."""
 
 from __future__ import annotations
 
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -21,11 +16,11 @@ from spark.source import Source
 from stack.database import Database
 from streamer.protocol.model import RowsBatch
 from tests.integration.decoding import executed, items, run, source
+from tests.integration.semi_sync import OPTIONS, held
 from tests.integration.staging import Snapshots, pipeline, streamed
 from tests.spark.sessions import local_session
 
 Another = Callable[..., Database]
-WORDS = {"mysql": ("source", "replica"), "mariadb": ("master", "slave")}
 ROW = '{"id":7,"v":"not yet"}'
 
 
@@ -37,27 +32,10 @@ def spark() -> SparkSession:
 @pytest.fixture
 def waiting(another: Another, server: Database) -> Database:
     """A server that can wait for a replica that it does not have."""
-    options: Sequence[str] = ["plugin_load_add=semisync_source.so"] if server.flavor == "mysql" else []
-    made = another(options)
+    made = another(OPTIONS[server.flavor])
     run(made, "CREATE DATABASE unseen", "CREATE TABLE unseen.t (id int PRIMARY KEY, v varchar(20))",
         "INSERT INTO unseen.t VALUES (1, 'seen')")  # fmt: skip
     return made
-
-
-@contextmanager
-def held(server: Database, statement: str) -> Iterator[Callable[[], None]]:
-    """The statement's commit stands still, behind the binlog and before the engine, until the function is called."""
-    source, replica = WORDS[server.flavor]
-    name = f"GLOBAL rpl_semi_sync_{source}"
-    run(server, f"SET {name}_timeout = 600000", f"SET {name}_wait_point = AFTER_SYNC",
-        f"SET {name}_wait_no_{replica} = ON", f"SET {name}_enabled = ON")  # fmt: skip
-    with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(run, server, statement)
-        try:
-            yield lambda: run(server, f"SET {name}_enabled = OFF")
-        finally:
-            run(server, f"SET {name}_enabled = OFF")
-            running.result()
 
 
 def following(server: Database, begin: GtidSet) -> GtidSet:

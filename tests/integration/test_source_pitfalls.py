@@ -7,10 +7,13 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from stack.database import Database
 from tests.integration import failover
 from tests.integration.decoding import executed, run
-from tests.integration.streaming import insert, rows
+from tests.integration.semi_sync import OPTIONS, held
+from tests.integration.streaming import insert, kill_dumps, rows
 from tests.integration.test_failover import share_password
 from tests.integration.test_sinks import FILES, POSITION
 from tests.integration.topic_records import replayed
@@ -40,6 +43,30 @@ def test_a_server_that_is_frozen_is_noticed(no_kafka: NoKafka, another: Another,
     streamer.wait_until_released()
     assert streamer.stop() == 0
     assert keys(tmp_path, name) == list(range(6))
+
+
+@pytest.mark.lacks("mysql80", "its package has no semi-synchronous plugin")
+def test_what_was_streamed_before_its_commit_returned_is_not_missing_there(
+    no_kafka: NoKafka, another: Another, server: Database, tmp_path: Path
+) -> None:
+    """Pitfall "Wrong server": a server that awaits a replica's acknowledgement has sent a transaction before it says
+    that it has executed it. Neither a new connection nor a new start takes that for another server."""
+    own = another(OPTIONS[server.flavor])
+    name = f"awaits{own.name}"
+    streamer = no_kafka(name, FILES + POSITION, mysql=own).started()
+    insert(own, name, 0, 1)
+    released = streamer.wait_until_released()["checkpoint"]["events"]
+    with held(own, f"INSERT INTO {name}.t VALUES (1, 1, 'waits')"):
+        streamer.wait_for(lambda status: status["checkpoint"]["events"] == released + 1)
+        with own.connect() as connection, connection.cursor() as cursor:
+            kill_dumps(cursor, "headrace")
+        streamer.wait_for(lambda status: status["source"]["reconnects"] >= 1 and status["source"]["connected"])
+        assert streamer.stop() == 0
+        streamer.started()
+    insert(own, name, 2, 1)
+    streamer.wait_until_released()
+    assert streamer.stop() == 0
+    assert keys(tmp_path, name) == [0, 1, 2]
 
 
 def test_what_stands_before_what_no_decoder_knows_is_delivered(

@@ -75,6 +75,15 @@ def test_what_is_refused(found: Facts, half: str, error: type[HeadraceError], wo
         start.resume(checkpoint(), found, SEEN, GtidSet.parse(half))
 
 
+def test_what_a_server_commits_just_now_it_has_not_lost() -> None:
+    now = GtidSet.parse(f"{SOURCE}:10")
+    assert start.resume(checkpoint(), facts(executed="1-9", under_way=now), SEEN) == ""
+    with pytest.raises(WrongServerError, match=f"streamed: {SOURCE}:9[.] It was reset"):
+        start.resume(checkpoint(), facts(executed="1-8", under_way=now), SEEN)
+    with pytest.raises(BehindError, match=f"{SOURCE}:10"):
+        start.resume(checkpoint(), facts(OTHER, executed="1-9", under_way=now, replicates=True), SEEN)
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
