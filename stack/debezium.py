@@ -40,11 +40,17 @@ TUNED = {
     "producer.override.batch.size": "1000000",
     "producer.override.compression.type": "lz4",
 }
+# Each flavor's connector, and what it calls a connection without TLS.
+OF_FLAVOR = {
+    "mysql": ("io.debezium.connector.mysql.MySqlConnector", {"database.ssl.mode": "disabled"}),
+    "mariadb": ("io.debezium.connector.mariadb.MariaDbConnector", {"database.ssl.mode": "disable"}),
+}
 READS = "Connected to binlog at"  # of its log: whatever is committed from here on is streamed
 
 
 class Debezium(Server):
-    """One worker; `connectors`: their settings by name, see `connector`. `options`: of the JVM."""
+    """One worker; `connectors`: their settings by name, see `connector`. `options`: of the JVM. `flavor`: of all its
+    connectors, whose versions do not go onto one class path."""
 
     name = "debezium"
     title = "Debezium"
@@ -52,9 +58,10 @@ class Debezium(Server):
 
     def __init__(
         self, home: Path | str, port: int, kafka: Kafka, connectors: Mapping[str, Settings],
-        options: Sequence[str] = ("-Xmx1g",),
+        options: Sequence[str] = ("-Xmx1g",), flavor: str = "mysql",
     ) -> None:  # fmt: skip
         super().__init__(home, port)
+        self._flavor = flavor
         self._kafka = kafka
         self._connectors = connectors
         self._options = options
@@ -62,7 +69,7 @@ class Debezium(Server):
 
     def command(self) -> Sequence[str]:
         return [
-            java(), "-Duser.timezone=UTC", *self._options, "-cp", f"{jars()}/*",
+            java(), "-Duser.timezone=UTC", *self._options, "-cp", f"{jars(self._flavor)}/*",
             "org.apache.kafka.connect.cli.ConnectStandalone", str(self._worker),
             *(str(self._file(name)) for name in self._connectors),
         ]  # fmt: skip
@@ -71,7 +78,7 @@ class Debezium(Server):
         return {**os.environ, "TZ": "UTC"}
 
     def prepare(self) -> None:
-        log.info("debezium: %s", versions.DEBEZIUM)
+        log.info("debezium: %s", versions.DEBEZIUM[self._flavor])
         java()
         self._worker.write_text(lines(self._worker_settings()))
         for name, settings in self._connectors.items():
@@ -127,16 +134,17 @@ class Debezium(Server):
 
 
 def connector(database: Database, kafka: Kafka, name: str, include: str, more: Settings) -> dict[str, str]:
-    """A connector's settings: from the present position of a MySQL on, the tables that the regular expression
-    `include` matches, to topics `<name>.<db>.<table>`."""
+    """A connector's settings: from the present position of a MySQL or MariaDB on, the tables that the regular
+    expression `include` matches, to topics `<name>.<db>.<table>`."""
+    kind, encryption = OF_FLAVOR[database.flavor]
     return {
-        "connector.class": "io.debezium.connector.mysql.MySqlConnector",
+        "connector.class": kind,
         "tasks.max": "1",
         "database.hostname": HOST,
         "database.port": str(database.port),
         "database.user": "root",
         "database.password": database.root_password,
-        "database.ssl.mode": "disabled",
+        **encryption,
         "driver.allowPublicKeyRetrieval": "true",
         "database.server.id": str(5_000_000 + database.port),
         "topic.prefix": name,
@@ -154,9 +162,9 @@ def connector(database: Database, kafka: Kafka, name: str, include: str, more: S
     }
 
 
-def jars() -> Path:
-    """The folder of the worker's and the connectors' jars."""
-    return maven.jars(f"debezium-{versions.DEBEZIUM}", versions.DEBEZIUM_JARS)
+def jars(flavor: str) -> Path:
+    """The folder of a worker's jars, with that flavor's connector."""
+    return maven.jars(f"debezium-{flavor}-{versions.DEBEZIUM[flavor]}", versions.DEBEZIUM_JARS[flavor])
 
 
 def lines(settings: Settings) -> str:

@@ -23,7 +23,7 @@ MYSQL_80 = "8.0.15"
 MARIADB = "11.4.5"
 
 # With which Headrace is compared: Debezium by the tests, value by value, and both by the bench, for speed.
-DEBEZIUM = "3.6.1.Final"
+DEBEZIUM = {"mysql": "3.6.1.Final", "mariadb": "3.5.0.Final"}  # the newest of each connector in Maven's repository
 MAXWELL = "1.22.6"
 
 S3PROXY = "2.9.0"
@@ -60,12 +60,15 @@ KAFKA_JARS = (
 # An S3 server over a folder, for the tests of object stores.
 S3PROXY_JARS = (Artifact("org.gaul", "s3proxy", S3PROXY),)
 
-DEBEZIUM_JARS = (
-    Artifact("io.debezium", "debezium-connector-mysql", DEBEZIUM),
+CONNECT_JARS = (  # of a worker
     Artifact("org.apache.kafka", "connect-runtime", KAFKA),
     Artifact("org.apache.kafka", "connect-json", KAFKA),
     Artifact("org.slf4j", "slf4j-simple", SLF4J),
 )
+DEBEZIUM_JARS = {
+    flavor: (Artifact("io.debezium", f"debezium-connector-{flavor}", version), *CONNECT_JARS)
+    for flavor, version in DEBEZIUM.items()
+}
 
 MAXWELL_JARS = (
     # Its own client is older than what a broker of Kafka 4 answers to.

@@ -40,6 +40,9 @@ class Envelope:
         self, version: str, pipeline: str, db: bytes, table: bytes, schema: int, epoch: int,
         connector: str = "mysql",
     ) -> None:  # fmt: skip
+        # MariaDB's binlog does not tell which thread changed a row.
+        tells_thread = connector != "mariadb"
+        self._thread, self._numbers = (b"%d", _numbers) if tells_thread else (b"null", _numbers_but_thread)
         self._connector = f'"version":"{version}","connector":"{connector}","name":"{pipeline}"'.encode()
         self._tables = b'"db":%b,"table":%b' % (db, table)
         self._schema = schema
@@ -71,7 +74,7 @@ class Envelope:
             + b',"ts_ms":%d,"ts_us":%d,"snapshot":"false",'
             + self._tables.replace(b"%", percent)
             + b',"server_id":%d,"gtid":"%%b","file":"%b","pos":%%d' % (batch.server_id, batch.file.encode())
-            + b',"row":%b,"thread":%%d,"query":' % row
+            + b',"row":%b,"thread":%b,"query":' % (row, self._thread)
             + (batch.query or b"null").replace(b"%", percent)
             + b","
             + b'"seq":[%d,%d,%%d,%%d,%b],"schema":%d}' % (self._epoch, batch.file_number, row, self._schema)
@@ -83,7 +86,7 @@ class Envelope:
         keys: list[bytes | None] = [*batch.keys] or [None] * len(rows)
         if len(rows) == 1:
             old, new = (b"null", rows[0]) if batch.op == "c" else (rows[0], b"null")
-            return keys, [self._one[batch.op] % (old, new, *_numbers(batch))]
+            return keys, [self._one[batch.op] % (old, new, *self._numbers(batch))]
         template = self._template(batch.op, batch)
         return keys, [template % (row, n, n) for n, row in enumerate(rows)]
 
@@ -106,7 +109,7 @@ class Envelope:
             key, moved_to = batch.keys
             if key != moved_to:
                 return self._moved(batch)
-        return [key], [self._one["u"] % (*batch.rows, *_numbers(batch))]
+        return [key], [self._one["u"] % (*batch.rows, *self._numbers(batch))]
 
     def _moved(self, batch: RowsBatch) -> Records:
         """Updates of which one or more change the primary key. Its delete and its create are one row in the source's
@@ -128,7 +131,7 @@ class Envelope:
 
     def _template(self, op: Op, batch: RowsBatch) -> bytes:
         """With the row's images and, twice, its number left open."""
-        return self._many[op] % (*IMAGES[op], *_numbers(batch))
+        return self._many[op] % (*IMAGES[op], *self._numbers(batch))
 
 
 def _numbers(batch: RowsBatch) -> tuple[int | bytes, ...]:
@@ -143,3 +146,8 @@ def _numbers(batch: RowsBatch) -> tuple[int | bytes, ...]:
         batch.ordinal,
         time.time_ns() // 1_000_000,
     )
+
+
+def _numbers_but_thread(batch: RowsBatch) -> tuple[int | bytes, ...]:
+    told = _numbers(batch)
+    return (*told[:4], *told[5:])

@@ -10,6 +10,7 @@ import re
 import struct
 from collections.abc import Callable, Mapping
 from typing import Any
+from uuid import UUID
 
 from contract.schema import Column
 from contract.types import GEOMETRIES
@@ -19,15 +20,21 @@ Allows = Callable[[Column, Any, Any], bool]
 # Debezium asks Java for a character set of a like name, or takes it for Latin-1; ours are as the server converts them.
 LATIN = "latin-1"
 TAKEN_FOR = {
-    "armscii8": LATIN, "cp866": "cp866", "dec8": LATIN, "eucjpms": "euc_jp", "euckr": "euc_kr", "geostd8": LATIN,
-    "greek": "iso8859_7", "hebrew": "iso8859_8", "hp8": LATIN, "keybcs2": "cp852", "koi8u": "koi8_r", "latin1": LATIN,
-    "sjis": "shift_jis", "swe7": LATIN,
+    "armscii8": LATIN, "cp866": "cp866", "cp932": "utf-8", "dec8": LATIN, "eucjpms": "euc_jp", "euckr": "euc_kr",
+    "geostd8": LATIN, "greek": "iso8859_7", "hebrew": "iso8859_8", "hp8": LATIN, "keybcs2": "cp852", "koi8u": "koi8_r",
+    "latin1": LATIN, "sjis": "shift_jis", "swe7": LATIN,
 }  # fmt: skip
 LOST = "\ufffd"  # what Java makes of bytes that it does not know
 # Fields of the envelope and of its source that only one of the two has; `name`, `version` and `ts_ms` are each one's.
 OURS_ALONE = {"seq", "schema"}
 THEIRS_ALONE = {"sequence", "ts_ns"}
 ENVELOPE_THEIRS_ALONE = {"ts_us", "ts_ns"}
+
+
+def expected(flavor: str, differences: Mapping[str, Allows]) -> set[str]:
+    """Those of the list that its databases meet."""
+    others = {name for name in differences if name.endswith("(MariaDB)")} if flavor == "mysql" else OF_MYSQL_ALONE
+    return set(differences) - others
 
 
 def allowed(column: Column, ours: Any, theirs: Any, differences: Mapping[str, Allows] | None = None) -> str | None:
@@ -64,6 +71,21 @@ def _hours(column: Column, ours: Any, theirs: Any) -> bool:
 def _zero(column: Column, ours: Any, theirs: Any) -> bool:
     dates = ("date", "datetime", "timestamp")
     return column.type in dates and theirs is None and re.match(r"0000-|\d{4}-00-|\d{4}-\d\d-00", ours) is not None
+
+
+def _zero_timestamp(column: Column, ours: Any, theirs: Any) -> bool:
+    """Ours is null in Debezium's form."""
+    if column.type != "timestamp" or not (ours is None or ours.startswith("0000-00-00T00:00:00")):
+        return False
+    return re.fullmatch(r"1970-01-01T00:00:00(\.0+)?Z", str(theirs)) is not None
+
+
+def _uuid(column: Column, ours: Any, theirs: Any) -> bool:
+    """The binlog leaves out zero bytes at the end; theirs has as many at the beginning."""
+    if column.type != "uuid":
+        return False
+    kept = UUID(ours).bytes.rstrip(b"\0")
+    return kept.rjust(16, b"\0") == UUID(theirs).bytes
 
 
 def _early(column: Column, ours: Any, theirs: Any) -> bool:
@@ -162,6 +184,7 @@ DIFFERENCES: dict[str, Allows] = {
     "BIGINT UNSIGNED": _unsigned,
     "BIT": _bit,
     "zero and partial dates": _zero,
+    "zero TIMESTAMP (MariaDB)": _zero_timestamp,
     "TIME below zero or of a day and more": _hours,
     "zone and fraction": _zone,
     "years of one or two digits": _early,
@@ -171,6 +194,7 @@ DIFFERENCES: dict[str, Allows] = {
     "character sets": _charset,
     "POINT": _point,
     "geometry without SRID": _srid,
+    "UUID that ends with zero bytes (MariaDB)": _uuid,
     "JSON's text": _json_text,
     "dates, times and binary data inside JSON": _json_opaque,
 }
@@ -188,13 +212,17 @@ def _whole_day(column: Column, ours: Any, theirs: Any) -> bool:
 # In Debezium's form with schemas.
 FORMED_DIFFERENCES: dict[str, Allows] = {
     "NULL in a column with a default": _default,
+    "zero TIMESTAMP (MariaDB)": _zero_timestamp,
     "TIME `24:00:00`": _whole_day,
     "years of one or two digits": _first_century,
     "YEAR 0": _year,
     "FLOAT": _float,
     "ENUM with a comma or a backslash": _enum,
     "character sets": _charset,
+    "UUID that ends with zero bytes (MariaDB)": _uuid,
     "JSON's text": _json_text,
     "dates, times and binary data inside JSON": _json_opaque,
 }
+# MariaDB's JSON is the text that was written.
+OF_MYSQL_ALONE = {"JSON's text", "dates, times and binary data inside JSON"}
 BESIDE_VALUES = ("`default` in a schema", "`sequence` in `source`")

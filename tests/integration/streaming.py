@@ -88,6 +88,9 @@ class Streamer:
     def started(self) -> Streamer:
         """Starts it and waits until it streams."""
         self.start()
+        return self.wait_until_streaming()
+
+    def wait_until_streaming(self) -> Streamer:
         self.wait_for(lambda status: status["state"] == "streaming" and status["source"]["connected"])
         return self
 

@@ -109,3 +109,13 @@ def test_the_statement_stands_with_the_rows_that_it_made_and_with_no_other(count
         found = [json.loads(value) for value in envelope.records(item)[1]]
         assert [value["source"]["query"] for value in found] == [expected] * count
         assert [value["after"] for value in found] == rows
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+@pytest.mark.parametrize("op", ["c", "u", "d"])
+def test_of_mariadb_the_thread_is_not_known(op: Op, rows: int) -> None:
+    made = batch(op, [{"x": "5%d"}] * rows * (2 if op == "u" else 1), list(range(rows * (2 if op == "u" else 1))))
+    _, values = Envelope(VERSION, "sales", b'"shop"', b'"orders"', 3, 2, "mariadb").records(made)
+    for n, source in enumerate(json.loads(value)["source"] for value in values):
+        assert (source["connector"], source["thread"], source["pos"]) == ("mariadb", None, 500)
+        assert source["seq"] == [2, 12, 300, 4, n]

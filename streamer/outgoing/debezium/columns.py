@@ -108,6 +108,10 @@ def _json(_: Column, __: DebeziumModes) -> Form:
     return Form(named("string", "io.debezium.data.Json"))
 
 
+def _uuid(_: Column, __: DebeziumModes) -> Form:
+    return Form(named("string", "io.debezium.data.Uuid"))
+
+
 def _members(name: str) -> Callable[[Column, DebeziumModes], Form]:
     def made(column: Column, _: DebeziumModes) -> Form:
         allowed = [member.replace("\\", "\\\\").replace(",", "\\,") for member in column.members]
@@ -205,7 +209,8 @@ FORMS: dict[str, Callable[[Column, DebeziumModes], Form]] = {
     "decimal": _decimal,
     **dict.fromkeys(("float", "double"), _float),
     **dict.fromkeys(("char", "varchar", "tinytext", "text", "mediumtext", "longtext"), _text),
-    **dict.fromkeys(("uuid", "inet4", "inet6"), _text),
+    **dict.fromkeys(("inet4", "inet6"), _text),
+    "uuid": _uuid,
     "enum": _members("io.debezium.data.Enum"),
     "set": _members("io.debezium.data.EnumSet"),
     "json": _json,
