@@ -19,7 +19,7 @@ MAXFAIL ?= 40
 # Each has servers of its own, 4 GiB of memory; WORKERS=0: the tests one after the other, in one process.
 WORKERS ?= 2
 
-.PHONY: help install demo demo-down test soaks test-large soak-away soak-kills soak-exactly-once unit lint format lock check-pythons spark-jars spark-s3-jars images bench-streamer bench-latency bench-verify bench-snapshot fuzz fuzz-bytes \
+.PHONY: help install demo demo-down test soaks test-large soak-away soak-positions soak-kills soak-exactly-once unit lint format lock check-pythons spark-jars spark-s3-jars images bench-streamer bench-latency bench-verify bench-snapshot fuzz fuzz-bytes \
 	clean
 
 help: ## list the targets
@@ -66,6 +66,9 @@ test-large: install ## one transaction of a million rows, killed in its middle
 
 soak-away: install ## Kafka gone under load for MINUTES (10), the blocked dump dropped meanwhile: both modes go on, nothing is lost
 	@HEADRACE_AWAY_SECONDS=$$(( $(or $(MINUTES),10) * 60 )) $(PYTHON_IN) -m pytest -s -o timeout=0 tests/integration/test_away.py
+
+soak-positions: install ## a transaction that ends beyond 4 GiB of its binlog file, on each server (15 GB of disk while it runs)
+	@$(PYTHON_IN) -m pytest -s -m soak -o timeout=3600 tests/integration/test_beyond_4_gib.py
 
 soak-kills: install ## the streamer killed KILLS (20) times under load, and compactions with it
 	@HEADRACE_KILLS=$(or $(KILLS),20) $(PYTHON_IN) -m pytest -s -o timeout=0 tests/integration/test_kills.py \

@@ -151,6 +151,7 @@ class BinlogDecoder(Transactions):
         if written_by != self._server:
             self._server = written_by
             self._shapes.clear()
+        self._position.sums = written_by.mariadb
         return ()
 
     def _gtid_list(self, d: bytes, o: int, end: int, header: Header) -> Iterable[Item]:

@@ -128,7 +128,7 @@ class HeldRows(RowsEvents):
     def _again(self, event: Spooled) -> Iterator[RowsBatch]:
         self._state, self._ordinal = OPEN, event.ordinal
         self._position.start, self._position.pos = event.start, event.pos
-        header = (*event.header[: ev.POSITION], 0, *event.header[ev.POSITION + 1 :])  # its place is known
+        header = (*event.header[: ev.SIZE], 0, 0, *event.header[ev.POSITION + 1 :])  # its place is known
         for batch in self._ways[False, False][header[ev.TYPE]](event.body, 0, len(event.body), header):
             if event.text:
                 batch.query = event.text

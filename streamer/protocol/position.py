@@ -15,12 +15,14 @@ HEARTBEAT_END, HEARTBEAT_FILE, HEARTBEAT_POSITION = 0, 1, 2
 
 class Position:
     """`start` and `pos`: the current event's first byte and the byte behind it; `number`: of the file. `behind`: a file
-    and a 64-bit position before which nothing comes that is read, though the server passes by it to get there."""
+    and a 64-bit position before which nothing comes that is read, though the server passes by it to get there.
+    `sums`: whether events without a position stand in the file all the same, as MariaDB's inside a transaction do."""
 
-    __slots__ = ("_high", "_low", "behind", "file", "number", "pos", "start")
+    __slots__ = ("_high", "_low", "_unplaced", "behind", "file", "number", "pos", "start", "sums")
 
     def __init__(self) -> None:
         self.behind: tuple[str, int] | None = None
+        self.sums = False
         self.rotate("", 0, FIRST)
 
     def rotate(self, file: str, number: int, pos: int) -> None:
@@ -31,17 +33,30 @@ class Position:
         self.start = self.pos = pos
         self._low = pos % WRAP
         self._high = pos - self._low
+        self._unplaced = 0  # bytes of events since then that had no position
 
     def move(self, header: Header) -> None:
         """To the end of an event. Events that the server makes up on the way, and those inside a compressed
-        transaction, have the position 0; a file beyond 4 GiB starts again at 0 within one event's size."""
+        transaction, have the position 0; a file beyond 4 GiB starts again at 0 within one event's size, or within those
+        that had none."""
         low = header[POSITION]
         if low:
             if low < self._low:
                 self._high += WRAP
+            if self._unplaced:
+                self._pass_by(low)
             self._low = low
             self.pos = self._high + low
             self.start = self.pos - header[SIZE]
+        elif self.sums:
+            self._unplaced += header[SIZE]
+
+    def _pass_by(self, low: int) -> None:
+        """As often as the events without a position passed 4 GiB: to the place that is nearest to where they end, for
+        not each small one is told of, nor does each stand in the file."""
+        while self._high + low + WRAP // 2 < self.pos + self._unplaced:
+            self._high += WRAP
+        self._unplaced = 0
 
     def rotated(self, d: bytes, o: int, end: int) -> None:
         """A ROTATE event's body. Raises ValueError for a file without a number, BegunAnewError for one that was read:

@@ -21,6 +21,7 @@ from streamer.protocol import mariadb
 from streamer.protocol.gtid_event import gtid, tagged_gtid
 from streamer.protocol.packets import Header, Packets, ServerAnswerError
 from streamer.protocol.position import FIRST, Position
+from streamer.protocol.server import writer
 
 NON_BLOCKING = 1  # flag: the dump ends at the end of the last file
 NOBODY = 0  # server id: a dump that ends no other one
@@ -58,6 +59,8 @@ def marks(source: Source, file: str) -> Iterator[Mark]:
                     position.rotated(d, o, end)
                     continue
                 position.move(header)
+                if kind == ev.FORMAT_DESCRIPTION:
+                    position.sums = writer(d, o).mariadb
                 if kind in BETWEEN:
                     yield Mark(position.file, position.start, kind, *_transaction(kind, d, o, end, header))
             if packets.ended:

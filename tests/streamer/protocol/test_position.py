@@ -91,3 +91,24 @@ def test_a_file_that_was_read_is_another_one_when_it_comes_again() -> None:
         with pytest.raises(BegunAnewError, match=f"it gives {file}:4, though binlog.000012:900 was read"):
             position.rotated(rotation(file), 0, 21)
     position.rotated(rotation("binlog.000013"), 0, 21)
+
+
+@pytest.mark.parametrize("gib", [3, 5, 9, 13])
+def test_a_transaction_whose_events_have_no_position_passes_4_gib(gib: int) -> None:
+    """Pitfall "Binlog files over 4 GiB": MariaDB's events inside a transaction have log_pos 0."""
+    position = Position()
+    position.sums = True
+    position.rotated(rotation("binlog.000012"), 0, 21)
+    position.move(header(1000, 100))
+    for _ in range(gib):
+        position.move((0, 0, 0, 30, 1, 1 << 30, 0, 0))
+        position.move((0, 0, 0, 19, 1, 0, 0, 0))  # held rows that are given again count once
+    end = 1000 + (gib << 30) + 40 * gib + 31  # each with a table map of 40 bytes, which is not told of
+    position.move(header(end, 31))
+    assert (position.start, position.pos) == (end - 31, end)
+    position.move((0, 0, 0, 163, 1, 90, 0, 0))  # the server made it up, and it is larger than what follows
+    position.move(header(end + 47, 47))
+    assert position.pos == end + 47
+    position.rotated(rotation("binlog.000013"), 0, 21)
+    position.move(header(200, 100))
+    assert position.pos == 200
