@@ -11,6 +11,7 @@ from contract.pipeline import Kafka
 from streamer.kafka import broker
 
 POLL_SECONDS = 1.0
+END_MS = 10  # behind a transaction's marker the broker would else wait half a second for more
 PATIENCE_SECONDS = 30.0
 LEADER_SECONDS = 5.0
 LEADER_POLL_SECONDS = 0.1
@@ -31,7 +32,7 @@ def read(kafka: Kafka, topic: str, last: int | None = None, stopping: Callable[[
 
     Raises BrokerUnreachableError, BrokerRefusedError (a missing topic is one).
     """
-    consumer = reader(kafka)
+    consumer = reader(kafka, END_MS)
     try:
         return list(_records(consumer, topic, last, stopping or (lambda: False)))
     except KafkaException as error:
@@ -40,7 +41,8 @@ def read(kafka: Kafka, topic: str, last: int | None = None, stopping: Callable[[
         consumer.close()
 
 
-def reader(kafka: Kafka) -> Consumer:
+def reader(kafka: Kafka, wait_ms: int = 500) -> Consumer:
+    """`wait_ms`: for which the broker may keep an answer back until there is something to read."""
     return Consumer(
         broker.settings(
             kafka,
@@ -48,6 +50,7 @@ def reader(kafka: Kafka) -> Consumer:
                 "group.id": "headrace-reader",  # never committed: only a name that the client insists on
                 "enable.auto.commit": False,
                 "enable.partition.eof": True,
+                "fetch.wait.max.ms": wait_ms,
                 "isolation.level": "read_committed",
                 "auto.offset.reset": "error",
             },

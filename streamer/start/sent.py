@@ -20,7 +20,7 @@ from contract.checkpoint import Checkpoint
 from contract.gtid import GtidSet
 from contract.pipeline import Pipeline
 from streamer.kafka import broker
-from streamer.kafka.compacted import reader, records
+from streamer.kafka.compacted import END_MS, reader, records
 from streamer.kafka.topics import TIMEOUT_SECONDS
 
 log = structlog.get_logger("streamer")
@@ -34,7 +34,7 @@ TELL_SECONDS = 10.0
 def behind(pipeline: Pipeline, checkpoint: Checkpoint, stopping: Callable[[], bool] = lambda: False) -> GtidSet:
     """The transactions of which something is in the event topics and that the checkpoint does not hold, as far as was
     read when `stopping` said so. Raises BrokerUnreachableError, BrokerRefusedError."""
-    consumer = reader(pipeline.kafka)
+    consumer = reader(pipeline.kafka, END_MS)
     sent = _Sent(pipeline, checkpoint, stopping)
     try:
         since = min(checkpoint.ts_ms, checkpoint.written_at - WRITTEN_MS) - SLACK_MS  # the source's clock may be ahead

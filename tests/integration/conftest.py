@@ -38,6 +38,8 @@ KafkaServer = Callable[..., Kafka]
 Another = Callable[..., Database]
 FreshData = Callable[[type[Database]], Path]
 SERVERS = ("mysql", "mysql80", "mariadb")
+# Behind a kill a broker is not let in again before the controller has given up the one before: else 9 seconds.
+SOON_BACK = {"broker.session.timeout.ms": "3000", "broker.heartbeat.interval.ms": "500"}
 
 
 @pytest.hookimpl(tryfirst=True)  # the marks are chosen by behind it
@@ -176,7 +178,8 @@ def kafka_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaServ
 
         def start(options: Mapping[str, str] | None = None) -> Kafka:
             home = tmp_path_factory.mktemp("own-kafka")
-            server = Kafka(home, free_port(), free_port(), options, java_options=SHORT_LIVED)
+            chosen = {**SOON_BACK, **(options or {})}
+            server = Kafka(home, free_port(), free_port(), chosen, java_options=SHORT_LIVED)
             running.callback(discard, server)
             server.start()
             return server

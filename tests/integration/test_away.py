@@ -22,7 +22,7 @@ SECONDS = float(os.environ.get("HEADRACE_AWAY_SECONDS", "6"))
 LONG = SECONDS > 60
 BLOCKED_SECONDS = 2  # after which the server drops a dump that takes nothing
 ROWS, TEXT = 50, 4_000
-BYTES_SECOND = 1_000_000 if LONG else 4_000_000  # more than sockets' buffers hold, in the time
+BYTES_SECOND = 1_000_000 if LONG else 8_000_000  # more than sockets' buffers hold, in the time
 PATIENCE = 60  # beyond the time, until the server has dropped the dumps
 MEMORY = 150_000_000
 MODES = ("at_least_once", "exactly_once")
@@ -56,6 +56,7 @@ def read(kafka: Kafka, topic: str) -> Iterator[Any]:
     consumer = Consumer(
         {
             "bootstrap.servers": kafka.address, "group.id": "away", "enable.partition.eof": True,
+            "fetch.wait.max.ms": 10,
             "isolation.level": "read_committed",
         }
     )  # fmt: skip
@@ -89,10 +90,13 @@ def test_kafka_gone_under_load(make: Make, mysql_server: MySQLServer, kafka_serv
             f"CREATE TABLE {streamer.name}.counter (id INT PRIMARY KEY, n BIGINT)",
             f"INSERT INTO {streamer.name}.counter VALUES (1, 0)",
         )
-        streamer.started()
+        streamer.start()
+    for streamer in streamers:
+        streamer.wait_until_streaming()
     load = Load(mysql, [streamer.name for streamer in streamers])
     load.start()
-    time.sleep(2)
+    for streamer in streamers:
+        streamer.wait_for(lambda status: status["events"]["tables"][f"{status['pipeline']}.counter"]["u"] >= 10)
     before = [memory(streamer) for streamer in streamers]
     kafka.kill()
     until, dropped = time.monotonic() + SECONDS, False

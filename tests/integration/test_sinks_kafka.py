@@ -44,7 +44,13 @@ def pipeline(kafka: Kafka, name: str) -> Pipeline:
 def stored(kafka: Kafka, topic: str) -> Iterator[Stored]:
     """As they are; of several partitions those of one behind those of another."""
     consumer = Consumer(
-        {"bootstrap.servers": kafka.address, "group.id": "suite", "enable.partition.eof": True, "client.id": "suite"}
+        {
+            "bootstrap.servers": kafka.address,
+            "group.id": "suite",
+            "enable.partition.eof": True,
+            "client.id": "suite",
+            "fetch.wait.max.ms": 10,
+        }
     )
     for partition in sorted(consumer.list_topics(topic, timeout=10).topics[topic].partitions):
         consumer.assign([TopicPartition(topic, partition, 0)])

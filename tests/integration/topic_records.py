@@ -39,6 +39,7 @@ def _records(kafka: Kafka, topic: str) -> Iterator[Record]:
             "bootstrap.servers": kafka.address,
             "group.id": "test",
             "enable.partition.eof": True,
+            "fetch.wait.max.ms": 10,  # the broker would else wait half a second at the end of each partition
             "enable.auto.commit": False,
             "isolation.level": "read_committed",
         }

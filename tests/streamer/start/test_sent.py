@@ -72,7 +72,7 @@ class Topic:
 @pytest.fixture
 def topic(monkeypatch: pytest.MonkeyPatch) -> Topic:
     found = Topic()
-    monkeypatch.setattr(sent, "reader", lambda kafka: found)
+    monkeypatch.setattr(sent, "reader", lambda *_: found)
     monkeypatch.setattr(sent, "MARGIN", 100)
     return found
 
@@ -124,7 +124,7 @@ def test_topics_that_transforms_chose_are_read_too_and_another_pipelines_records
         return json.dumps({"source": {"gtid": f"{SOURCE}:{message.offset()}", "name": name}}).encode()
 
     monkeypatch.setattr(Message, "value", value)
-    monkeypatch.setattr(sent, "reader", lambda kafka: found)
+    monkeypatch.setattr(sent, "reader", lambda *_: found)
     found = Several()
     assert str(sent.behind(SMALL, checkpoint(topics=("vip", "deleted")))) == f"{SOURCE}:1:3"
     assert found.asked == [TOPIC, "vip"]
