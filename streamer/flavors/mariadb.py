@@ -82,9 +82,13 @@ class MariaDB:
         first_file = cursor.fetchall()[0][0]
         file, pos = status[:2]
         cursor.execute("SELECT BINLOG_GTID_POS(%s, 4), BINLOG_GTID_POS(%s, %s)", (first_file, file, pos))
-        purged, executed = (MariaGtids.parse(text or "") for text in cursor.fetchone())
+        purged, executed = cursor.fetchone()
+        if executed is None:  # it tells of no position beyond 4 GiB; what was executed since comes on top, then
+            cursor.execute("SELECT @@GLOBAL.gtid_binlog_pos")
+            [executed] = cursor.fetchone()
         replicates = dump.replicates(cursor, "SHOW ALL REPLICAS STATUS")
-        return Facts(server_id, uuid, version, purged, executed, file, pos, first_file, replicates, case != 0)
+        before, until = MariaGtids.parse(purged or ""), MariaGtids.parse(executed or "")
+        return Facts(server_id, uuid, version, before, until, file, pos, first_file, replicates, case != 0)
 
     def end(self, cursor: Any) -> End | None:
         uuid = _identity(cursor)

@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Iterator
 from socket import socket
+from typing import Any
 
 import pytest
 
@@ -14,11 +15,13 @@ from streamer.connection import BinlogConnection
 from streamer.definitions import Definitions
 from streamer.definitions_since import Ahead
 from streamer.errors import UnclearTypeError, UnsupportedTypeError
+from streamer.flavors import FLAVORS
 from streamer.patience import Stopping
 from streamer.preflight.checks import run_checks
 from streamer.protocol.model import Commit, Item, RowsBatch
+from streamer.protocol.position import WRAP
 from streamer.transaction import BinlogDecoder
-from tests.integration.decoding import executed, items, pipeline, recorded, rows, run, shape, source
+from tests.integration.decoding import executed, items, nothing, pipeline, recorded, rows, run, shape, source
 
 ROOM = ["DROP DATABASE IF EXISTS own", "CREATE DATABASE own"]
 TABLE = "CREATE TABLE t (id int primary key, v text)"
@@ -44,6 +47,34 @@ def test_gtids_and_places(mariadb: MariaDB) -> None:
         assert commits[-1].pos == cursor.fetchone()[1], "behind the transaction's last event"
     assert all(one.tx_pos < one.pos for one in commits)
     assert [one.pos for one in commits[:2]] == [one.tx_pos for one in commits[1:]]
+
+
+class FarEnd:
+    """A cursor to which the binlog ends by 4 GiB further than it does."""
+
+    def __init__(self, cursor: Any) -> None:
+        self._cursor = cursor
+        self.asked = ""
+
+    def execute(self, statement: str, values: Any = None) -> None:
+        self.asked = statement
+        self._cursor.execute(statement, values)
+
+    def fetchone(self) -> Any:
+        row = self._cursor.fetchone()
+        return (row[0], row[1] + WRAP, *row[2:]) if self.asked == "SHOW MASTER STATUS" else row
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._cursor, name)
+
+
+def test_what_was_executed_is_known_where_the_binlog_ends_beyond_4_gib(mariadb: MariaDB) -> None:
+    """Pitfall "Binlog files over 4 GiB": MariaDB's own function tells nothing of such a place."""
+    with mariadb.connect() as connection, connection.cursor() as cursor:
+        found = FLAVORS["mariadb"].facts(FarEnd(cursor))
+    assert found is not None
+    assert found.pos > WRAP
+    assert found.executed == executed(mariadb) != nothing(mariadb)
 
 
 def test_compressed_events_are_the_same_as_plain_ones(mariadb: MariaDB) -> None:
