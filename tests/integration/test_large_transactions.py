@@ -16,7 +16,7 @@ from tests.integration.streaming import Make, Streamer, execute, kill_dumps
 from tests.integration.topic_records import once, records
 
 ROWS = int(os.environ.get("HEADRACE_LARGE_ROWS", "200000"))
-QUEUE = 20_000  # events
+QUEUE = 10_000  # events
 # What the issue of memory allows: 120 MB, and ten times the largest event, which is of 8 kB here.
 MEMORY_MB = 120
 FILL = f"""INSERT INTO t WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
