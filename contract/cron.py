@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from typing import Annotated
+
+from pydantic import AfterValidator
 
 PRESETS = ("@hourly", "@daily", "@weekly", "@monthly", "@quarterly", "@yearly")
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -32,6 +35,9 @@ def check(text: str) -> str:
     if given[4] == "*" and min(days) > max(LENGTHS[month - 1] for month in months):
         raise ValueError(f"{text!r} never comes: no such month has a day {min(days)}")
     return text
+
+
+Schedule = Annotated[str, AfterValidator(check)]
 
 
 def _numbers(given: str, field: str, low: int, high: int, names: dict[str, int]) -> set[int]:

@@ -12,13 +12,12 @@ from dataclasses import replace
 from datetime import date
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import AfterValidator, Field, ValidationError, field_validator, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from contract import (
-    cron,
     pipeline_keys,
     pipeline_lake,
     pipeline_records,
@@ -27,6 +26,7 @@ from contract import (
     start_at,
     topic_template,
 )
+from contract.cron import Schedule
 from contract.gtid import GtidSet
 from contract.patterns import TablePattern, any_matches
 from contract.pipeline_archive import Archive
@@ -37,6 +37,7 @@ from contract.pipeline_http import Http
 from contract.pipeline_kafka import Kafka, Section
 from contract.pipeline_keys import KeyRule
 from contract.pipeline_lake import Lake
+from contract.pipeline_maintenance import Maintenance
 from contract.pipeline_mistakes import problems_of
 from contract.pipeline_records import Records
 from contract.pipeline_secrets import SECRET, Keys
@@ -119,9 +120,6 @@ class Streamer(Section):
         return start_at.parse(self.start)
 
 
-Schedule = Annotated[str, AfterValidator(cron.check)]
-
-
 class Compaction(Section):
     schedule: Schedule | None = Field(None, description="cron; none: only when triggered")
     max_offsets_per_batch: int = Field(1_000_000, ge=1_000)
@@ -157,6 +155,7 @@ class Pipeline(Section):
     snapshot: Snapshot = Snapshot()
     compaction: Compaction = Compaction()
     quality: Quality = Quality()
+    maintenance: Maintenance = Maintenance()
     archive: Archive | None = None
     path: Path = Field(default=Path(), exclude=True, repr=False)
 

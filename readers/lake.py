@@ -21,7 +21,7 @@ from deltalake.exceptions import DeltaError
 
 from contract import names, status
 from contract.pipeline import Pipeline
-from readers import store
+from readers import kept_history, store
 from readers.past import Past, literal, quoted
 from readers.status import read
 
@@ -133,6 +133,9 @@ class _Database:
         raw, changes = f"{quoted(RAW)}.{quoted(name)}", f"{names.lake_root(self.pipeline)}/{names.CHANGES}"
         mine = f"tbl = {literal(name)} AND db = {literal(table.db)}"
         self._make(raw, "*", self._stream(changes, "key, op, before, after, _seq, gtid, ts", mine))
+        kept = kept_history.read(self.pipeline).since(name)  # behind the changes, since it is noted before they go
+        if kept:
+            self.connection.execute(f"DELETE FROM {raw} WHERE ts < TIMESTAMPTZ {literal(kept.isoformat())}")
         described = self.connection.execute(f"DESCRIBE {now}").fetchall()
         kinds = {str(column): str(kind) for column, kind, *_ in described}
         keys = self.connection.execute(f"SELECT DISTINCT json_keys(key) FROM {raw} WHERE op <> 't'").fetchall()
@@ -142,12 +145,14 @@ class _Database:
         prefix = f"{quoted(table.db)}."
         self.connection.execute(f"CREATE VIEW {prefix}{quoted(f'{table.table}_changes')} AS {past.changes()}")
         self.connection.execute(f"CREATE VIEW {prefix}{quoted(f'{table.table}_history')} AS {past.history()}")
-        as_of = past.as_of(self._began(table, changes))
+        as_of = past.as_of(self._began(table, changes, kept))
         self.connection.execute(f"CREATE MACRO {prefix}{quoted(f'{table.table}_as_of')}(moment) AS TABLE {as_of}")
 
-    def _began(self, table: status.TableStatus, changes: str) -> datetime | None:
-        """Since when the lake has every change of the table."""
+    def _began(self, table: status.TableStatus, changes: str, kept: datetime | None) -> datetime | None:
+        """Since when the lake has every change of the table. `kept`: those of before were removed."""
         place = self.since(table.db, table.table) if self.since else None
+        if kept and not place:
+            return kept
         where = "true"
         if place:
             epoch, file, pos = (f"_seq['{name}']" for name in ("epoch", "file", "pos"))
@@ -156,4 +161,5 @@ class _Database:
         self.connection.register("_stream", self._stream(changes, "min(ts) AS ts", where))
         ((ts,),) = self.connection.execute("SELECT ts FROM _stream").fetchall()
         self.connection.unregister("_stream")
-        return ts.astimezone(UTC) if ts else None
+        began = ts.astimezone(UTC) if ts else None
+        return max(began, kept) if began and kept else began

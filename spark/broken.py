@@ -10,7 +10,8 @@ from spark.stopped import Name
 
 # What Spark and Delta say of it; a full disk and missing rights are told apart before (failures.py).
 BROKEN = (
-    r"FAILED_READ_FILE|DELTA_FILE_NOT_FOUND|is not a Parquet file|FileNotFoundException: File|CANNOT_READ_FILE_FOOTER"
+    r"FAILED_READ_FILE|DELTA_FILE_NOT_FOUND|is not a Parquet file|FileNotFoundException: File|CANNOT_READ_FILE_FOOTER|"
+    r"Cannot seek after EOF"
 )
 FILE = re.compile(r"(?:[a-z][a-z0-9+.-]*:)?/[^\s'\"`]+?\.(?:parquet|bin)\b")
 

@@ -1,4 +1,4 @@
-"""The places between any two actions of a compaction, where a test ends its driver.
+"""The places between any two actions of a compaction, or of a maintenance, where a test ends its driver.
 
 `reached(point)` stands behind each action. It costs one comparison an action, never one a row, and does nothing unless
 HEADRACE_FAILPOINT names the point: there the process group, Java and Python, ends by SIGKILL, as if the machine went
@@ -42,6 +42,15 @@ POINTS = (  # in the order of a run
     "status written",
     "run ended",
 )
+MAINTENANCE = (  # likewise; the files, table by table
+    "history begins later",
+    "history removed",
+    "marked rows taken out",
+    "small files joined",
+    "old files removed",
+    "maintenance noted",
+)
+ALL = (*POINTS, *MAINTENANCE)
 
 Hook = Callable[[str], None]
 
@@ -50,8 +59,8 @@ class Killing:
     """Ends the process group where a point is reached for the `time`th time."""
 
     def __init__(self, point: str, time: int = 1) -> None:
-        if point not in POINTS:
-            raise ValueError(f"{VARIABLE}: there is no point {point!r}; there are: {', '.join(POINTS)}")
+        if point not in ALL:
+            raise ValueError(f"{VARIABLE}: there is no point {point!r}; there are: {', '.join(ALL)}")
         self.point, self.left, self.lock = point, time, threading.Lock()
 
     def __call__(self, point: str) -> None:

@@ -1,7 +1,8 @@
 """The past of the lake's tables, from `_changes`: a table as of a time, its rows' versions, who changed what when.
 
 Nothing but the lake is asked. The values have the types of the table as it is; of a column that was renamed, older
-changes have none. History begins with the first change that the lake has of the pipeline, or where the table joined.
+changes have none. History begins with the first change that the lake has of the pipeline, or where the table joined, or
+where a maintenance has removed what was before (retention.py).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pyspark.sql import functions as fn
 from contract.status import parse
 from spark.errors import LakeError
 from spark.lake import Lake
+from spark.retention import history_of
 from spark.rows import quoted
 from spark.schema import OWN
 
@@ -46,12 +48,15 @@ class History:
     def name(self) -> str:
         return f"{self.db}.{self.table}"
 
-    def now(self) -> DataFrame:
-        """The table's rows as they are, without the lake's own columns."""
-        path = self.lake.table(self.db, self.table)
-        if not self.lake.is_table(path):
+    @property
+    def _path(self) -> str:
+        return self.lake.table(self.db, self.table)
+
+    def now(self, version: int | None = None) -> DataFrame:
+        """The table's rows as they are, or were in a version, without the lake's own columns."""
+        if not self.lake.is_table(self._path):
             raise LakeError(f"the lake has no table {self.name}: check its name, or run the snapshot DAG for it")
-        return self.spark.read.format("delta").load(path).drop(*OWN)
+        return self._read(self._path, version).drop(*OWN)
 
     def as_of(self, moment: datetime) -> DataFrame:
         """The table's rows after every transaction that was committed at `moment` (aware) or before: each row that
@@ -59,8 +64,10 @@ class History:
         lake cannot know it."""
         if moment.tzinfo is None:
             raise LakeError(f"{moment} has no time zone: give one, such as 2026-11-22 10:42:00+00:00")
-        self._refuse_before_the_beginning(moment)
-        now, later = self.now(), self._mine().where(fn.col("ts") > fn.lit(moment))
+        # Of these versions for good, the changes of a later one: a row that changed since is put back all the same.
+        now, changes = self.now(self.lake.version(self._path)), self._changes(self.lake.version(self.lake.changes))
+        self._refuse_before_the_beginning(moment, changes)
+        later = self._mine(changes).where(fn.col("ts") > fn.lit(moment))
         if not later.where("op = 't'").isEmpty():
             raise LakeError(
                 f"{self.name} was truncated after {moment.isoformat()}: which rows it had is not in the changes. "
@@ -100,11 +107,21 @@ class History:
         changed = fn.expr(f"array_compact(array({', '.join(differing)}))").alias("changed")
         return rows.select("gtid", "ts", "op", "key", changed, "before", "after", "_seq").orderBy("_seq").drop("_seq")
 
-    def _mine(self) -> DataFrame:
+    def _read(self, path: str, version: int | None) -> DataFrame:
+        reader = self.spark.read.format("delta")
+        return (reader if version is None else reader.option("versionAsOf", str(version))).load(path)
+
+    def _changes(self, version: int | None = None) -> DataFrame:
+        """Of all tables."""
         if not self.lake.is_table(self.lake.changes):
             raise LakeError(f"the lake {self.lake.root} has no changes yet: run the compaction DAG first")
-        changes = self.spark.read.format("delta").load(self.lake.changes)
-        return changes.where((fn.col("tbl") == self.name) & (fn.col("db") == self.db))
+        return self._read(self.lake.changes, version)
+
+    def _mine(self, changes: DataFrame | None = None) -> DataFrame:
+        """Since the history begins: changes of before are on their way out, one by one."""
+        mine = (changes or self._changes()).where((fn.col("tbl") == self.name) & (fn.col("db") == self.db))
+        since = history_of(self.lake).since(self.name)
+        return mine.where(fn.col("ts") >= fn.lit(since)) if since else mine
 
     def _parsed(self, changes: DataFrame, now: DataFrame, *names: str) -> DataFrame:
         """With a struct of wire values, `_<name>`, for each of the columns of JSON text."""
@@ -134,25 +151,30 @@ class History:
             when = fn.when(fn.col("_seq") < place, fn.lit(cut["ts"].astimezone(UTC))).otherwise(when)
         return when
 
-    def _refuse_before_the_beginning(self, moment: datetime) -> None:
+    def _refuse_before_the_beginning(self, moment: datetime, changes: DataFrame) -> None:
         text = self.lake.text(self.lake.status)
         status = parse(text) if text else None
         checkpoint = status.checkpoint if status else None
-        since = checkpoint.since(self.db, self.table) if checkpoint else None
+        joined = checkpoint.since(self.db, self.table) if checkpoint else None
         if status and (table := status.tables.get(self.name)) and table.stopped:
             raise LakeError(f"{self.name} is stopped, so that it is not what its changes say: {table.stopped}")
-        self._mine()  # says it where there are no changes
-        known = self.spark.read.format("delta").load(self.lake.changes)
-        if since:
-            here = fn.struct("_seq.epoch", "_seq.file", "_seq.pos")
-            known = known.where(here >= fn.struct(*[fn.lit(n).cast("bigint") for n in since]))
-        first = known.agg(fn.min("ts").alias("ts")).first()
-        began = first["ts"].astimezone(UTC) if first and first["ts"] else None
+        kept = history_of(self.lake).since(self.name)  # asked behind the changes' version, since it is noted first
+        began = _first(changes, joined) if joined or kept is None else kept
+        began = max(began, kept) if began and kept else began
         if began is None or moment < began:
             told = began.isoformat() if began else "with the next change"
             raise LakeError(
                 f"the history of {self.name} begins {told}: what was before {moment.isoformat()} is not known"
             )
+
+
+def _first(changes: DataFrame, since: tuple[int, int, int] | None) -> datetime | None:
+    """When the first change was committed, of those behind a place."""
+    if since:
+        here = fn.struct("_seq.epoch", "_seq.file", "_seq.pos")
+        changes = changes.where(here >= fn.struct(*[fn.lit(n).cast("bigint") for n in since]))
+    first = changes.agg(fn.min("ts").alias("ts")).first()
+    return first["ts"].astimezone(UTC) if first and first["ts"] else None
 
 
 def _values(struct: str, now: DataFrame) -> list[Column]:

@@ -167,6 +167,10 @@ class Lake:
     def _entries(self, folder: str) -> Sequence[Any]:
         return [*self._files.listStatus(self._path(folder))] if self._there(folder) else []
 
+    def size(self, folder: str) -> int:
+        """The bytes of all files below a folder that is there."""
+        return int(self._files.getContentSummary(self._path(folder)).getLength())
+
     def delete(self, path: str) -> None:
         for wanted in (path, *self._new(path)):
             self._files.delete(self._path(wanted), True)

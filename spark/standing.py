@@ -16,6 +16,7 @@ from spark.broken import broken_table
 from spark.handoff import HandOff
 from spark.lake import Lake
 from spark.letters import Letters
+from spark.retention import history_of
 from spark.stopped import Name
 from spark.tables import Merging
 
@@ -142,12 +143,16 @@ class Standing:
         return {**waiting, **self.handoff.refused}
 
     def _counts(self) -> dict[Name, int]:
+        """Those that were removed too (retention.py); what of them is still there is not counted twice."""
         if not self.lake.is_table(self.lake.changes):
             return {}
-        found = (
-            self.spark.read.format("delta").load(self.lake.changes).groupBy("db", "tbl").agg(fn.count("*").alias("n"))
-        )
-        return {(row["db"], row["tbl"][len(row["db"]) + 1 :]): row["n"] for row in found.collect()}
+        kept, counts = history_of(self.lake).tables, dict[Name, int]()
+        changes = self.spark.read.format("delta").load(self.lake.changes)
+        for row in changes.groupBy("db", "tbl", fn.to_date("ts").alias("day")).count().collect():
+            name, known = (row["db"], row["tbl"][len(row["db"]) + 1 :]), kept.get(row["tbl"])
+            more = row["count"] if known is None or row["day"] >= known.since.date() else 0
+            counts[name] = counts.get(name, known.removed if known else 0) + more
+        return counts
 
 
 def _name(text: str) -> Name | None:

@@ -9,15 +9,16 @@ until its state is `success` or `failed`; `GET .../taskInstances/<task>/xcomEntr
 | `<pipeline>.snapshot`   | `{"logical_date": null, "conf": {"tables": ["db.table"]}}` | stage, ..., applied |
 | `<pipeline>.compaction` | `{"logical_date": null}`                                 | compact                   |
 | `<pipeline>.quality`    | `{"logical_date": null}`                                 | verify                    |
+| `<pipeline>.maintenance` | `{"logical_date": null, "conf": {"steps": ["vacuum"]}}` | maintain                  |
 
 `conf` may be left out: all tables. Where compaction has no schedule, `streamed` and `compact` come between `stage`
 and `applied`, and `waits`, `streamed`, `compact` run beside `verify`: both need a compaction, and start it.
-Results (XCom `return_value`): `provision` gives `created, as_wanted, differing`; `stage`, `compact` and
-`verify` the report of their Spark job (contract/jobs.py), a failed one too. A failed check fails `verify`.
+Results (XCom `return_value`): `provision` gives `created, as_wanted, differing`; `stage`, `compact`, `verify` and
+`maintain` the report of their Spark job (contract/jobs.py), a failed one too. A failed check fails `verify`.
 
 DAGs without a schedule are active at once, so that a triggered run does not wait unseen; scheduled ones begin
 as Airflow is set (`dags_are_paused_at_creation`), and `PATCH /api/v2/dags/<dag> {"is_paused": false}` starts them.
-`compact` takes the one slot of the lake's pool (pools.py). `verify` does not: it waits for a compaction.
+`compact` and `maintain` take the one slot of the lake's pool (pools.py). `verify` does not: it waits for a compaction.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOpe
 from airflow.sdk import DAG, Asset, Param
 
 from contract.pipeline import Pipeline
+from contract.pipeline_maintenance import STEPS
 from headrace import guides
 from headrace.alerts import Alert, AllClear
 from headrace.pools import pool_of
@@ -42,7 +44,7 @@ TABLE_NAME = r"^[^.,]+\.[^.,]+$"
 
 
 def dags(pipeline: Pipeline) -> list[DAG]:
-    return [_topics(pipeline), _snapshot(pipeline), _compaction(pipeline), _quality(pipeline)]
+    return [_topics(pipeline), _snapshot(pipeline), _compaction(pipeline), _quality(pipeline), _maintenance(pipeline)]
 
 
 def _dag(pipeline: Pipeline, purpose: str, schedule: str | None, **kwargs: Any) -> DAG:
@@ -73,14 +75,13 @@ def _topics(pipeline: Pipeline) -> DAG:
     return dag
 
 
+def _tables(purpose: str) -> Param:
+    about = f"Which tables to {purpose}, as db.table, one a line. Empty: all tables of the pipeline."
+    return Param([], type="array", items={"type": "string", "pattern": TABLE_NAME}, title="Tables", description=about)
+
+
 def _snapshot(pipeline: Pipeline) -> DAG:
-    tables = Param(
-        [],
-        type="array",
-        items={"type": "string", "pattern": TABLE_NAME},
-        title="Tables",
-        description="Which tables to read again, as db.table, one a line. Empty: all tables of the pipeline.",
-    )
+    tables = _tables("read again")
     file = str(pipeline.path)
     existing = Param(
         False,
@@ -157,4 +158,27 @@ def _quality(pipeline: Pipeline) -> DAG:
         if not pipeline.compaction.schedule:  # else nothing would take the lake to where the check compares
             # A check waits for the second time where it has found a difference, and read the rows in question.
             _compacted(pipeline, "", 1)[1] >> _compacted(pipeline, "_again", 2)[0]
+    return dag
+
+
+def _maintenance(pipeline: Pipeline) -> DAG:
+    steps = Param(
+        [*STEPS],
+        type="array",
+        items={"type": "string", "enum": [*STEPS]},
+        minItems=1,
+        title="Steps",
+        description="What to do: " + "; ".join(f"{step}: {about}" for step, about in STEPS.items()),
+    )
+    params = {"tables": _tables("look after"), "steps": steps}
+    with _dag(pipeline, "maintenance", pipeline.maintenance.schedule, params=params) as dag:
+        SparkJob(
+            task_id="maintain",
+            job="maintain",
+            name=f"headrace-{pipeline.name}-maintenance",
+            pipeline_file=str(pipeline.path),
+            tables="{{ params.tables | join(',') }}",
+            options={"steps": "{{ params.steps | join(',') }}"},
+            pool=pool_of(pipeline.name),
+        )
     return dag

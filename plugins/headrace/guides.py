@@ -10,6 +10,7 @@ LINES = {
     "snapshot": "Reads the tables from MySQL into the lake while changes go on",
     "compaction": "Merges the changes in Kafka into the lake's tables",
     "quality": "Proves that the lake equals MySQL, and checks its expectations",
+    "maintenance": "Looks after the lake's files: few instead of many, and none that nothing needs any more",
 }
 
 PAGES = {
@@ -41,6 +42,14 @@ Compares count and checksum of every table with MySQL at one commit boundary, wh
 expectations made from the table schemas and those in `quality/{name}/`. A failed check fails the task, names
 table and difference, and alerts{webhook}. Results and data docs: `{quality}`.
 """,
+    "maintenance": """
+### Maintenance of {name}
+Makes many small files of the lake's tables few, takes the rows out of them that are marked as gone, and removes files
+that were replaced more than {vacuum} hours ago. No row of a table changes; {history}.
+
+What cannot be done now is held back, and the task's log ends with that and with what was done for each table. Safe to
+run again, and to be killed, at any time.
+""",
 }
 
 
@@ -54,5 +63,12 @@ def of(purpose: str, pipeline: Pipeline) -> str:
         lake=lake_root(pipeline),
         quality=folder.folder(pipeline),
         compaction=f"It runs at `{schedule}` (cron, UTC)" if schedule else "It runs when it is triggered",
+        history=_history(pipeline),
+        vacuum=pipeline.maintenance.vacuum_hours,
         webhook=" the webhook" if pipeline.quality.webhook else "",
     )
+
+
+def _history(pipeline: Pipeline) -> str:
+    days = pipeline.maintenance.history_days
+    return f"changes of more than {days} days ago leave the history" if days else "the history is kept whole"

@@ -22,6 +22,8 @@ def lines(result: dict[str, Any]) -> Iterator[str]:
     if isinstance(tables, dict) and tables and all(isinstance(facts, dict) for facts in tables.values()):
         yield from _grid(tables)
     yield from (f"schema change: {told}" for told in result.get("schema_changes") or ())
+    yield from (f"held back: {told}" for told in result.get("held_back") or ())
+    yield from (f"warning: {told}" for told in result.get("warnings") or ())
     if isinstance(result.get("expectations"), dict):
         checked = result["expectations"].get("tables", {}).values()
         count = sum(table["evaluated"] for table in checked)

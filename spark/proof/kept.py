@@ -18,6 +18,7 @@ from spark.lake import Lake
 from spark.proof.boundary import Read
 from spark.proof.splits import Split, again
 
+FILE = ("_quality", "unfinished.json")
 HOURS = 6
 SECONDS = 10.0  # between two writes
 
@@ -35,7 +36,7 @@ class Kept:
 
     @property
     def path(self) -> str:
-        return self.lake.at("_quality", "unfinished.json")
+        return self.lake.at(*FILE)
 
     @classmethod
     def open(cls, lake: Lake, low: Checkpoint) -> Kept:
@@ -89,6 +90,14 @@ class Kept:
 
     def forget(self) -> None:
         self.lake.delete(self.path)
+
+
+def unfinished_since(lake: Lake) -> Checkpoint | None:
+    """Where the first read of a check began that has not come to its end, and may be taken up."""
+    found = lake.read(lake.at(*FILE))
+    if not found or time.time() - found["began"] > HOURS * 3600:
+        return None
+    return Checkpoint.model_validate(found["low"])
 
 
 def _name(shown: Shown) -> str:

@@ -23,7 +23,7 @@ from streamer.errors import HeadraceError
 
 log = structlog.get_logger("streamer")
 LOOK_SECONDS = 1.0
-NOT_OURS = frozenset({"path", "tables", "lake", "snapshot", "compaction", "quality", "archive"})
+NOT_OURS = frozenset({"path", "tables", "lake", "snapshot", "compaction", "quality", "maintenance", "archive"})
 RESTART = "Restart the streamer with this file, or take that back."
 Stamp = tuple[int, ...]
 

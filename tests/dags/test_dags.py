@@ -8,8 +8,8 @@ import pytest
 from airflow.dag_processing.dagbag import DagBag
 
 DAGS = Path(__file__).resolve().parents[2] / "dags"
-PURPOSES = ("topics", "snapshot", "compaction", "quality")
-CHANGING = ("compaction/compact",)
+PURPOSES = ("topics", "snapshot", "compaction", "quality", "maintenance")
+CHANGING = ("compaction/compact", "maintenance/maintain")
 SCHEDULED = 'compaction: {schedule: "*/5 * * * *"}\nquality: {schedule: "0 3 * * *"}\n'
 
 
@@ -54,6 +54,7 @@ def test_schedules_come_from_the_file_and_nothing_is_caught_up(folder: Path) -> 
     assert dags["shop.compaction"].schedule == "*/5 * * * *"
     assert dags["shop.quality"].schedule == "0 3 * * *"
     assert dags["crm.compaction"].schedule is None
+    assert dags["crm.maintenance"].schedule == "@daily"
     assert all(dag.catchup is False and dag.max_active_runs == 1 for dag in dags.values())
     # A DAG that only a person starts would otherwise keep its first run waiting unseen.
     assert dags["crm.compaction"].is_paused_upon_creation is False
@@ -67,6 +68,7 @@ def test_tasks_and_their_order(folder: Path) -> None:
     assert dags["shop.topics"].task_ids == ["provision"]
     assert dags["shop.compaction"].task_ids == ["compact"]
     assert dags["shop.quality"].task_ids == ["verify"]
+    assert dags["shop.maintenance"].task_ids == ["maintain"]
     assert dags["shop.snapshot"].get_task("stage").downstream_task_ids == {"applied"}
     chain = [task.task_id for task in dags["crm.snapshot"].topological_sort()]
     assert chain == ["stage", "streamed", "compact", "applied"]

@@ -174,6 +174,24 @@ def test_a_second_compaction_changes_nothing(api: Api, status: Status) -> None:
 
 @pytest.mark.soak
 @pytest.mark.usefixtures("streamer")
+def test_maintenance_by_its_form(api: Api, airflow_site: Site, status: Status) -> None:
+    before = status()
+    run = ended(api, "dags.maintenance", {"tables": ["dagshop.orders"], "steps": ["optimize", "vacuum"]})
+    assert run.state == "success"
+    told = api.result(run, "maintain")
+    assert (list(told["tables"]), told["held_back"], told["warnings"]) == (["dagshop.orders"], [], [])
+    assert "maintain of dags: done" in log_of(airflow_site.airflow, run, "maintain")
+    assert ended(api, "dags.maintenance").state == "success"
+    assert ended(api, "dags.compaction").state == "success"
+    after = status()
+    assert [(t.rows, t.changes) for t in after.tables.values()] == [(t.rows, t.changes) for t in before.tables.values()]
+    assert httpx.post(
+        f"{api.url}/api/v2/dags/dags.maintenance/dagRuns", json={"logical_date": None, "conf": {"steps": ["polish"]}}
+    ).is_client_error
+
+
+@pytest.mark.soak
+@pytest.mark.usefixtures("streamer")
 def test_a_difference_fails_the_task_which_names_it_and_alerts(api: Api, mysql: MySQL, airflow_site: Site) -> None:
     # A change that MySQL was told to keep out of its binlog can reach no lake.
     execute(mysql, "SET sql_log_bin = 0", "DELETE FROM dagshop.orders WHERE id = 500")

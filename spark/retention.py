@@ -1,0 +1,163 @@
+"""Which changes of `_changes` go, by `maintenance.history_days`: whole days of a table, and only what nothing needs.
+
+Needed are, whatever their age: the changes that a stopped or excluded table waits for, those behind the beginning of a
+snapshot that is not applied yet, those that an unfinished check compares by, and all since two days before the lake's
+own place, since a streamer that falls back behind a failover sends them again and they are known by these. For the same
+reason nothing goes while the streamer, or the lake, is further behind than the history is long.
+
+First it is noted that the history begins later (contract/kept_history.py), then the rows go.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from typing import NamedTuple
+
+from delta.tables import DeltaTable
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as fn
+
+from contract import kept_history
+from contract.kept_history import Kept, KeptHistory
+from contract.status import LakeStatus
+from spark.applied import AppliedSnapshots
+from spark.epochs import DAYS
+from spark.failpoints import reached
+from spark.lake import Lake
+from spark.manifests import manifests
+from spark.merge import sequence
+from spark.proof.kept import unfinished_since
+from spark.stopped import StoppedTables
+from spark.unfinished import unfinished
+
+MARGIN = timedelta(2 * DAYS)  # commit times of one transaction may differ by DAYS, and do not only grow
+
+
+class Need(NamedTuple):
+    """From `day` on the changes are needed, as `why` says."""
+
+    day: date
+    why: str
+
+
+@dataclass
+class Retention:
+    """One run's. `status`: as the last compaction left it, with nothing unmerged. `held_back`: in words, of the tables
+    that keep more than `days`."""
+
+    spark: SparkSession
+    lake: Lake
+    status: LakeStatus
+    days: int
+    held_back: list[str] = field(default_factory=list)
+
+    def run(self, tables: Collection[str] = ()) -> dict[str, int]:
+        """How many changes of which tables went. `tables`: of these alone, as `db.table`; empty: of all."""
+        cuts = self._cuts(tables)
+        if not cuts:
+            return {}
+        found, known = self._counted(cuts), history_of(self.lake)
+        kept = {table: _kept(known, table, cuts[table], counts) for table, counts in found.items()}
+        noted = KeptHistory(tables={**known.tables, **kept})
+        self.lake.write(self.lake.at(kept_history.FILE), noted.model_dump(mode="json"))
+        reached("history begins later")
+        DeltaTable.forPath(self.spark, self.lake.changes).delete(_before(cuts))
+        reached("history removed")
+        return {table: counts.total() for table, counts in found.items()}
+
+    def _cuts(self, tables: Collection[str]) -> dict[str, date]:
+        """The day before which the changes of each table go, where there are any."""
+        wanted = datetime.now(UTC).date() - timedelta(self.days)
+        oldest = {
+            row["tbl"]: row["day"]
+            for row in self._changes().groupBy("tbl").agg(fn.min("day").alias("day")).collect()
+            if row["day"] < wanted and (row["tbl"] in tables or not tables)
+        }
+        cuts, needs = dict[str, date](), self._needs(oldest) if oldest else {}
+        for table, day in sorted(oldest.items()):
+            need = min(needs.get(table, []), default=None)
+            cut = min(wanted, need.day) if need else wanted
+            if need and need.day < wanted:
+                kept = f"changes since {need.day}" if need.day > date.min else "all changes"
+                self.held_back.append(f"{table}: {kept} are kept, not since {wanted} alone: {need.why}")
+            if day < cut:
+                cuts[table] = cut
+        return cuts
+
+    def _needs(self, tables: Collection[str]) -> dict[str, list[Need]]:
+        needs: dict[str, list[Need]] = {table: [*self._for_all()] for table in tables}
+        for table, place, why in self._places():
+            if table in needs and (day := self._since(table, place)):
+                needs[table].append(Need(day, why))
+        for one in unfinished(self.lake):
+            plan = one.plan
+            for table in plan.tables if plan else ():
+                if plan and table in needs:
+                    needs[table].append(Need(_day(plan.began) - timedelta(DAYS), f"the snapshot {one.id} is under way"))
+        return needs
+
+    def _for_all(self) -> Iterator[Need]:
+        at = self.status.checkpoint
+        if at is None or not at.ts_ms:
+            yield Need(date.min, "the lake has no place in the source's changes yet")
+        else:
+            place = _day(at.ts_ms / 1000)
+            yield Need(place - MARGIN, f"the lake is complete up to {place}, and what is behind it may come again")
+        if (low := unfinished_since(self.lake)) is not None:
+            yield Need(
+                _day(low.ts_ms / 1000) - timedelta(DAYS), "a check that has not come to its end compares by them"
+            )
+
+    def _places(self) -> Iterator[tuple[str, list[int], str]]:
+        """From where on changes of a table are needed, as a `_seq`."""
+        for name, stop in StoppedTables(self.lake).tables.items():
+            yield ".".join(name), stop.since, f"it waits for them: {stop.reason}"
+        applied = AppliedSnapshots(self.lake)
+        for manifest in manifests(self.lake):
+            for schema in manifest.tables:
+                if not applied.has((schema.db, schema.table), manifest.id):
+                    why = f"the snapshot {manifest.id} is not applied yet"
+                    yield f"{schema.db}.{schema.table}", manifest.sequence(schema), why
+
+    def _since(self, table: str, place: list[int]) -> date | None:
+        needed = self._changes().where((fn.col("tbl") == table) & (fn.col("_seq") >= sequence(place)))
+        found = needed.agg(fn.min("day").alias("day")).first()
+        return found["day"] if found else None
+
+    def _counted(self, cuts: Mapping[str, date]) -> dict[str, Counter[date]]:
+        days = self._changes().where(_before(cuts)).groupBy("tbl", "day").count().collect()
+        found: dict[str, Counter[date]] = {}
+        for row in days:
+            found.setdefault(row["tbl"], Counter())[row["day"]] = row["count"]
+        return found
+
+    def _changes(self) -> DataFrame:
+        return self.spark.read.format("delta").load(self.lake.changes)
+
+
+def history_of(lake: Lake) -> KeptHistory:
+    return kept_history.parse(lake.text(lake.at(kept_history.FILE)))
+
+
+def _before(cuts: Mapping[str, date]) -> Column:
+    """By the partitions alone, so whole files go."""
+    condition = fn.lit(False)
+    for day in sorted({*cuts.values()}):
+        mine = [table for table, cut in cuts.items() if cut == day]
+        condition = condition | (fn.col("tbl").isin(mine) & (fn.col("day") < fn.lit(day)))
+    return condition
+
+
+def _kept(known: KeptHistory, table: str, cut: date, counts: Counter[date]) -> Kept:
+    """What a run that died had noted as removed already is not counted again."""
+    before = known.tables.get(table, Kept(begins=0, removed=0))
+    more = sum(count for day, count in counts.items() if day >= before.since.date())
+    begins = int(datetime(cut.year, cut.month, cut.day, tzinfo=UTC).timestamp() * 1000)
+    return Kept(begins=max(begins, before.begins), removed=before.removed + more)
+
+
+def _day(seconds: float) -> date:
+    return datetime.fromtimestamp(seconds, UTC).date()
