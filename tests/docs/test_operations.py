@@ -8,7 +8,7 @@ from pathlib import Path
 
 from streamer import binlog_file, delivery_errors
 from streamer.archive import errors as archive_errors
-from streamer.cli.compact import NoSparkError
+from streamer.cli.spark_driver import NoSparkError
 from streamer.crosscheck import errors as crosscheck_errors
 from streamer.errors import HeadraceError
 from streamer.seek import errors as seek_errors

@@ -1,4 +1,4 @@
-"""`headrace compact` becomes the Spark job: which process that is, and what is said where it cannot be started."""
+"""`headrace compact` and `maintain` become the Spark job: which process, and what is said if it cannot start."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def file(tmp_path: Path) -> Path:
     return made
 
 
-def run(file: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def run(file: Path, *arguments: str, command: str = "compact", **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "streamer.cli", "compact", str(file), *arguments],
+        [sys.executable, "-m", "streamer.cli", command, str(file), *arguments],
         cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True, timeout=60,
     )  # fmt: skip
 
@@ -47,6 +47,9 @@ def test_it_is_the_jobs_process_with_its_arguments_and_options(file: Path, tmp_p
     assert submit.startswith(f"--master 'local[*]' --driver-memory 3g --jars '{jars}/a b.jar' --conf")
     assert submit.endswith("spark.driver.extraJavaOptions=-Duser.timezone=UTC pyspark-shell")
     assert path == str(ROOT)
+    tidied = run(file, "--step", "vacuum", "--table", "shop.a", "--table", "shop.b", command="maintain", **settings)
+    job = f"{ROOT}/spark/jobs/maintain.py --pipeline {file} --tables=shop.a,shop.b --steps=vacuum"
+    assert tidied.stdout.splitlines()[0] == job
     looping = run(file, "--loop", "--master", "spark://h:7077", **settings)
     assert looping.stdout.startswith(f"{ROOT}/spark/jobs/compact_loop.py --pipeline {file}")
     assert "--master spark://h:7077 " in looping.stdout
