@@ -22,10 +22,12 @@ ABOVE = "mark IS NULL OR _seq > mark"
 def opened(records: DataFrame) -> DataFrame:
     """Kafka records (`key`, `value`, `topic`, `partition`, `offset`) with the envelope `v` and `bad`: whether
     it is none; `record_key` and `value` are as they came. Tombstones are left out."""
-    text = fn.col("value").cast("string")
+    # Spark would carry a condition on what from_json gives below it, and parse the text anew for each word of that; a
+    # generator it does not pass.
+    whole = fn.struct(fn.from_json(fn.col("value").cast("string"), ENVELOPE).alias("v"))
     v = records.where("value is not null").select(
         fn.col("key").cast("string").alias("key"),
-        fn.from_json(text, ENVELOPE).alias("v"),
+        fn.inline(fn.array(whole)),
         fn.col("key").alias("record_key"),
         "value",
         "topic",
