@@ -19,7 +19,7 @@ MAXFAIL ?= 40
 # Each has servers of its own, 4 GiB of memory; WORKERS=0: the tests one after the other, in one process.
 WORKERS ?= 2
 
-.PHONY: help install demo demo-down test soaks test-large soak-away soak-positions soak-kills soak-exactly-once unit lint format lock check-pythons spark-jars spark-s3-jars images bench-streamer bench-latency bench-verify bench-snapshot fuzz fuzz-bytes \
+.PHONY: help install demo demo-down test soaks test-large soak-away soak-positions soak-kills soak-exactly-once unit lint format lock check-pythons spark-jars spark-s3-jars images bench-streamer bench-latency bench-lake bench-verify bench-snapshot fuzz fuzz-bytes \
 	clean
 
 help: ## list the targets
@@ -121,6 +121,9 @@ bench-streamer: install ## speed from binlog to Kafka, beside Debezium, Maxwell 
 
 bench-latency: install ## how long a change takes from MySQL to Kafka (BENCH=--help lists its options)
 	@exec $(PYTHON_IN) -m bench.latency $(BENCH)
+
+bench-lake: install ## speed of compaction: a backlog, or how old the lake is under load (BENCH=backlog or fresh; --help)
+	@exec $(PYTHON_IN) -m bench.lake $(or $(BENCH),backlog)
 
 bench-verify: install ## rows a second that a check proves, by kind of key (BENCH=--help lists its options)
 	@exec $(PYTHON_IN) -m bench.verify $(BENCH)

@@ -1,0 +1,218 @@
+"""How fast compaction is: `python -m bench.lake backlog`, changes that wait in Kafka, from their first byte to merged
+tables; `python -m bench.lake fresh`, how old the lake is while changes come at an even rate.
+
+MySQL, Kafka, the streamer and Spark on the same machine, as a small installation has it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from statistics import median, quantiles
+from typing import Any
+
+from bench import load
+from bench.headrace import ROOT
+from bench.snapshot import fill
+from contract import jobs
+from contract.pipeline import Pipeline
+from contract.pipeline import load as loaded
+from contract.status import parse
+from stack.kafka import Kafka
+from stack.maven import spark_jars
+from stack.mysql import USER, MySQL
+from stack.ports import free_port
+from stack.spark import JAVA
+from streamer.checkpoints.kafka import read_checkpoint
+from streamer.kafka.topics import provision
+
+PIPELINE = """\
+format: 1
+name: bench
+source: {{host: 127.0.0.1, port: {port}, user: {user}, password: "${{BENCH_PASSWORD}}", server_id: 77}}
+tables: {{include: ["bench.orders"]}}
+kafka: {{bootstrap: "{kafka}", partitions: 2}}
+streamer: {{delivery: exactly_once, start: "{start}", http: {{port: {http}}}}}
+lake: {{path: "{lake}"}}
+"""
+PIECE = 20_000  # rows that a statement updates
+
+
+class Site:
+    """The servers and a pipeline whose records wait in Kafka."""
+
+    def __init__(self, home: Path, running: ExitStack) -> None:
+        self.home = home
+        self.mysql = MySQL(home / "mysql", free_port(), options=["innodb_buffer_pool_size=512M"])
+        self.kafka = Kafka(home / "kafka", free_port())
+        for server in (self.mysql, self.kafka):
+            server.start()
+            running.callback(server.kill)
+        os.environ["BENCH_PASSWORD"] = self.mysql.password
+        self.file = home / "bench.yaml"
+
+    def pipeline(self, start: str) -> Pipeline:
+        self.file.write_text(
+            PIPELINE.format(
+                port=self.mysql.port, user=USER, kafka=self.kafka.address, start=start, http=free_port(),
+                lake=self.home / "lake",
+            )
+        )  # fmt: skip
+        found = loaded(self.file)
+        provision(found, [("bench", "orders")])
+        return found
+
+    @contextmanager
+    def streamer(self) -> Iterator[None]:
+        command = [sys.executable, "-m", "streamer.cli", "run", "--log", "json", str(self.file)]
+        with (self.home / "streamer.log").open("wb") as out:
+            process = subprocess.Popen(command, cwd=ROOT, stdout=out, stderr=out)
+        try:
+            yield
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait()
+
+    def job(self, name: str, memory: str, java: str) -> subprocess.Popen[str]:
+        settings = {
+            "spark.master": "local[2]", "spark.jars": ",".join(map(str, spark_jars())), "spark.driver.memory": memory,
+            "spark.driver.extraJavaOptions": f"-Duser.timezone=UTC {java}", "spark.ui.showConsoleProgress": "false",
+        }  # fmt: skip
+        given = [part for key, value in settings.items() for part in ("--conf", f"{key}={value}")]
+        command = [str(Path(sys.executable).with_name("spark-submit")), *given, f"spark/jobs/{name}.py"]
+        environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(ROOT)}
+        with (self.home / f"{name}.log").open("ab") as log:
+            return subprocess.Popen(
+                [*command, "--pipeline", str(self.file)], cwd=ROOT, env=environment, stdout=subprocess.PIPE,
+                stderr=log, text=True,
+            )  # fmt: skip
+
+
+def wait_for(pipeline: Pipeline, events: int) -> None:
+    until = time.monotonic() + 600
+    while time.monotonic() < until:
+        checkpoint = read_checkpoint(pipeline)
+        if checkpoint is not None and checkpoint.events >= events:
+            return
+        time.sleep(0.5)
+    raise SystemExit(f"the streamer did not deliver {events:,} events; its log is {pipeline.path}'s streamer.log")
+
+
+def update(mysql: MySQL, rows: int, changes: int) -> None:
+    """Each statement changes PIECE rows side by side."""
+    with mysql.connect(autocommit=True) as connection, connection.cursor() as cursor:
+        for done in range(0, changes, PIECE):
+            first, many = done % rows, min(PIECE, changes - done)
+            cursor.execute(
+                "UPDATE bench.orders SET amount = amount + 1, status = 'sent' "
+                f"WHERE id >= {first} AND id < {first + many}"
+            )
+
+
+def backlog(site: Site, chosen: argparse.Namespace) -> None:
+    start = load.begin(site.mysql).gtids
+    fill(site.mysql, chosen.rows)
+    update(site.mysql, chosen.rows, chosen.changes - chosen.rows)
+    pipeline = site.pipeline(start)
+    with site.streamer():
+        wait_for(pipeline, chosen.changes)
+    began = time.monotonic()
+    process = site.job("compact", chosen.memory, chosen.java)
+    assert process.stdout is not None
+    for line in process.stdout:
+        if report := jobs.read(line):
+            told(report, time.monotonic() - began, chosen.changes)
+    if process.wait():
+        raise SystemExit(f"compaction failed:\n{(site.home / 'compact.log').read_text()[-3000:]}")
+
+
+def fresh(site: Site, chosen: argparse.Namespace) -> None:
+    """A lake's age: how long before now everything was committed that it has."""
+    start = load.begin(site.mysql).gtids
+    fill(site.mysql, chosen.rows)
+    pipeline = site.pipeline(start)
+    with site.streamer():
+        wait_for(pipeline, chosen.rows)
+        process = site.job("compact_loop", chosen.memory, chosen.java)
+        try:
+            ages = watched(site, pipeline, chosen)
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait()
+    print(
+        f"{chosen.rate:,} changes a second for {chosen.seconds} s: the lake's age {median(ages):.1f} s in the middle, "
+        f"{quantiles(ages, n=100)[98]:.1f} s p99, {max(ages):.1f} s at most",
+        flush=True,
+    )
+
+
+def watched(site: Site, pipeline: Pipeline, chosen: argparse.Namespace) -> list[float]:
+    """The lake's age each second while rows are written, from its first run with all rows of before on."""
+    ages: list[float] = []
+    with site.mysql.connect(autocommit=True) as connection, connection.cursor() as cursor:
+        began, written, until = time.monotonic(), 0, None
+        while until is None or time.monotonic() < until:
+            at = written % chosen.rows
+            cursor.execute(
+                f"UPDATE bench.orders SET amount = amount + 1 WHERE id >= {at} AND id < {at + chosen.rate // 10}"
+            )
+            written += chosen.rate // 10
+            if written % chosen.rate == 0 and (age := age_of(pipeline)) is not None:
+                until = until or time.monotonic() + chosen.seconds
+                ages.append(age)
+            time.sleep(max(0.0, began + written / chosen.rate - time.monotonic()))
+    return ages
+
+
+def age_of(pipeline: Pipeline) -> float | None:
+    file = Path(pipeline.lake.path) / pipeline.name / "_status.json"
+    status = parse(file.read_text()) if file.exists() else None
+    return time.time() - status.checkpoint.ts_ms / 1000 if status and status.checkpoint else None
+
+
+def told(report: dict[str, Any], wall: float, changes: int) -> None:
+    if report.get("changes") != changes:
+        raise SystemExit(f"compaction landed {report.get('changes')} of {changes} changes: {report.get('error')}")
+    landing, seconds = report["landing_seconds"], report["seconds"]
+    merging = seconds - landing
+    print(
+        f"{changes:,} changes in {seconds:.1f} s: {changes / seconds:,.0f} a second (landing {changes / landing:,.0f}, "
+        f"merging {changes / merging:,.0f}); {wall:.1f} s with the start of Spark",
+        flush=True,
+    )
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench.lake", description=__doc__)
+    parts = parser.add_subparsers(required=True)
+    some = parts.add_parser("backlog", help="changes that wait in Kafka")
+    some.add_argument("--changes", type=int, default=5_000_000, help="as many as rows, and updates of them")
+    some.add_argument("--rows", type=int, default=1_000_000)
+    some.set_defaults(work=backlog)
+    some_age = parts.add_parser("fresh", help="how old the lake is under an even load, with compact --loop")
+    some_age.add_argument("--rate", type=int, default=5_000, help="changes a second")
+    some_age.add_argument("--seconds", type=int, default=600)
+    some_age.add_argument("--rows", type=int, default=1_000_000, help="of the table; a multiple of the rate")
+    some_age.set_defaults(work=fresh)
+    for part in (some, some_age):
+        part.add_argument("--memory", default="2g", help="spark.driver.memory")
+        part.add_argument("--java", default=JAVA, help="spark.driver.extraJavaOptions")
+    return parser.parse_args()
+
+
+def main() -> None:
+    chosen = arguments()
+    with tempfile.TemporaryDirectory(prefix="headrace-bench-") as home, ExitStack() as running:
+        chosen.work(Site(Path(home), running), chosen)
+
+
+if __name__ == "__main__":
+    main()
