@@ -32,6 +32,7 @@ class Lake:
         self._asking: threading.Thread | None = None
         self._due = 0.0  # monotonic seconds
         self._told = False  # that it cannot be read
+        self._store: Any = None  # its connections are kept from one question to the next
 
     def read(self) -> status.LakeStatus | None:
         """None where no compaction has run yet, or what it wrote cannot be read. Of S3 what was known last, then."""
@@ -58,8 +59,8 @@ class Lake:
     def _read_s3(self) -> status.LakeStatus | None:
         path = f"{names.lake_root(self._pipeline)}/{status.FILE}".removeprefix(S3A)
         try:
-            store = fsspec.filesystem("s3", **settings(self._pipeline))
-            self._known = status.parse(store.cat_file(path).decode())
+            self._store = self._store or fsspec.filesystem("s3", **settings(self._pipeline))
+            self._known = status.parse(self._store.cat_file(path).decode())
         except FileNotFoundError:
             self._known = None
         except Exception as error:  # of whichever library
