@@ -19,6 +19,7 @@ from streamer import collector, guarantees, joined, outputs, rules, schemas, sou
 from streamer.attempts import Attempts
 from streamer.checkpoints.port import Checkpoints
 from streamer.connection import BinlogConnection
+from streamer.control.lag_bytes import LagBytes
 from streamer.control.report import Report
 from streamer.control.status import Status
 from streamer.ddl.notes import DdlNotes
@@ -72,6 +73,7 @@ class Runner:
         self._titles = " and ".join(sink.title for sink in pipeline.sinks)
         self.status = Status(pipeline.name)
         self.report = Report(pipeline, self.status, "oneshot" if self._oneshot else "continuous")
+        self.report.lag_bytes = LagBytes()
         self._patience = Patience(self.status, stop)
         self._servers = Servers(pipeline, _told)
         self._file = self.report.file = FileWatch(pipeline, self._followable)

@@ -18,6 +18,7 @@ OPERATIONS = {"c": "create", "u": "update", "d": "delete"}
 # name, help, path in the status
 GAUGES = (
     ("headrace_lag_seconds", "Now minus the last released transaction's commit time", ("lag_seconds",)),
+    ("headrace_lag_bytes", "Bytes of the server's binlog that are not delivered yet", ("lag_bytes",)),
     ("headrace_rate_events_per_second", "Released events, last ten seconds", ("rate_events_per_second",)),
     ("headrace_queue_events", "Events waiting for their release", ("queue", "events")),
     ("headrace_queue_bytes", "Bytes waiting for their release", ("queue", "bytes")),

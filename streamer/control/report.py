@@ -13,6 +13,7 @@ from streamer.lake import Lake
 
 if TYPE_CHECKING:
     from streamer.checkpoints.port import Checkpoints
+    from streamer.control.lag_bytes import LagBytes
     from streamer.definitions_since import Ahead
     from streamer.follow.file import FileWatch
     from streamer.ledger import Ledger
@@ -32,6 +33,7 @@ class Report:
     def __init__(self, pipeline: Pipeline, status: Status, mode: str = "continuous") -> None:
         self._pipeline = pipeline
         self._lake = Lake(pipeline)
+        self.lag_bytes: LagBytes | None = None
         self._mode = mode
         self.until: str | None = None
         self.status = status
@@ -79,6 +81,7 @@ class Report:
             "transactions_read": stream.transactions,
             "bytes_sent": stream.delivery.bytes,
             "lag_seconds": lag_seconds(stream, ledger, released.ts_ms),
+            "lag_bytes": self.lag_bytes and self.lag_bytes.latest(server, *_delivered(stream, ledger, released)),
             "rate_events_per_second": round(watcher.rate.value(), 1),
             "queue": _queue(ledger),
             "sink": {
@@ -134,6 +137,13 @@ def lag_seconds(stream: Stream, ledger: Ledger, released_ts_ms: int) -> float:
         return 0.0
     reference = released_ts_ms if last is None or ledger.depth else max(last.ts_ms, released_ts_ms)
     return max(0.0, round(time.time() - reference / 1000, 3))
+
+
+def _delivered(stream: Stream, ledger: Ledger, released: Any) -> tuple[str, int]:
+    """Up to where everything is; file and position."""
+    if ledger.depth or stream.decoder is None or not stream.decoder.file:
+        return released.file, released.pos
+    return stream.decoder.file, stream.decoder.pos
 
 
 def _positions(stream: Stream, released: Any) -> dict[str, Any]:

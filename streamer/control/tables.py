@@ -65,7 +65,7 @@ def _facts(status: dict[str, Any]) -> Table:
     table = Table.grid(padding=(0, 3))
     rows = {
         "tables": _tables(status["tables"], status["pipeline"]),
-        "lag": f"{status['lag_seconds']:.1f} s",
+        "lag": _lag(status),
         "rate": f"{status['rate_events_per_second']:,.0f} events/s",
         "read": _place(position["read"]),
         "sent": _place(position["sent"]),
@@ -110,6 +110,11 @@ def _sink(sink: dict[str, Any]) -> tuple[str, str]:
     where = sink.get("bootstrap", "")
     away = "" if sink["healthy"] else " [yellow](away)[/]"
     return escape(sink["title"]), escape("; ".join(filter(None, [where, waits]))) + away
+
+
+def _lag(status: dict[str, Any]) -> str:
+    known = status.get("lag_bytes")  # a streamer of before says nothing of it
+    return f"{status['lag_seconds']:.1f} s" + ("" if known is None else f", {known:,} bytes of binlog")
 
 
 def _tables(tables: dict[str, Any], pipeline: str) -> str:

@@ -78,6 +78,8 @@ def test_filtered_and_empty_transactions_move_the_checkpoint(make: Make, mysql: 
     status = streamer.wait_until_released()
     assert status["events"]["released"] == 0
     assert status["lag_seconds"] < 5
+    streamer.wait_for(lambda status: status["lag_bytes"] == 0, 30)
+    assert "headrace_lag_bytes" in streamer.metrics()
 
 
 def test_a_new_shape_is_a_new_version_also_on_replay(make: Make, mysql: MySQL, kafka: Kafka) -> None:
