@@ -146,12 +146,13 @@ class Standing:
         """Those that were removed too (retention.py); what of them is still there is not counted twice."""
         if not self.lake.is_table(self.lake.changes):
             return {}
-        kept, counts = history_of(self.lake).tables, dict[Name, int]()
+        kept, known = history_of(self.lake).tables, self.last.tables if self.last else {}
+        counts = {(t.db, t.table): kept[name].removed for name, t in known.items() if name in kept}
         changes = self.spark.read.format("delta").load(self.lake.changes)
         for row in changes.groupBy("db", "tbl", fn.to_date("ts").alias("day")).count().collect():
-            name, known = (row["db"], row["tbl"][len(row["db"]) + 1 :]), kept.get(row["tbl"])
-            more = row["count"] if known is None or row["day"] >= known.since.date() else 0
-            counts[name] = counts.get(name, known.removed if known else 0) + more
+            name = (row["db"], row["tbl"][len(row["db"]) + 1 :])
+            if row["tbl"] not in kept or row["day"] >= kept[row["tbl"]].since.date():
+                counts[name] = counts.get(name, 0) + row["count"]
         return counts
 
 

@@ -11,16 +11,19 @@ from pyspark.sql import SparkSession
 
 from contract import names
 from contract.pipeline import Pipeline, load
+from contract.pipeline_maintenance import Maintenance
 from contract.status import LakeStatus, TableStatus
 from readers.lake import query
 from readers.status import read
 from readers.store import options
 from spark.failures import message_of
 from spark.lake import Lake
+from spark.maintenance import Maintaining
 from spark.schema import Schemas
 from spark.slot import writing
 from spark.swaps import Conditional, swap
 from spark.tables import Merging
+from spark.tidying import vacuum
 from stack.ports import free_port
 from stack.s3 import S3
 from tests.spark.changes_by_hand import ITEMS, change, changes
@@ -53,6 +56,16 @@ def merged(spark: SparkSession, lake: Lake, *given: tuple[int, str, int, str]) -
     assert step.merged == {("shop", "items"): len(rows)}
 
 
+def look_after(spark: SparkSession, lake: Lake) -> None:
+    """Makes the files few and removes the others; changes are merged as before."""
+    lake.pipeline = lake.pipeline.model_copy(update={"maintenance": Maintenance(small_files=2)})
+    told = Maintaining(spark, lake, ["optimize"]).run()["tables"]
+    assert {name: facts["files_after"] for name, facts in told.items()} == {"shop.items": 1, "_changes": 1}
+    assert all(vacuum(spark, lake, path, 0) > 0 for path in (lake.table("shop", "items"), lake.changes))
+    merged(spark, lake, (9, "c", 9, "a"))
+    note_status(lake)
+
+
 def note_status(lake: Lake) -> LakeStatus:
     version = lake.version(lake.table("shop", "items"))
     tables = {"shop.items": TableStatus(db="shop", table="items", rows=2, changes=5, version=version)}
@@ -77,6 +90,8 @@ def test_changes_are_merged_and_read(spark: SparkSession, lake: Lake, pipeline: 
     assert sorted(query(pipeline, "SELECT id, name FROM items").rows()) == wanted
     table = names.lake_table(pipeline, "shop", "items")
     assert sorted(pl.read_delta(table, storage_options=options(pipeline)).select("id", "name").rows()) == wanted
+    look_after(spark, lake)
+    assert sorted(query(pipeline, "SELECT id FROM items").rows()) == [(1,), (3,), (9,)]
     staged = lake.at("_staging", "1")
     spark.createDataFrame([("k", "row")], "key string, after string").write.parquet(f"{staged}/shop/items/0")
     assert spark.read.parquet(f"{staged}/shop/items/*").count() == 1

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from contract.checkpoint import Checkpoint
 from contract.kept_history import FILE
 from contract.pipeline import Pipeline
+from contract.pipeline_maintenance import Maintenance
 from contract.status import LakeStatus, TableStatus
 from readers.lake import LakeReadError, query
 from spark.applied import AppliedSnapshots
@@ -22,12 +23,14 @@ from spark.failpoints import hooked
 from spark.handoff import apply_ready
 from spark.history import History
 from spark.lake import Lake
-from spark.maintenance import Maintaining
+from spark.maintenance import Maintaining, behind
 from spark.manifests import MANIFEST, Manifest
 from spark.retention import Retention, history_of
-from spark.schema import prepare
+from spark.schema import Schemas, prepare
 from spark.standing import Standing
 from spark.stopped import StoppedTables
+from spark.tables import Merging
+from spark.tidying import join_small_files, vacuum
 from tests.spark.changes_by_hand import ITEMS, LINES, Row, compact_json, key_of
 from tests.spark.sessions import pipeline_in
 
@@ -177,10 +180,11 @@ def test_one_that_was_killed_says_no_wrong_past_and_the_next_goes_on(
 
 
 def test_counts_of_changes_keep_those_that_were_removed(spark: SparkSession, lake: Lake) -> None:
-    for days in (30, 9):
+    for days in (30, 9, 4):
         cut(lake, days)
+    assert (ages(lake), ages(lake, "lines")) == ([], [4])
     counting = Standing.__new__(Standing)
-    counting.spark, counting.lake = spark, lake
+    counting.spark, counting.lake, counting.last = spark, lake, note_status(lake, ago(0))
     assert counting._counts() == {("shop", "items"): 4, ("shop", "lines"): 2}
 
 
@@ -236,3 +240,27 @@ def test_nothing_goes_from_a_lake_without_a_place_or_behind_a_killed_compaction(
     report = Maintaining(lake.spark, lake).run(["shop.items"])
     assert (ages(lake), ages(lake, "lines")) == ([], [4, 30])
     assert report["tables"]["shop.items"]["changes_removed"] == 4
+
+
+def test_the_next_compaction_merges_what_is_new_and_nothing_else(spark: SparkSession, lake: Lake) -> None:
+    schemas = Schemas([*TABLES.values()])
+    first = Merging(spark, lake, schemas)
+    first.run()
+    assert first.merged == {("shop", "items"): 4, ("shop", "lines"): 2}
+    cut(lake, 9)
+    join_small_files(spark, lake.changes, Maintenance(small_files=2))
+    vacuum(spark, lake, lake.changes, 0)
+    new = spark.createDataFrame([change(0, "u", item("d"), item("e"))], CHANGE).selectExpr("*", "to_date(ts) AS day")
+    new.write.format("delta").mode("append").save(lake.changes)
+    step = Merging(spark, lake, schemas)
+    step.run()
+    assert step.merged == {("shop", "items"): 1}
+    assert [row["name"] for row in History(spark, lake, "shop", "items").now().collect()] == ["e"]
+
+
+def test_a_lake_that_kafka_may_leave_behind_is_warned_of(pipeline: Pipeline, lake: Lake) -> None:
+    last = note_status(lake, ago(5))
+    assert list(behind(pipeline, last, checkpoint(1000, ago(5)))) == []
+    assert list(behind(pipeline, last, checkpoint(1001, ago(2)))) == []
+    [told] = behind(pipeline, last, checkpoint(1001, ago(1)))
+    assert told.startswith("the lake is 96 h behind the streamer, and Kafka keeps records for 168 h: run the DAG shop.")
