@@ -17,6 +17,7 @@ SCHEMA_CHANGES = "_schema_changes"
 CHECKS = "_checks"
 DIFFERENCES = "_differences"
 DEAD_LETTERS = "_dead_letters"
+ERASURES = "_erasures"
 
 
 def events_topic(pipeline: Pipeline, db: str, table: str) -> str:

@@ -22,6 +22,7 @@ from contract.pipeline import Pipeline
 from contract.sequence import FIELDS, SPARK_TYPE
 from spark.batches import run_batches
 from spark.epochs import first_sent
+from spark.erasing.erasures import Erasures
 from spark.errors import LakeError, chain
 from spark.failpoints import reached
 from spark.failures import records_lost
@@ -52,6 +53,7 @@ class Landing:
         self.spark, self.pipeline, self.lake = spark, pipeline, lake
         self.landed = 0
         self.letters = Letters(spark, lake)
+        self.erasures = Erasures(lake)
 
     def topics(self) -> set[str]:
         """Those that were read. The query goes on with all of them that there are, also where tables.include no longer
@@ -133,7 +135,7 @@ class Landing:
             fresh.unpersist()
 
     def _append(self, fresh: DataFrame, number: int, query: str) -> None:
-        numbered = fresh.withColumn("batch", fn.lit(number).cast("bigint"))
+        numbered = self.erasures.without(fresh).withColumn("batch", fn.lit(number).cast("bigint"))
         writer = numbered.write.format("delta").mode("append").partitionBy("tbl", "day")
         # The application id holds the query's: under a new checkpoint, numbers begin anew, and Delta would
         # pass by a number that it has seen without a word.

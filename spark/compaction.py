@@ -38,12 +38,13 @@ def compact(spark: SparkSession, pipeline: Pipeline, tables: list[str]) -> dict[
     try:
         lake.prove_writable()
         with writing(lake, "compact"):
-            return _run(spark, pipeline, lake)
+            return run(spark, pipeline, lake)
     finally:
         lake.close()
 
 
-def _run(spark: SparkSession, pipeline: Pipeline, lake: Lake) -> dict[str, Any]:
+def run(spark: SparkSession, pipeline: Pipeline, lake: Lake) -> dict[str, Any]:
+    """The same for who has the lake's slot."""
     began = time.time()
     broker = Broker(pipeline)
     checkpoint = broker.checkpoint()

@@ -1,4 +1,4 @@
-"""The places between any two actions of a compaction, or of a maintenance, where a test ends its driver.
+"""The places between any two actions of a compaction, a maintenance or an erasure, where a test ends its driver.
 
 `reached(point)` stands behind each action. It costs one comparison an action, never one a row, and does nothing unless
 HEADRACE_FAILPOINT names the point: there the process group, Java and Python, ends by SIGKILL, as if the machine went
@@ -50,7 +50,22 @@ MAINTENANCE = (  # likewise; the files, table by table
     "old files removed",
     "maintenance noted",
 )
-ALL = (*POINTS, *MAINTENANCE)
+ERASURE = (  # of an erasure, between two compactions
+    "erasure noted",
+    "tombstones sent",
+    "rows erased",
+    "changes erased",
+    "letters erased",
+    "findings erased",
+    "chunks erased",
+    "staging erased",
+    "marked rows purged",
+    "log begun anew",
+    "log forgotten",
+    "erasure recorded",
+    "erasure ended",
+)
+ALL = (*POINTS, *MAINTENANCE, *ERASURE)
 
 Hook = Callable[[str], None]
 

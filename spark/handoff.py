@@ -23,6 +23,7 @@ from pyspark.sql import functions as fn
 from contract.schema import TableSchema
 from spark.applied import Applied, AppliedSnapshots
 from spark.broken import broken_table
+from spark.erasing.erasures import Erasures
 from spark.errors import TableStoppedError
 from spark.failpoints import reached
 from spark.lake import Lake
@@ -114,6 +115,7 @@ def _apply(spark: SparkSession, lake: Lake, manifest: Manifest, schema: TableSch
     path = lake.table(schema.db, schema.table)
     wanted = fields(schema)
     staged = _staged(spark, lake, manifest, schema)
+    staged = Erasures(lake).unstaged(staged, f"{schema.db}.{schema.table}", manifest.sequence(schema))
     if Truncated(lake).of((schema.db, schema.table)) > manifest.sequence(schema):
         staged = staged.limit(0)  # read before the truncation, or of a change that came after it
     if not DeltaTable.isDeltaTable(spark, path):

@@ -70,7 +70,7 @@ class Broker:
         if not topics:
             return {}
         with _Reading(self.pipeline):
-            admin = AdminClient(_connection(self.pipeline), logger=_Silent())
+            admin = AdminClient(connection(self.pipeline), logger=_Silent())
             asked = admin.describe_topics(TopicCollection(list(topics)), request_timeout=SECONDS)
             found = {topic: str(told.result().topic_id) for topic, told in asked.items()}
         return {topic: id for topic, id in found.items() if id != NO_ID}
@@ -92,6 +92,23 @@ class Broker:
                 time.sleep(COMMIT_POLL_SECONDS)
                 ends = _ends(consumer, at)
         return ends
+
+    def time_of(self, topic: str, partition: int, offset: int) -> int | None:
+        """When the record at the offset was written, Unix ms; that of the next one where it is gone, None where all
+        up to it are."""
+        at = TopicPartition(topic, partition, offset)
+        with _Reading(self.pipeline) as consumer:
+            low, high = consumer.get_watermark_offsets(at, SECONDS)
+            if not low <= offset < high:
+                return None
+            consumer.assign([at])
+            while (message := consumer.poll(SECONDS)) is not None:
+                if (error := message.error()) is None:
+                    return int(message.timestamp()[1])
+                if error.code() == KafkaError._PARTITION_EOF:
+                    return None
+                raise KafkaException(error)
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
 
     def _records(self, topic: str) -> Iterator[tuple[bytes, bytes | None]]:
         with _Reading(self.pipeline) as consumer:
@@ -135,7 +152,8 @@ def _partition(consumer: Consumer, topic: str, number: int, begin: int = 0) -> I
             return
 
 
-def _connection(pipeline: Pipeline) -> dict[str, Any]:
+def connection(pipeline: Pipeline) -> dict[str, Any]:
+    """The client's settings with which the broker is reached."""
     return {**pipeline.kafka.properties, "bootstrap.servers": pipeline.kafka.bootstrap}
 
 
@@ -146,7 +164,7 @@ class _Reading:
         self.address = pipeline.kafka.bootstrap
         self.consumer = Consumer(
             {
-                **_connection(pipeline),
+                **connection(pipeline),
                 "group.id": f"headrace-{pipeline.name}-driver",
                 "enable.auto.commit": False,
                 "enable.partition.eof": True,

@@ -22,13 +22,14 @@ PATIENCE = 60.0  # seconds in which the streamer may stand still
 @dataclass
 class Places:
     """`last`: the newest checkpoint that is known; `newest` asks the commit log for another. `refuse` raises LakeError
-    for one at which no snapshot may begin."""
+    for one at which no snapshot may begin. `job`: what waits for a checkpoint, in its messages."""
 
     source: Source
     last: Checkpoint
     newest: Callable[[], Checkpoint | None]
     refuse: Callable[[Checkpoint], None] = lambda checkpoint: None
     tell: Callable[[str], None] = print
+    job: str = "the snapshot"
 
     def now(self) -> Checkpoint:
         """A checkpoint with all that the server has executed by now. Waits for it, as long as the streamer goes on."""
@@ -40,8 +41,8 @@ class Places:
             if time.monotonic() - since > PATIENCE:
                 raise LakeError(
                     f"the streamer has released {self.last.gtid_set}, and nothing more for {PATIENCE:.0f} s, while the "
-                    f"server has executed {executed}: a snapshot begins behind that. See what the streamer does "
-                    "(headrace status), then run the snapshot again"
+                    f"server has executed {executed}: {self.job} begins behind that. See what the streamer does "
+                    f"(headrace status), then run {self.job} again"
                 )
             if self._moved():
                 since = time.monotonic()
@@ -55,8 +56,8 @@ class Places:
             return False
         if (found.server_uuid, found.epoch) != (self.last.server_uuid, self.last.epoch):
             raise LakeError(
-                "the streamer has moved to another server, or was moved to another place, while the snapshot waited "
-                "for it: run the snapshot again"
+                f"the streamer has moved to another server, or was moved to another place, while {self.job} waited "
+                f"for it: run {self.job} again"
             )
         self.refuse(found)
         self.last = found

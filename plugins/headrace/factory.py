@@ -10,15 +10,19 @@ until its state is `success` or `failed`; `GET .../taskInstances/<task>/xcomEntr
 | `<pipeline>.compaction` | `{"logical_date": null}`                                 | compact                   |
 | `<pipeline>.quality`    | `{"logical_date": null}`                                 | verify                    |
 | `<pipeline>.maintenance` | `{"logical_date": null, "conf": {"steps": ["vacuum"]}}` | maintain                  |
+| `<pipeline>.erase`      | `{"logical_date": null, "conf": {"table": "db.table", "keys": ["7"]}}` | erase       |
 
-`conf` may be left out: all tables. Where compaction has no schedule, `streamed` and `compact` come between `stage`
-and `applied`, and `waits`, `streamed`, `compact` run beside `verify`: both need a compaction, and start it.
-Results (XCom `return_value`): `provision` gives `created, as_wanted, differing`; `stage`, `compact`, `verify` and
-`maintain` the report of their Spark job (contract/jobs.py), a failed one too. A failed check fails `verify`.
+`conf` may be left out, but for `erase`: all tables. Where compaction has no schedule, `streamed` and `compact` come
+between `stage` and `applied`, and `waits`, `streamed`, `compact` run beside `verify`: both need a compaction, and start
+it.
+Results (XCom `return_value`): `provision` gives `created, as_wanted, differing`; `stage`, `compact`, `verify`,
+`maintain` and `erase` the report of their Spark job (contract/jobs.py), a failed one too. A failed check fails
+`verify`.
 
 DAGs without a schedule are active at once, so that a triggered run does not wait unseen; scheduled ones begin
 as Airflow is set (`dags_are_paused_at_creation`), and `PATCH /api/v2/dags/<dag> {"is_paused": false}` starts them.
-`compact` and `maintain` take the one slot of the lake's pool (pools.py). `verify` does not: it waits for a compaction.
+`compact`, `maintain` and `erase` take the one slot of the lake's pool (pools.py). `verify` does not: it waits for a
+compaction.
 """
 
 from __future__ import annotations
@@ -44,7 +48,8 @@ TABLE_NAME = r"^[^.,]+\.[^.,]+$"
 
 
 def dags(pipeline: Pipeline) -> list[DAG]:
-    return [_topics(pipeline), _snapshot(pipeline), _compaction(pipeline), _quality(pipeline), _maintenance(pipeline)]
+    made = [_topics, _snapshot, _compaction, _quality, _maintenance, _erase]
+    return [make(pipeline) for make in made]
 
 
 def _dag(pipeline: Pipeline, purpose: str, schedule: str | None, **kwargs: Any) -> DAG:
@@ -179,6 +184,46 @@ def _maintenance(pipeline: Pipeline) -> DAG:
             pipeline_file=str(pipeline.path),
             tables="{{ params.tables | join(',') }}",
             options={"steps": "{{ params.steps | join(',') }}"},
+            pool=pool_of(pipeline.name),
+        )
+    return dag
+
+
+def _erase(pipeline: Pipeline) -> DAG:
+    keys = (
+        "Of which rows, one a line: the key's value, or where it has several columns an object of them, such as "
+        '{"region": "eu", "n": 7}. Values as the source has them, also where a mask hides them.'
+    )
+    params = {
+        "table": Param(type="string", pattern=TABLE_NAME, title="Table", description="As db.table."),
+        "keys": Param([], type="array", items={"type": "string"}, title="Keys", description=keys),
+        "present": Param(
+            False,
+            type="boolean",
+            title="Even if the source has the row",
+            description="A check then misses it in the lake, and its next change brings it back.",
+        ),
+        "now": Param(
+            False,
+            type="boolean",
+            title="From all files at once",
+            description="Ends time travel to before in the tables concerned, and readers and checks that have begun.",
+        ),
+    }
+    with _dag(pipeline, "erase", None, params=params) as dag:
+        SparkJob(
+            task_id="erase",
+            job="erase",
+            name=f"headrace-{pipeline.name}-erase",
+            pipeline_file=str(pipeline.path),
+            tables="{{ params.table }}",
+            options={
+                "keys": "{{ params['keys'] | tojson }}",
+                "present": "{{ 'yes' if params.present else '' }}",
+                "now": "{{ 'yes' if params.now else '' }}",
+                "run": "{{ run_id }}",
+                "by": "{{ dag_run.triggering_user_name or '' }}",
+            },
             pool=pool_of(pipeline.name),
         )
     return dag

@@ -11,6 +11,7 @@ LINES = {
     "compaction": "Merges the changes in Kafka into the lake's tables",
     "quality": "Proves that the lake equals MySQL, and checks its expectations",
     "maintenance": "Looks after the lake's files: few instead of many, and none that nothing needs any more",
+    "erase": "Removes the rows of some keys, with their history, for data-protection requests",
 }
 
 PAGES = {
@@ -49,6 +50,17 @@ that were replaced more than {vacuum} hours ago. No row of a table changes; {his
 
 What cannot be done now is held back, and the task's log ends with that and with what was done for each table. Safe to
 run again, and to be killed, at any time.
+""",
+    "erase": """
+### Erase from {name}
+Removes the rows of some keys of one table: from the table, from its history (`_changes`), from records put aside and
+from findings. What comes again of before is not landed any more; a row of such a key that the source gets later is data
+like any. Delete the row in the source first.
+
+Files of before go after {vacuum} hours, for readers and time travel, or at once where the form says so. Kafka removes
+its records by age. What is still where, and until when, stands in the task's log and in the table `{lake}/_erasures`,
+which keeps who erased what and when, without the key. This run's form and log have the key: delete the run when it is
+done.
 """,
 }
 

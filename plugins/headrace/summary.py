@@ -21,6 +21,7 @@ def lines(result: dict[str, Any]) -> Iterator[str]:
     tables = result.get("tables")
     if isinstance(tables, dict) and tables and all(isinstance(facts, dict) for facts in tables.values()):
         yield from _grid(tables)
+    yield from (f"still there: {told}" for told in result.get("remains") or ())
     yield from (f"schema change: {told}" for told in result.get("schema_changes") or ())
     yield from (f"held back: {told}" for told in result.get("held_back") or ())
     yield from (f"warning: {told}" for told in result.get("warnings") or ())

@@ -18,6 +18,7 @@ from streamer.cli import (
     crosscheck,
     decode,
     decoder,
+    erase,
     maintain,
     pipelines,
     run,
@@ -60,6 +61,7 @@ app.command(epilog=pipelines.EXAMPLE)(pipelines.pipelines)
 app.command(epilog=archive.EXAMPLE)(archive.archive)
 app.command(epilog=compact.EXAMPLE)(compact.compact)
 app.command(epilog=maintain.EXAMPLE)(maintain.maintain)
+app.command(epilog=erase.EXAMPLE)(erase.erase)
 app.command(epilog=crosscheck.EXAMPLE)(crosscheck.crosscheck)
 app.command(epilog=decoder.EXAMPLE)(decoder.decoder)
 app.command(epilog=decode.EXAMPLE)(decode.decode)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from airflow.dag_processing.dagbag import DagBag
 
 DAGS = Path(__file__).resolve().parents[2] / "dags"
-PURPOSES = ("topics", "snapshot", "compaction", "quality", "maintenance")
-CHANGING = ("compaction/compact", "maintenance/maintain")
+PURPOSES = ("topics", "snapshot", "compaction", "quality", "maintenance", "erase")
+CHANGING = ("compaction/compact", "maintenance/maintain", "erase/erase")
 SCHEDULED = 'compaction: {schedule: "*/5 * * * *"}\nquality: {schedule: "0 3 * * *"}\n'
 
 
@@ -86,6 +88,17 @@ def test_whatever_changes_the_lakes_tables_takes_its_one_slot_and_nothing_that_w
     pools = {f"{dag.dag_id}/{task.task_id}": task.pool for dag in bag().dags.values() for task in dag.tasks}
     taken = {f"{name}.{task}": f"headrace-{name}-lake" for name in ("shop", "crm") for task in CHANGING}
     assert {task: pool for task, pool in pools.items() if pool != "default_pool"} == taken
+
+
+def test_a_forms_keys_reach_the_job_as_they_were_written(folder: Path) -> None:
+    (folder / "shop.yaml").write_text(text("shop"))
+    task = bag().dags["shop.erase"].get_task("erase")
+    params = {"table": "shop.items", "keys": ["7", "o'neil@example.org", '{"a": "<ü"}'], "present": False, "now": True}
+    run = SimpleNamespace(triggering_user_name="ada")
+    task.render_template_fields({"params": params, "run_id": "manual__1", "dag_run": run})
+    assert task.tables == "shop.items"
+    assert json.loads(task.options.pop("keys")) == params["keys"]
+    assert task.options == {"present": "", "now": "yes", "run": "manual__1", "by": "ada"}
 
 
 def test_stale_tables_are_read_again_where_the_file_says_so(folder: Path) -> None:

@@ -27,6 +27,11 @@ def test_a_failed_job_without_tables() -> None:
     assert list(lines({"job": "verify", "pipeline": "shop", "ok": False, "error": "x"})) == ["verify of shop: failed"]
 
 
+def test_what_an_erasure_left_is_told() -> None:
+    report = {"job": "erase", "pipeline": "shop", "ok": True, "remains": ["topic shop.a: until 2026-11-30 (by age)"]}
+    assert list(lines(report))[1:] == ["still there: topic shop.a: until 2026-11-30 (by age)"]
+
+
 def test_a_check_tells_its_expectations_and_every_fault() -> None:
     failed = {
         "expectation": "expect_column_values_to_be_unique",

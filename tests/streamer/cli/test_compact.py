@@ -1,4 +1,4 @@
-"""`headrace compact` and `maintain` become the Spark job: which process, and what is said if it cannot start."""
+"""`headrace compact` and its like become the Spark job: which process, and what is said if it cannot start."""
 
 from __future__ import annotations
 
@@ -50,6 +50,9 @@ def test_it_is_the_jobs_process_with_its_arguments_and_options(file: Path, tmp_p
     tidied = run(file, "--step", "vacuum", "--table", "shop.a", "--table", "shop.b", command="maintain", **settings)
     job = f"{ROOT}/spark/jobs/maintain.py --pipeline {file} --tables=shop.a,shop.b --steps=vacuum"
     assert tidied.stdout.splitlines()[0] == job
+    erased = run(file, "shop.a", "7", '{"n": 8}', "--now", command="erase", **settings)
+    job = f"{ROOT}/spark/jobs/erase.py --pipeline {file} --tables=shop.a"
+    assert erased.stdout.splitlines()[0] == job + ' --keys=["7", "{\\"n\\": 8}"] --now=yes'
     looping = run(file, "--loop", "--master", "spark://h:7077", **settings)
     assert looping.stdout.startswith(f"{ROOT}/spark/jobs/compact_loop.py --pipeline {file}")
     assert "--master spark://h:7077 " in looping.stdout

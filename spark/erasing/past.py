@@ -1,0 +1,66 @@
+"""What a Delta table's files and log still have of rows that it no longer has, and its removal.
+
+The log names the least and the greatest values of each file, also of those that went. `begun_anew` writes a checkpoint
+that has the table as it is and nothing else; `forgotten` removes the log of before. Between the two whoever reads the
+table on from a version (the merge of `_changes` does) has to get behind it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from delta.tables import DeltaTable
+from pyspark.sql import SparkSession
+
+from spark.errors import LakeError
+from spark.failpoints import reached
+from spark.lake import Lake
+from spark.schema import at
+
+# A checkpoint with the very next commit, and in it no word of files that went.
+MEANWHILE = {"delta.checkpointInterval": "1", "delta.deletedFileRetentionDuration": "interval 0 hours"}
+VERSION = re.compile(r"\.?(\d{20})\.")
+
+
+def purged(spark: SparkSession, path: str) -> None:
+    """Writes the files anew in which rows are marked as gone, without these."""
+    spark.sql(f"REORG TABLE {at(path)} APPLY (PURGE)").collect()
+    reached("marked rows purged")
+
+
+def begun_anew(spark: SparkSession, lake: Lake, path: str) -> int:
+    """Gives the version of the checkpoint. Raises LakeError where Delta did not write it."""
+    found: Any = DeltaTable.forPath(spark, path).detail().select("properties").first()
+    own = {name: value for name, value in (found["properties"] or {}).items() if MEANWHILE.get(name, value) != value}
+    _set(spark, path, MEANWHILE)
+    version = lake.version(path)
+    reached("log begun anew")
+    _unset(spark, path)
+    if own:
+        _set(spark, path, own)
+    if not any(name.startswith(f"{version:020d}.checkpoint") for name in lake.list(f"{path}/_delta_log")):
+        raise LakeError(f"Delta wrote no checkpoint of version {version} of {path}: run this again")
+    assert version is not None
+    return version
+
+
+def forgotten(spark: SparkSession, lake: Lake, path: str, before: int) -> None:
+    """Removes the log of the versions before that one, which has a checkpoint."""
+    folder = f"{path}/_delta_log"
+    for name in lake.list(folder):
+        if (found := VERSION.match(name)) and int(found[1]) < before:
+            lake.delete(f"{folder}/{name}")
+    jvm: Any = spark._jvm
+    jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()  # it may hold a state that is made of those files
+    reached("log forgotten")
+
+
+def _set(spark: SparkSession, path: str, properties: dict[str, str]) -> None:
+    listed = ", ".join(f"'{name}' = '{value}'" for name, value in properties.items())
+    spark.sql(f"ALTER TABLE {at(path)} SET TBLPROPERTIES ({listed})")
+
+
+def _unset(spark: SparkSession, path: str) -> None:
+    listed = ", ".join(f"'{name}'" for name in MEANWHILE)
+    spark.sql(f"ALTER TABLE {at(path)} UNSET TBLPROPERTIES IF EXISTS ({listed})")

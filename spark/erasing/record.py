@@ -1,0 +1,93 @@
+"""What is written down of an erasure, for people: a row of the lake's table `_erasures`, without the key itself.
+
+| column | |
+|---|---|
+| `run`, `by`, `at` | Airflow's run, its user (the system's where it was another program), when it ended |
+| `db`, `tbl`, `key_hashes` | whose rows: of each key the hash with the lake's salt (in `_erasures.json`) |
+| `until`, `gtid_set` | the place in the binlog (epoch, file, position) and the transactions up to which is erased |
+| `removed` | how many rows, by place |
+| `remains` | what is still there: `place`, `from` and `until` when it goes, and `why` |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from pyspark.sql import SparkSession
+
+from contract import names
+from contract.checkpoint import Checkpoint
+from spark.erasing.erasures import Begun, Topic
+from spark.failpoints import reached
+from spark.lake import Lake
+
+SHAPE = (
+    "run string, by string, at timestamp, db string, tbl string, key_hashes array<string>, until string, "
+    "gtid_set string, removed map<string,bigint>, "
+    "remains array<struct<place:string,`from`:timestamp,until:timestamp,why:string>>"
+)
+LOG_DAYS = 30  # Delta's own; its log is cleaned when a table is written
+
+
+@dataclass(frozen=True)
+class Remains:
+    """What is still there. `since`, `until`: when it may go, and when it has at the latest; None where nobody says."""
+
+    place: str
+    why: str
+    since: datetime | None = None
+    until: datetime | None = None
+
+    def told(self) -> str:
+        when = f"until {_told(self.until)} at the latest" if self.until else "until somebody removes it"
+        if self.since and self.since != self.until:
+            when = f"from {_told(self.since)} on it may go{f', {when}' if self.until else ''}"
+        return f"{self.place}: {when} ({self.why})"
+
+
+def _told(at: datetime) -> str:
+    return f"{at:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def of_files(paths: Sequence[str], hours: float, at: datetime) -> list[Remains]:
+    """Of the tables of these paths, whose files are kept for that long; none where that is no time."""
+    if not hours:
+        return []
+    files, log = at + timedelta(hours=hours), at + timedelta(days=LOG_DAYS)
+    told = [Remains(path, "files of before, removed by the first vacuum behind that", until=files) for path in paths]
+    why = "least and greatest values of files, which the first checkpoint behind that removes"
+    return [*told, *(Remains(f"{path}/_delta_log", why, until=log) for path in paths)]
+
+
+def of_topics(topics: Sequence[Topic], why: str) -> list[Remains]:
+    return [_of_topic(topic, why) for topic in topics if topic.last_ms is not None]
+
+
+def _of_topic(topic: Topic, why: str) -> Remains:
+    how = f"cleanup.policy {topic.policy}"
+    if topic.tombstone:
+        return Remains(f"topic {topic.name}", f"{how}: a tombstone was sent, by which the broker removes it")
+    return Remains(f"topic {topic.name}", f"{how}: {why}", _moment(topic.earliest_ms), _moment(topic.latest_ms))
+
+
+def _moment(ms: int | None) -> datetime | None:
+    return None if ms is None else datetime.fromtimestamp(ms / 1000, UTC)
+
+
+def note(
+    spark: SparkSession, lake: Lake, begun: Begun, until: Checkpoint, remains: Sequence[Remains], run: str, by: str
+) -> None:
+    """Appends the row; once, however often it is called."""
+    db = begun.tbl.partition(".")[0]
+    epoch, file, pos = until.place
+    left = [(one.place, one.since, one.until, one.why) for one in remains]
+    row = (
+        run, by, datetime.now(UTC), db, begun.tbl, begun.hashes, f"{epoch}, {file}, {pos}", until.gtid_set,
+        begun.removed, left,
+    )  # fmt: skip
+    writer = spark.createDataFrame([row], SHAPE).coalesce(1).write.format("delta").mode("append")
+    writer = writer.option("txnAppId", f"headrace-erasure-{begun.id}").option("txnVersion", 0)
+    writer.save(lake.at(names.ERASURES))
+    reached("erasure recorded")

@@ -1,0 +1,71 @@
+"""Whether the source still has the rows of some keys, and up to where everything of before is known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from contract.checkpoint import Checkpoint
+from contract.erased_key import ErasedKey
+from contract.pipeline import Pipeline
+from contract.pipeline_columns import Shown
+from spark import chunks
+from spark.choice import shown_of
+from spark.errors import LakeError
+from spark.kafka import Broker
+from spark.places import Places
+from spark.row_texts import row_json
+from spark.source import Source
+from spark.streamed import streamed
+
+
+def place_without(pipeline: Pipeline, broker: Broker, db: str, table: str, keys: Sequence[ErasedKey]) -> Checkpoint:
+    """A checkpoint before and behind which the source had none of the rows. Raises LakeError where it has one."""
+    checkpoint = newest(pipeline, broker)
+    with streamed(pipeline, checkpoint) as source:
+        places = Places(source, checkpoint, broker.checkpoint, tell=_tell, job="the erasure")
+        if (schema := source.schema(db, table)) is None:
+            return places.now()
+        shown = shown_of(pipeline, schema)
+        _refuse_present(source, shown, keys)
+        place = places.now()
+        _refuse_present(source, shown, keys)  # one that came in between would be erased, and be there
+        return place
+
+
+def _refuse_present(source: Source, shown: Shown, keys: Sequence[ErasedKey]) -> None:
+    if count := _count(source, shown, keys):
+        raise LakeError(
+            f"{shown.schema.db}.{shown.schema.table}: the source still has {count} of the {len(keys)} row(s), and a "
+            "check would miss each in the lake. Delete them there first; or tell the erasure that it is meant so "
+            "(present: yes), and know that the next change, snapshot or repair of such a row brings it back. Nothing "
+            "was erased"
+        )
+
+
+def newest(pipeline: Pipeline, broker: Broker) -> Checkpoint:
+    """Raises LakeError."""
+    checkpoint = broker.checkpoint()
+    if checkpoint is None:
+        raise LakeError(f"the commit log of {pipeline.name} is empty: start the streamer, then run this again")
+    return checkpoint
+
+
+def _count(source: Source, shown: Shown, keys: Sequence[ErasedKey]) -> int:
+    """By the index, as the server compares; then byte by byte, as the lake does."""
+    key = shown.schema.key
+    text = row_json(shown, source.pipeline.source.flavor, key).replace("%", "%%")
+    where = " AND ".join(f"{chunks.quoted(name).replace('%', '%%')} = %s" for name in key)
+    sql = f"SELECT {text} FROM {chunks.table_sql(shown.source).replace('%', '%%')} WHERE {where}"
+    found = 0
+    for one in keys:
+        rows = source.rows(sql, *(one.values[name] for name in key))
+        found += any(_plain(row[0]) == one.text for row in rows)
+    return found
+
+
+def _plain(value: object) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def _tell(line: str) -> None:
+    print(line, flush=True)

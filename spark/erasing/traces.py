@@ -1,0 +1,182 @@
+"""What the lake's tables have of some keys, and its removal from them.
+
+Keys are compared by their values, in the images of a change too: an ALTER TABLE may have given a key's text another
+form. No value stands in a commit's condition, which Delta keeps in its log: the keys come as rows to join with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+from delta.tables import DeltaTable
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as fn
+
+from contract import names
+from contract.checkpoint import Place
+from contract.schema import TableSchema
+from spark.failpoints import reached
+from spark.lake import Lake
+from spark.merge import sequence
+from spark.proof.differences import CHUNK
+from spark.rows import keyed, parsed, quoted, typed
+from spark.schema import columns_of
+
+EVENT = ("tbl", "day", "topic", "partition", "offset", "_seq")
+LETTER = ("topic", "partition", "offset")
+AUDIT = ("run", "tbl", "kind", "key")
+IMAGES = ("key", "before", "after")
+
+
+@dataclass(frozen=True)
+class Traces:
+    """Of the keys `keys` (as records have them) of one table, of before the place `until`. `shapes`: its versions, the
+    last of which is `schema`."""
+
+    spark: SparkSession
+    lake: Lake
+    schema: TableSchema
+    shapes: Sequence[TableSchema]
+    keys: Sequence[str]
+    until: Place
+
+    @property
+    def name(self) -> str:
+        return f"{self.schema.db}.{self.schema.table}"
+
+    @property
+    def path(self) -> str:
+        return self.lake.table(self.schema.db, self.schema.table)
+
+    def table(self, name: str) -> DataFrame | None:
+        """One of the lake's own; None where there is none."""
+        path = self.lake.at(name)
+        return self.spark.read.format("delta").load(path) if self.lake.is_table(path) else None
+
+    def rows(self) -> int:
+        """How many the current table has."""
+        if not self.lake.is_table(self.path):
+            return 0
+        now = self.spark.read.format("delta").load(self.path).where(self._before())
+        return now.join(fn.broadcast(self._wanted()), list(self.schema.key), "left_semi").count()
+
+    def events(self) -> DataFrame | None:
+        """The changes of the keys: their place in `_changes`, and `key`."""
+        if (changes := self.table(names.CHANGES)) is None:
+            return None
+        mine = changes.where((fn.col("tbl") == self.name) & (fn.col("db") == self.schema.db) & self._before())
+        return self._of_keys(mine, [*EVENT, "key"])
+
+    def letters(self) -> DataFrame | None:
+        """The records of the table's topic that are no change and yet name one of the keys."""
+        if (letters := self.table(names.DEAD_LETTERS)) is None:
+            return None
+        topic = names.events_topic(self.lake.pipeline, self.schema.db, self.schema.table)
+        text = letters.where((fn.col("topic") == topic) & fn.coalesce("value", "record_key").isNotNull())
+        images = {name: fn.get_json_object(fn.col("value").cast("string"), f"$.{name}") for name in ("before", "after")}
+        text = text.withColumn("key", fn.col("record_key").cast("string")).withColumns(images)
+        return self._of_texts(text, LETTER)
+
+    def audited(self, name: str) -> DataFrame | None:
+        """The rows of a table of findings that name one of the keys."""
+        if (found := self.table(name)) is None:
+            return None
+        mine = found.where((fn.col("tbl") == self.name) & (fn.col("db") == self.schema.db) & fn.col("key").isNotNull())
+        nothing = fn.lit(None).cast("string")
+        return self._of_texts(mine.withColumns({"before": nothing, "after": nothing}), AUDIT)
+
+    def erase_rows(self) -> None:
+        same = [fn.col(f"t.{quoted(name)}") == fn.col(f"c.{quoted(name)}") for name in self.schema.key]
+        self._merge(self.path, self._wanted(), _all([*same, self._before("t._seq")])).whenMatchedDelete().execute()
+        reached("rows erased")
+
+    def erase_events(self, events: DataFrame) -> None:
+        days = [row["day"] for row in events.select("day").distinct().collect()]
+        # Said of the partitions' own columns, so that no other one is read.
+        here = (fn.col("t.tbl") == self.name) & fn.col("t.day").isin(days)
+        merge = self._merge(self.lake.changes, events.select(*EVENT), _all([here, *_same(EVENT)]))
+        merge.whenMatchedDelete().execute()
+        reached("changes erased")
+
+    def erase_letters(self, letters: DataFrame) -> None:
+        """The place of each stays: it tells that the table lacks something."""
+        merge = self._merge(self.lake.at(names.DEAD_LETTERS), letters, _all(_same(LETTER)))
+        merge.whenMatchedUpdate(set={"record_key": "null", "value": "null"}).execute()
+        reached("letters erased")
+
+    def erase_audited(self, name: str, found: DataFrame) -> None:
+        self._merge(self.lake.at(name), found, _all(_same(AUDIT))).whenMatchedDelete().execute()
+        reached("findings erased")
+
+    def erase_chunks(self) -> None:
+        """The conditions of chunks that differ have keys in them; the next check finds such a chunk again."""
+        path = self.lake.at(names.DIFFERENCES)
+        mine = (fn.col("tbl") == self.name) & (fn.col("kind") == CHUNK)
+        if self.lake.is_table(path) and not self.spark.read.format("delta").load(path).where(mine).isEmpty():
+            DeltaTable.forPath(self.spark, path).delete(mine)
+            reached("chunks erased")
+
+    def _before(self, name: str = "_seq") -> Column:
+        """Rows of a snapshot that begins just there are older than what comes behind it."""
+        return fn.col(name) <= sequence([*self.until, -1, -1])
+
+    def _merge(self, path: str, found: DataFrame, same: Column) -> Any:
+        return DeltaTable.forPath(self.spark, path).alias("t").merge(found.alias("c"), same)
+
+    def _wanted(self, kinds: dict[str, str] | None = None) -> DataFrame:
+        """The keys' columns, in the lake's types."""
+        key = _only(self.schema, self.schema.key)
+        known = self._kinds() if kinds is None else kinds
+        return (
+            self._texts().withColumn("_wire", parsed("key", key.columns)).select(*keyed("_wire", key, known)).distinct()
+        )
+
+    def _texts(self) -> DataFrame:
+        return self.spark.createDataFrame([(text,) for text in self.keys], "key string")
+
+    def _kinds(self) -> dict[str, str]:
+        return columns_of(self.spark, self.path) if self.lake.is_table(self.path) else {}
+
+    def _of_keys(self, changes: DataFrame, columns: Sequence[str]) -> DataFrame:
+        """These columns of the changes of which key, or an image, is one of the keys, each by its own version."""
+        kinds = self._kinds()
+        wanted, parts = self._wanted(kinds), []
+        for shape in self.shapes:
+            if {*self.schema.key} <= {column.name for column in shape.columns}:
+                key = _only(shape, self.schema.key)
+                wires = [parsed(name, key.columns, "PERMISSIVE") for name in IMAGES]
+                values = typed("_wire", key, kinds)
+                mine = changes.where(fn.col("schema") == shape.version)
+                parts.append(self._joined(mine, wires, values, wanted, columns))
+        return reduce(DataFrame.unionByName, parts).distinct()
+
+    def _of_texts(self, rows: DataFrame, columns: Sequence[str]) -> DataFrame:
+        """The same of rows of which nobody knows by what version they are, or whether they are sound."""
+        shape = ", ".join(f"{quoted(name)} string" for name in self.schema.key)
+        values = [fn.col(f"_wire.{quoted(name)}").alias(name) for name in self.schema.key]
+        wanted = self._texts().withColumn("_wire", fn.from_json("key", shape)).select(*values)
+        return self._joined(rows, [fn.from_json(name, shape) for name in IMAGES], values, wanted, columns).distinct()
+
+    def _joined(
+        self, rows: DataFrame, wires: list[Column], values: list[Column], wanted: DataFrame, columns: Sequence[str]
+    ) -> DataFrame:
+        kept = [fn.col(name).alias(f"_{at}") for at, name in enumerate(columns)]  # a key's column may have such a name
+        each = rows.select(*kept, fn.explode(fn.array_compact(fn.array(*wires))).alias("_wire"))
+        found = each.select(*[f"_{at}" for at in range(len(columns))], *values)
+        found = found.join(fn.broadcast(wanted), list(self.schema.key), "left_semi")
+        return found.select(*[fn.col(f"_{at}").alias(name) for at, name in enumerate(columns)])
+
+
+def _only(shape: TableSchema, key: Sequence[str]) -> TableSchema:
+    return shape.model_copy(update={"columns": tuple(shape.column(name) for name in key), "key": tuple(key)})
+
+
+def _same(columns: Sequence[str]) -> list[Column]:
+    return [fn.col(f"t.{name}").eqNullSafe(fn.col(f"c.{name}")) for name in columns]
+
+
+def _all(conditions: Sequence[Column]) -> Column:
+    return reduce(lambda some, one: some & one, conditions)

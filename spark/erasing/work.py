@@ -1,0 +1,202 @@
+"""An erasure, step by step. The caller has the lake's slot.
+
+Before it the lake is compacted up to behind the place up to which is erased, and behind it again, so that the status
+names the tables as they are then. What is to go is noted before anything goes: a run that dies in between is run again,
+and ends as it would have.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as fn
+
+from contract import names
+from contract.checkpoint import Checkpoint
+from contract.erased_key import ErasedKey
+from contract.schema import TableSchema
+from spark import compaction
+from spark.applied import AppliedSnapshots
+from spark.erasing import past
+from spark.erasing.erasures import Begun, Erased, Erasures
+from spark.erasing.topics import Topics
+from spark.erasing.traces import Traces
+from spark.errors import LakeError
+from spark.failpoints import reached
+from spark.job import JobFailedError
+from spark.kafka import Broker
+from spark.lake import Lake
+from spark.merge import sequence
+from spark.schema import Schemas
+from spark.tables import Merging
+from spark.tidying import vacuum
+from spark.unfinished import unfinished
+
+AUDITS = (names.DIFFERENCES,)  # tables of findings: `db`, `tbl`, and the `key` of each
+
+
+@dataclass(frozen=True)
+class Found:
+    """What there is to erase."""
+
+    rows: int
+    events: DataFrame | None
+    letters: DataFrame | None
+    audited: dict[str, DataFrame]
+
+    def counts(self) -> dict[str, int]:
+        own = {names.CHANGES: self.events, names.DEAD_LETTERS: self.letters, **self.audited}
+        return {"table": self.rows, **{name: rows.count() for name, rows in own.items() if rows is not None}}
+
+
+@dataclass
+class Erasing:
+    """One. `schema`: the table's present version; `until`: up to where; `hours`: for which files that went are kept, 0
+    where nothing of before is."""
+
+    spark: SparkSession
+    lake: Lake
+    broker: Broker
+    schemas: Schemas
+    schema: TableSchema
+    keys: Sequence[ErasedKey]
+    until: Checkpoint
+    hours: float
+
+    def __post_init__(self) -> None:
+        shapes = self.schemas.all(self.schema.db, self.schema.table)
+        texts = [key.text for key in self.keys]
+        self.traces = Traces(self.spark, self.lake, self.schema, shapes, texts, self.until.place)
+        self.topics, self.erasures = Topics(self.lake.pipeline, self.broker), Erasures(self.lake)
+
+    def run(self) -> Begun:
+        """Gives what was removed. Raises LakeError."""
+        self.compact()
+        found = self._found()
+        try:
+            begun = self._begin(found)
+            self.lake.write(self.lake.at(compaction.UNFINISHED), {"began": time.time()})  # rows are counted anew
+            self._bury(found, begun)
+            self._erase(found)
+        finally:
+            if found.events is not None:
+                found.events.unpersist()
+        if any(begun.removed.values()) or not self.hours:  # an earlier one may have left files
+            self._clean()
+        else:
+            self.compact()
+        return begun
+
+    def compact(self) -> None:
+        with suppress(JobFailedError):  # a table is stopped: its rows and changes are erased like others
+            compaction.run(self.spark, self.lake.pipeline, self.lake)
+
+    def _found(self) -> Found:
+        events = self.traces.events()
+        audited = {name: rows for name in AUDITS if (rows := self.traces.audited(name)) is not None}
+        events = events.persist() if events is not None else None
+        return Found(self.traces.rows(), events, self.traces.letters(), audited)
+
+    def _begin(self, found: Found) -> Begun:
+        """The keys' texts in `_changes` are noted too: those of another version may differ."""
+        texts = {key.text for key in self.keys}
+        hashes = sorted(self._hash(text) for text in texts)
+        if found.events is not None:
+            texts |= {row["key"] for row in found.events.select("key").distinct().collect()}
+        topics = self.topics.of(found.events) if found.events is not None else []
+        begun = Begun(
+            id=uuid.uuid4().hex, tbl=self.traces.name, hashes=hashes, removed=found.counts(),
+            topics=[one.model_copy(update={"tombstone": _compacts(one.policy)}) for one in topics],
+        )  # fmt: skip
+        until = {"until": self.until.place, "gtid_set": self.until.gtid_set}
+        return self.erasures.begin(begun, [Erased(tbl=begun.tbl, hash=self._hash(text), **until) for text in texts])
+
+    def _hash(self, text: str) -> str:
+        return self.erasures.hash_of(self.traces.name, text)
+
+    def _bury(self, found: Found, begun: Begun) -> None:
+        compacted = [topic.name for topic in begun.topics if topic.tombstone]
+        if compacted and found.events is not None:
+            self.topics.bury(found.events.join(self._later(), "key", "left_anti"), compacted)
+
+    def _later(self) -> DataFrame:
+        """The keys that have a change since: a tombstone would stand behind it."""
+        changes = self.spark.read.format("delta").load(self.lake.changes).where(fn.col("tbl") == self.traces.name)
+        return changes.where(fn.col("_seq") > sequence([*self.until.place, -1, -1])).select("key").distinct()
+
+    def _erase(self, found: Found) -> None:
+        if found.rows:
+            self.traces.erase_rows()
+        if found.events is not None and not found.events.isEmpty():
+            self.traces.erase_events(found.events)
+        if found.letters is not None and not found.letters.isEmpty():
+            self.traces.erase_letters(found.letters)
+        for name, rows in found.audited.items():
+            if not rows.isEmpty():
+                self.traces.erase_audited(name, rows)
+        self.traces.erase_chunks()
+        for staging in unfinished(self.lake):
+            if progress := staging.progress(self.schema.db, self.schema.table):
+                staging.forget(progress)
+                self.lake.delete(f"{staging.folder}/{names.escape(self.schema.db)}/{names.escape(self.schema.table)}")
+        self.lake.delete(self.lake.at("_quality", "unfinished.json"))  # where its chunks begin
+        reached("staging erased")
+
+    def paths(self) -> list[str]:
+        """The tables that may have had something."""
+        own = [self.lake.at(name) for name in (names.CHANGES, names.DEAD_LETTERS, *AUDITS)]
+        return [path for path in (self.traces.path, *own) if self.lake.is_table(path)]
+
+    def _clean(self) -> None:
+        """Takes it from the files, too."""
+        paths = self.paths()
+        for path in paths:
+            past.purged(self.spark, path)
+        anew = {} if self.hours else {path: past.begun_anew(self.spark, self.lake, path) for path in paths}
+        if anew:
+            self._follow()
+        self.compact()
+        for path, version in anew.items():
+            before = min(version, followed(self.lake)) if path == self.lake.changes else version
+            past.forgotten(self.spark, self.lake, path, before)
+        for path in paths:
+            vacuum(self.spark, self.lake, path, self.hours)
+
+    def _follow(self) -> None:
+        """Gets the merge behind the new beginning of the log of `_changes`: at its next start Spark asks for what the
+        last batch had, so that one is to begin there."""
+        Merging(self.spark, self.lake, self.schemas, AppliedSnapshots(self.lake).floors()).run()
+
+
+def followed(lake: Lake) -> int:
+    """The version of `_changes` from which on the merge needs the log."""
+    folder = f"{lake.checkpoint('tables')}/offsets"
+    last = sorted(int(name) for name in lake.list(folder) if name.isdigit())[-2:]
+    texts = [lake.text(f"{folder}/{number}") or "" for number in last]
+    versions = [int(json.loads(text.splitlines()[-1])["reservoirVersion"]) for text in texts]
+    return min(versions) if len(versions) == 2 else 0
+
+
+def refuse_reading(lake: Lake, schema: TableSchema) -> None:
+    """Raises LakeError where a snapshot of the table is being read: what it has read is not seen from here."""
+    for staging in unfinished(lake):
+        if staging.progress(schema.db, schema.table) and not staging.silent():
+            raise LakeError(
+                f"a snapshot of {schema.db}.{schema.table} is being read ({staging.folder}), and may have such a row: "
+                "run the erasure again when it has ended. Nothing was erased"
+            )
+
+
+def _compacts(policy: str) -> bool:
+    return "compact" in policy.split(",")
+
+
+def facts_of(begun: Begun) -> dict[str, Any]:
+    return {"keys": len(begun.hashes), **{place.lstrip("_"): count for place, count in begun.removed.items()}}

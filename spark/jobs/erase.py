@@ -1,0 +1,102 @@
+"""The erasure job: a table's rows of some keys, out of the lake and, as far as that goes, out of the topics."""
+
+from __future__ import annotations
+
+import getpass
+import time
+from datetime import UTC, datetime
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from contract.erased_key import ErasedKey, ErasedKeyError, keys_of
+from contract.pipeline import Pipeline
+from contract.schema import TableSchema
+from spark.erasing import record, source
+from spark.erasing.work import Erasing, facts_of, refuse_reading
+from spark.errors import LakeError
+from spark.job import run as run_job
+from spark.kafka import Broker
+from spark.lake import Lake
+from spark.schema import Schemas
+from spark.slot import writing
+
+OPTIONS = {
+    "keys": "the keys, a JSON list: values, or objects of the key's columns",
+    "present": "erase also where the source still has the row: any text, such as yes",
+    "now": "remove files of before at once, which ends time travel and readers that have begun: any text, such as yes",
+    "run": "of whom the record is to tell: the run",
+    "by": "and who asked for it",
+}
+
+
+def erase(
+    spark: SparkSession, pipeline: Pipeline, tables: list[str], keys: str = "", present: str = "", now: str = "",
+    run: str = "", by: str = "",
+) -> dict[str, Any]:  # fmt: skip
+    """Erases the keys of the one table that is named. Raises LakeError."""
+    began, lake, broker = time.time(), Lake(spark, pipeline), Broker(pipeline)
+    try:
+        lake.prove_writable()
+        schemas = Schemas(broker.schemas())
+        schema = _schema(schemas, tables)
+        wanted = _wanted(keys, schema, pipeline)
+        if present:
+            until = source.newest(pipeline, broker)
+        else:
+            until = source.place_without(pipeline, broker, schema.db, schema.table, wanted)
+        refuse_reading(lake, schema)
+        with writing(lake, "erase"):
+            hours = 0 if now else pipeline.maintenance.vacuum_hours
+            erasing = Erasing(spark, lake, broker, schemas, schema, wanted, until, hours)
+            begun = erasing.run()
+            remains = _remains(erasing, begun.topics, run)
+            record.note(spark, lake, begun, until, remains, run, by or getpass.getuser())
+            erasing.erasures.end(begun)
+    finally:
+        lake.close()
+    return _told(began, erasing, facts_of(begun), remains)
+
+
+def _schema(schemas: Schemas, tables: list[str]) -> TableSchema:
+    """The newest of the one table. Raises LakeError."""
+    known = {f"{db}.{table}": (db, table) for db, table in schemas.tables()}
+    if len(tables) != 1:
+        raise LakeError("an erasure is of the keys of one table: name it, as db.table. Nothing was erased")
+    if tables[0] not in known:
+        there = ", ".join(sorted(known)) or "none"
+        raise LakeError(f"{tables[0]} is no table that the pipeline has sent changes of; those are: {there}")
+    return schemas.newest(*known[tables[0]])
+
+
+def _wanted(keys: str, schema: TableSchema, pipeline: Pipeline) -> list[ErasedKey]:
+    try:
+        return keys_of(keys, schema, pipeline.columns.key())
+    except ErasedKeyError as error:
+        raise LakeError(f"{error}. Nothing was erased") from None
+
+
+def _remains(erasing: Erasing, topics: list[Any], run: str) -> list[record.Remains]:
+    at = datetime.now(UTC)
+    others = erasing.topics.others(int(at.timestamp() * 1000))
+    found = record.of_files(erasing.paths(), erasing.hours, at)
+    found += record.of_topics(topics, "the broker removes it by age")
+    found += record.of_topics(others, "it may have such a record")
+    if run:
+        found.append(record.Remains("Airflow", "this run's form and log have the keys: delete the run there"))
+    return found
+
+
+def _told(began: float, erasing: Erasing, facts: dict[str, Any], remains: list[record.Remains]) -> dict[str, Any]:
+    if not any(count for place, count in facts.items() if place != "keys"):
+        print(f"{erasing.traces.name}: nothing of these keys was found; the record says so", flush=True)
+    return {
+        "seconds": round(time.time() - began, 1),
+        "until": erasing.until.gtid_set,
+        "remains": [one.told() for one in remains],
+        "tables": {erasing.traces.name: facts},
+    }
+
+
+if __name__ == "__main__":
+    run_job("erase", erase, OPTIONS)

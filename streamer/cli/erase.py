@@ -1,0 +1,33 @@
+"""`headrace erase`: becomes the Spark job, as whose process it goes on."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from streamer.cli.console import File, explained
+from streamer.cli.spark_driver import become
+
+EXAMPLE = """Examples: [cyan]headrace erase pipelines/flights.yaml nycflights.planes N10156[/],
+[cyan]headrace erase shop.yaml shop.lines '{"region": "eu", "n": 7}' --now[/]"""
+
+
+def erase(
+    pipeline: File,
+    table: Annotated[str, typer.Argument(help="DB.TABLE")],
+    keys: Annotated[list[str], typer.Argument(help="a key's value each, or a JSON object of its columns")],
+    present: Annotated[bool, typer.Option("--present", help="even if the source has the row")] = False,
+    now: Annotated[bool, typer.Option("--now", help="from all files at once: readers that have begun fail")] = False,
+    master: Annotated[str, typer.Option(help="where Spark runs, such as spark://host:7077")] = "local[*]",
+) -> None:
+    """Erase the rows of some keys from the pipeline's lake, with their history, as its erase DAG does.
+
+    What is left where, and until when, stands in the result, a line of JSON behind "headrace-result: ", and in the
+    lake's table _erasures.
+    """
+    with explained():
+        given = [f"--tables={table}", f"--keys={json.dumps(keys)}"]
+        flags = {"present": present, "now": now}
+        become("erase", master, pipeline, *given, *(f"--{name}=yes" for name, on in flags.items() if on))

@@ -1,0 +1,255 @@
+"""Erased rows are nowhere below the lake's folder, and do not come back."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from pyspark.sql import SparkSession
+
+from contract.checkpoint import Checkpoint
+from contract.erased_key import keys_of
+from contract.pipeline import Pipeline
+from contract.status import parse
+from spark import compaction, failpoints
+from spark.changes import MARK_COLUMNS
+from spark.erasing import past, record, work
+from spark.erasing.erasures import Erased, Erasures, Topic
+from spark.erasing.work import Erasing, followed
+from spark.lake import Lake
+from spark.proof.differences import Difference, note_differences
+from spark.records import once, shaped
+from spark.schema import Schemas
+from tests import checkpoints
+from tests.spark.changes_by_hand import ITEMS, key_of, records
+from tests.spark.changes_by_hand import record as kafka_record
+
+NAME = ("shop", "items")
+GONE = "Zebrafink"  # the one value that is the erased row's alone
+COUNTED = {"table": 1, "_changes": 4, "_dead_letters": 1, "_differences": 1}
+AT = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+
+
+def checkpoint(pos: int) -> Checkpoint:
+    known = {"pipeline": "shop", "server_uuid": "u", "ts_ms": 1_700_000_000_000}
+    return checkpoints.checkpoint(**known, pos=pos, gtid_set=f"{checkpoints.SOURCE}:1-{pos}")
+
+
+class Broker:
+    """Has nothing new."""
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        self.checkpoint = lambda: checkpoint(1000)
+        self.topics = self.topic_ids = self.ends = lambda topics: {}
+        self.schemas = lambda: [ITEMS]
+        self.ddl = lambda read: ([], {})
+
+
+SENT: list[str] = []  # the keys of tombstones
+
+
+class Topics:
+    def __init__(self, pipeline: Pipeline, broker: Broker) -> None:
+        self.policy = "delete"
+
+    def of(self, events: Any) -> list[Topic]:
+        names = [row["topic"] for row in events.select("topic").distinct().collect()]
+        return [Topic(name=name, policy="compact", last_ms=1) for name in names]
+
+    def bury(self, events: Any, compacted: list[str]) -> None:
+        SENT.extend(row["key"] for row in events.select("key").distinct().collect())
+
+
+@pytest.fixture
+def stats(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Delta's log is to have the files' least and greatest values, as it has by itself."""
+    monkeypatch.setattr(compaction, "Broker", Broker)
+    monkeypatch.setattr(work, "Topics", Topics)
+    SENT.clear()
+    spark.conf.set("spark.databricks.delta.stats.collect", "true")
+    yield
+    spark.conf.set("spark.databricks.delta.stats.collect", "false")
+
+
+def item(n: int, name: str = "a") -> dict[str, Any]:
+    return {"id": n, "name": name, "price": "1.00"}
+
+
+def land(spark: SparkSession, lake: Lake, *rows: tuple[Any, ...]) -> None:
+    """Kafka's records, as a compaction lands them."""
+    nothing = spark.createDataFrame([], MARK_COLUMNS)
+    fresh = once(shaped(records(spark, *rows), "shop"), nothing).selectExpr("*", "cast(0 as bigint) as batch")
+    kept = Erasures(lake).without(fresh)
+    kept.write.format("delta").mode("append").partitionBy("tbl", "day").save(lake.changes)
+
+
+FIRST = [
+    kafka_record(0, (0, 1, 10, 0, 0), "c", item(1, GONE)),
+    kafka_record(1, (0, 1, 11, 0, 0), "c", item(2)),
+    kafka_record(2, (0, 1, 12, 0, 0), "u", item(1, GONE + "2"), item(1, GONE)),
+    kafka_record(3, (0, 1, 13, 0, 0), "c", item(3)),
+    # 2 becomes 4, by way of the erased row's key, which is another row for a moment
+    kafka_record(4, (0, 1, 14, 0, 0), "d", None, item(1, GONE + "2")),
+    kafka_record(5, (0, 1, 14, 0, 1), "c", item(1, GONE)),
+]
+
+
+def filled(spark: SparkSession, lake: Lake) -> None:
+    land(spark, lake, *FIRST[:2])
+    compaction.compact(spark, lake.pipeline, [])
+    land(spark, lake, *FIRST[2:])
+    compaction.compact(spark, lake.pipeline, [])
+    letter = (f"shop.{'.'.join(NAME)}", 0, 9, key_of(ITEMS, item(1)).encode(), GONE.encode(), 0, "q")
+    other = (f"shop.{'.'.join(NAME)}", 0, 8, key_of(ITEMS, item(3)).encode(), b"kept", 0, "q")
+    shape = "topic string, partition int, offset bigint, record_key binary, value binary, batch bigint, query string"
+    spark.createDataFrame([letter, other], shape).write.format("delta").save(lake.at("_dead_letters"))
+    compaction.compact(spark, lake.pipeline, [])
+    found = [Difference(*NAME, "changed", key_of(ITEMS, item(n)), ("name",), since=AT) for n in (1, 3)]
+    note_differences(spark, lake, AT, [*found, Difference(*NAME, "chunk", source_where="id <= 1", since=AT)])
+    lake.write(lake.at("_quality", "unfinished.json"), {"boundary": GONE})
+
+
+def erasing(spark: SparkSession, lake: Lake, keys: str = "[1]", hours: float = 0, pos: int = 900) -> Erasing:
+    wanted, schemas = keys_of(keys, ITEMS), Schemas([ITEMS])
+    return Erasing(spark, lake, Broker(lake.pipeline), schemas, ITEMS, wanted, checkpoint(pos), hours)  # type: ignore[arg-type]
+
+
+def ids(spark: SparkSession, lake: Lake) -> list[int]:
+    return sorted(row["id"] for row in spark.read.format("delta").load(lake.table(*NAME)).collect())
+
+
+def holding(lake: Lake, text: str) -> list[str]:
+    """The files below the lake that have it, in their bytes or behind Parquet's compression."""
+    files = [file for file in Path(lake.root).rglob("*") if file.is_file()]
+    return sorted(str(file.relative_to(lake.root)) for file in files if text in read(file))
+
+
+def read(file: Path) -> str:
+    rows = str(pl.read_parquet(file).rows()) if file.suffix == ".parquet" else ""
+    return file.read_bytes().decode(errors="replace") + rows
+
+
+def test_nothing_of_an_erased_row_is_left_and_the_others_are(stats: None, spark: SparkSession, lake: Lake) -> None:
+    filled(spark, lake)
+    assert ids(spark, lake) == [1, 2, 3]
+    assert any("_delta_log" in name for name in holding(lake, GONE)), "else this test tells nothing of the log"
+    before = erasing(spark, lake)
+    begun = before.run()
+    assert begun.removed == COUNTED
+    assert SENT == ['{"id":1}']
+    assert holding(lake, GONE) == []
+    assert ids(spark, lake) == [2, 3]
+    changes = spark.read.format("delta").load(lake.changes)
+    assert sorted(row["key"] for row in changes.collect()) == ['{"id":2}', '{"id":3}']
+    letters = spark.read.format("delta").load(lake.at("_dead_letters")).orderBy("offset").collect()
+    assert [row["value"] for row in letters] == [b"kept", None]
+    assert [row["key"] for row in spark.read.format("delta").load(lake.at("_differences")).collect()] == ['{"id":3}']
+    status = parse(lake.text(lake.status) or "")
+    assert (status.tables["shop.items"].rows, status.tables["shop.items"].changes) == (2, 2)
+    at_status = spark.read.format("delta").option("versionAsOf", str(status.changes_version)).load(lake.changes)
+    assert at_status.count() == 2, "a check reads the version that the status names"
+
+    record.note(spark, lake, begun, before.until, [record.Remains("Kafka", "by age", AT, AT)], "manual__1", "ada")
+    record.note(spark, lake, begun, before.until, [], "manual__1", "ada")  # as a run that was killed behind it does
+    before.erasures.end(begun)
+    [row] = spark.read.format("delta").load(lake.at("_erasures")).collect()
+    assert (row["by"], row["tbl"], row["removed"]) == ("ada", "shop.items", COUNTED)
+    assert row["key_hashes"] == [Erasures(lake).hash_of("shop.items", '{"id":1}')]
+    assert holding(lake, '"id":1}') == []
+
+    # What the streamer sends again is not landed: in its old place, and behind a move back, in a new epoch.
+    again = [
+        kafka_record(6, (0, 1, 12, 0, 0), "u", item(1, GONE + "2"), item(1, GONE)),
+        kafka_record(7, (1, 1, 10, 0, 0), "c", item(1, GONE)),
+    ]
+    source = checkpoints.SOURCE.encode()
+    again = [(key, value.replace(b'"u:', b'"' + source + b":"), *more) for key, value, *more in again]
+    land(spark, lake, *again)
+    compaction.compact(spark, lake.pipeline, [])
+    assert (ids(spark, lake), holding(lake, GONE)) == ([2, 3], [])
+    # A row of this key that comes later is data like any.
+    land(spark, lake, kafka_record(8, (0, 1, 950, 0, 0), "c", item(1, "Amsel")))
+    compaction.compact(spark, lake.pipeline, [])
+    assert ids(spark, lake) == [1, 2, 3]
+    assert erasing(spark, lake, "[7]", hours=168).run().removed == dict.fromkeys(COUNTED, 0), "there is no such row"
+
+
+class KilledError(Exception):
+    pass
+
+
+def killed_at(point: str) -> Callable[[str], None]:
+    def hook(reached: str) -> None:
+        if reached == point:
+            raise KilledError
+
+    return hook
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(
+    "point",
+    [
+        point
+        for point in (*failpoints.ERASURE, "old files removed")
+        if point not in ("tombstones sent", "erasure recorded", "erasure ended")
+    ],
+)
+def test_a_run_that_is_killed_is_run_again_and_ends_the_same(
+    point: str, stats: None, spark: SparkSession, lake: Lake
+) -> None:
+    filled(spark, lake)
+    with failpoints.hooked(killed_at(point)), pytest.raises(KilledError):
+        erasing(spark, lake).run()
+    compaction.compact(spark, lake.pipeline, [])
+    begun = erasing(spark, lake, pos=910).run()
+    assert begun.removed == COUNTED
+    assert (ids(spark, lake), holding(lake, GONE)) == ([2, 3], [])
+    assert followed(lake) > 0
+    status = parse(lake.text(lake.status) or "")
+    assert status.tables["shop.items"].rows == 2
+
+
+def test_files_are_kept_for_readers_and_what_is_left_is_told_also_behind_a_kill(
+    stats: None, spark: SparkSession, lake: Lake
+) -> None:
+    filled(spark, lake)
+    with failpoints.hooked(killed_at("changes erased")), pytest.raises(KilledError):
+        erasing(spark, lake, hours=168).run()
+    made = erasing(spark, lake, hours=168, pos=910)
+    assert made.run().removed == COUNTED
+    assert ids(spark, lake) == [2, 3]
+    assert holding(lake, GONE)
+    told = [one.told() for one in record.of_files(made.paths(), 168, AT)]
+    assert any(f"{lake.changes}: until 2026-01-08 00:00:00 UTC at the latest" in line for line in told)
+    assert any("_delta_log: until 2026-01-31" in line for line in told)
+
+
+def test_staged_rows_of_before_are_not_applied(spark: SparkSession, lake: Lake) -> None:
+    """Their change, by which they would be passed by, is erased as well."""
+    erasures = Erasures(lake)
+    hash = erasures.hash_of("shop.items", '{"id":1}')
+    staged = spark.createDataFrame([('{"id":1}',), ('{"id":2}',)], "key string")
+    known = erasures.known.model_copy(
+        update={"erased": [Erased(tbl="shop.items", hash=hash, until=(0, 1, 50), gtid_set="")]}
+    )
+    erasures.known = known
+
+    def left(read_behind: list[int]) -> list[str]:
+        return sorted(row["key"] for row in erasures.unstaged(staged, "shop.items", read_behind).collect())
+
+    assert left([0, 1, 50, -1, -1]) == ['{"id":2}']
+    assert left([0, 1, 51, -1, -1]) == ['{"id":1}', '{"id":2}']
+
+
+def test_the_properties_of_a_table_stay_the_users(spark: SparkSession, lake: Lake) -> None:
+    path = lake.at("t")
+    spark.range(1).write.format("delta").option("delta.checkpointInterval", "7").save(path)
+    past.begun_anew(spark, lake, path)
+    [row] = spark.sql(f"DESCRIBE DETAIL delta.`{path}`").select("properties").collect()
+    assert row["properties"].get("delta.checkpointInterval") == "7"
+    assert "delta.deletedFileRetentionDuration" not in row["properties"]
