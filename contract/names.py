@@ -18,6 +18,8 @@ CHECKS = "_checks"
 DIFFERENCES = "_differences"
 DEAD_LETTERS = "_dead_letters"
 ERASURES = "_erasures"
+PARTS = "_parts"
+REPAIRS = "_repairs"
 
 
 def events_topic(pipeline: Pipeline, db: str, table: str) -> str:

@@ -16,6 +16,7 @@ from contract.pipeline import Pipeline
 
 FORMAT = 1
 FILE = "_status.json"
+PARTS = 50
 
 
 class StatusFormatError(ValueError):
@@ -71,10 +72,23 @@ class TableStatus(Record):
     unread: str | None = None
 
 
+class PartStatus(Record):
+    """What became of a part of a table that a repair or a backfill (`job`) staged: `rows` that were not as they are to
+    be, by the kind of difference, or why it was `refused`. `at`: Unix ms UTC."""
+
+    db: str
+    table: str
+    job: str
+    at: int
+    rows: dict[str, int] = {}
+    refused: str | None = None
+
+
 class LakeStatus(Record):
     """`checkpoint`: the lake holds everything up to it (None: nothing was released yet). `changes_version`:
     the Delta version of `_changes` that the tables' versions are merged from. `unreadable`: records that are no change
-    and were put aside since the first run. `written_at`: Unix ms UTC."""
+    and were put aside since the first run. `parts`: what became of the last PARTS of them, by their ids.
+    `written_at`: Unix ms UTC."""
 
     format: int = FORMAT
     pipeline: str
@@ -85,6 +99,7 @@ class LakeStatus(Record):
     changes_version: int | None
     unreadable: int = 0
     tables: dict[str, TableStatus]
+    parts: dict[str, PartStatus] = {}
 
     def covers(self, gtid_set: str) -> bool:
         """Whether every transaction of the GTID set is in the lake."""

@@ -17,15 +17,19 @@ from spark.stopped import Name
 
 
 class Applied(AppliedSnapshot):
-    """`floor`: P0 as a `_seq`. The table's changes up to it are in the snapshot's rows. `gap`: the table was not
-    followed for a time since, so changes that nobody knows are missing. `rules`: by which its rows were shown
-    (contract/fingerprint.py); empty from a version that did not say. `letters`: the number
-    of the last find of dead letters when its reading began (spark/letters.py)."""
+    """`floor`: P0 as a `_seq`; `p0_ms`: its commit time, Unix ms, 0 where an earlier version of Headrace applied it.
+    The table's changes up to it are in the snapshot's rows. `gap`: the table was not followed for a time since, so
+    changes that nobody knows are missing. `rules`: by which its rows were shown (contract/fingerprint.py); empty from a
+    version that did not say. `letters`: the number of the last find of dead letters when its reading began
+    (spark/letters.py). `version`: of the lake's table that has the snapshot's rows, before anything else was merged;
+    None where an earlier version of Headrace applied it."""
 
     floor: list[int]
+    p0_ms: int = 0
     rules: str = ""
     gap: bool = False
     letters: int = BEFORE_ALL
+    version: int | None = None
 
 
 class AppliedSnapshots:

@@ -58,12 +58,12 @@ class Landing:
     def topics(self) -> set[str]:
         """Those that were read. The query goes on with all of them that there are, also where tables.include no longer
         has one: what Spark is no longer given it takes for lost."""
-        return {topic for topic, _ in self._done()}
+        return {topic for topic, _ in self.read()}
 
     def run(self, ends: Ends, ids: Ids) -> None:
         """Lands all records below `ends`. `ids`: Kafka's ids of the topics. Raises LakeError, also where Kafka has
         less than was read of it already, or something else."""
-        done, known = self._done(), TopicIds(self.lake, self.lake.checkpoint("changes"))
+        done, known = self.read(), TopicIds(self.lake, self.lake.checkpoint("changes"))
         if lost := gone(done, ends) or known.made_again(ids, done):
             raise records_lost(self.pipeline, lost)
         if not any(ends.values()):
@@ -94,10 +94,10 @@ class Landing:
 
     def _short(self, ends: Ends) -> list[str]:
         """The topics that the query's checkpoint has not done to their ends."""
-        done = self._done()
+        done = self.read()
         return sorted({topic for (topic, number), end in ends.items() if done.get((topic, number), 0) < end})
 
-    def _done(self) -> Ends:
+    def read(self) -> Ends:
         """The offsets up to which the query's checkpoint has read."""
         folder = self.lake.checkpoint("changes")
         batches = [int(name) for name in self.lake.list(f"{folder}/commits") if name.isdigit()]

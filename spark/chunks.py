@@ -38,12 +38,13 @@ def table_sql(schema: TableSchema) -> str:
     return f"{quoted(schema.db)}.{quoted(schema.table)}"
 
 
-def boundary_sql(schema: TableSchema, last: Boundary | None, rows: int) -> str:
+def boundary_sql(schema: TableSchema, last: Boundary | None, rows: int, within: str = "") -> str:
     """Gives the key that ends the chunk of `rows` rows behind `last`; no row where less is left. Each value
-    comes as the text from which `literal` makes SQL."""
+    comes as the text from which `literal` makes SQL. `within`: as of `walk`."""
     columns = [schema.column(name) for name in walked(schema)]
     names = [quoted(column.name) for column in columns]
-    where = f" WHERE {above(names, last)}" if last else ""
+    conditions = [*([f"({within})"] if within else []), *([above(names, last)] if last else [])]
+    where = f" WHERE {' and '.join(conditions)}" if conditions else ""
     return (
         f"SELECT {', '.join(map(_text, columns))} FROM {table_sql(schema)} FORCE INDEX (PRIMARY){where} "
         f"ORDER BY {', '.join(names)} LIMIT 1 OFFSET {rows - 1}"
@@ -91,13 +92,17 @@ def up_to(names: Sequence[str], key: Boundary) -> str:
 
 
 def walk(
-    schema: TableSchema, rows: int, ask: Callable[[str], Sequence[Any] | None], behind: Boundary | None = None
+    schema: TableSchema,
+    rows: int,
+    ask: Callable[[str], Sequence[Any] | None],
+    behind: Boundary | None = None,
+    within: str = "",
 ) -> Iterator[Boundary]:
-    """The boundaries between the chunks of the rows behind the one given, in the key's order. `ask` runs SQL and gives
-    the first row, or None."""
+    """The boundaries between the chunks of the rows behind the one given, in the key's order; of those alone that are
+    `within` a condition over the columns' names. `ask` runs SQL and gives the first row, or None."""
     columns = [schema.column(name) for name in walked(schema)]
     known, last = {behind}, behind
-    while columns and (found := ask(boundary_sql(schema, last, rows))):
+    while columns and (found := ask(boundary_sql(schema, last, rows, within))):
         last = tuple(literal(column, _plain(value)) for column, value in zip(columns, found, strict=True))
         if last in known:  # a value that does not compare as its own literal: what is behind it is one chunk
             return

@@ -22,6 +22,7 @@ from spark.handoff import apply_ready
 from spark.job import JobFailedError
 from spark.kafka import Broker
 from spark.lake import Lake
+from spark.mending.apply import Mending
 from spark.owner import refuse_foreign
 from spark.schema import Schemas
 from spark.slot import writing
@@ -77,19 +78,24 @@ def run(spark: SparkSession, pipeline: Pipeline, lake: Lake) -> dict[str, Any]:
     if not (clean and last and last.changes_version == lake.version(lake.changes)):
         merging.run()
     merging.retry()
-    merging.emptied |= {*foreign}  # nobody counted their rows
+    mending = Mending(spark, lake, schemas, handoff.snapshots, [*merging.stopped.tables, *handoff.refused])
+    mending.run(checkpoint)
+    merging.emptied |= {*foreign} | mending.tables  # nobody counted their rows
 
     standing = Standing(spark, lake, merging, handoff, clean, evolution.stale(), landing.letters)
-    status = standing.status(checkpoint, began).model_copy(update={"unreadable": letters})
+    more = {"unreadable": letters, "parts": mending.told(last.parts if last else {})}
+    status = standing.status(checkpoint, began).model_copy(update=more)
     lake.write(lake.status, status.model_dump(mode="json"))
     reached("status written")
+    mending.clear()
     lake.delete(lake.at(UNFINISHED))
     reached("run ended")
     unreadable = letters - (last.unreadable if last else 0)  # what a run put aside that was killed is told by this one
     if unreadable:
         print(f"{unreadable:,} record(s) that are no change were put aside in {landing.letters.table}", flush=True)
     counts = {"changes": landing.landed, "unreadable": unreadable, "landing_seconds": round(landed_at - began, 1)}
-    return _facts(status, counts, evolution.told, foreign)
+    parts = {id: part.model_dump() for id, part in mending.done.items()}
+    return _facts(status, {**counts, "parts": parts}, evolution.told, foreign)
 
 
 def _facts(

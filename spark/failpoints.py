@@ -39,7 +39,10 @@ POINTS = (  # in the order of a run
     "table stopped",
     "merged",
     "table released",
+    "repair noted",
+    "part replaced",
     "status written",
+    "part removed",
     "run ended",
 )
 MAINTENANCE = (  # likewise; the files, table by table

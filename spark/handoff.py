@@ -28,7 +28,7 @@ from spark.errors import TableStoppedError
 from spark.failpoints import reached
 from spark.lake import Lake
 from spark.manifests import Manifest, manifests
-from spark.merge import misfit, sequence
+from spark.merge import behind, misfit, sequence
 from spark.rows import keyed, parsed, quoted
 from spark.schema import columns_of, fields, fitted, prepare
 from spark.stopped import Name, StoppedTables
@@ -75,7 +75,7 @@ def _hand_off(spark: SparkSession, lake: Lake, manifest: Manifest, result: HandO
                 raise
             result.refused[table] = text
             return
-        result.snapshots.note(table, _facts(manifest, schema))
+        result.snapshots.note(table, _facts(manifest, schema, lake.version(lake.table(*table))))
         reached("snapshot noted")
         result.applied.add(table)
     result.refused.pop(table, None)
@@ -83,7 +83,7 @@ def _hand_off(spark: SparkSession, lake: Lake, manifest: Manifest, result: HandO
     reached("staged rows removed")
 
 
-def _facts(manifest: Manifest, schema: TableSchema) -> Applied:
+def _facts(manifest: Manifest, schema: TableSchema, version: int | None) -> Applied:
     return Applied(
         id=manifest.id,
         p0=manifest.begun(schema).gtid_set,
@@ -91,8 +91,10 @@ def _facts(manifest: Manifest, schema: TableSchema) -> Applied:
         rows=manifest.counts[f"{schema.db}.{schema.table}"],
         applied_at=int(time.time() * 1000),
         floor=manifest.sequence(schema),
+        p0_ms=manifest.begun(schema).ts_ms,
         rules=manifest.begun(schema).rules,
         letters=manifest.letters,
+        version=version,
     )
 
 
@@ -175,12 +177,8 @@ def _keys_after(spark: SparkSession, lake: Lake, schema: TableSchema, p0: list[i
     if not lake.is_table(lake.changes):
         return None
     changes = spark.read.format("delta").load(lake.changes)
-    mine = changes.where((fn.col("tbl") == f"{schema.db}.{schema.table}") & (fn.col("db") == schema.db))
-    # Said by single fields too, which lets Delta pass by the files that are older.
-    recent = mine.where(fn.col("_seq.epoch") >= p0[0])
-    recent = recent.where((fn.col("_seq.epoch") > p0[0]) | (fn.col("_seq.file") >= p0[1]))
-    rows = recent.where(fn.col("op") != "t")
-    texts = rows.where(fn.col("_seq") > sequence(p0)).select("key").distinct()
+    rows = behind(changes, (schema.db, schema.table), p0).where(fn.col("op") != "t")
+    texts = rows.select("key").distinct()
     # By value: where ALTER TABLE changed a key column meanwhile, the texts of one key differ. What cannot be read as
     # the snapshot's key is of another key and raises, as a null.
     key = schema.model_copy(update={"columns": tuple(schema.column(name) for name in schema.key)})

@@ -110,6 +110,12 @@ class Broker:
                 raise KafkaException(error)
             raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
 
+    def begins(self, partitions: Collection[tuple[str, int]]) -> Ends:
+        """The first offset that each of these partitions still has."""
+        with _Reading(self.pipeline) as consumer:
+            at = [TopicPartition(topic, number) for topic, number in partitions]
+            return {(p.topic, p.partition): consumer.get_watermark_offsets(p, SECONDS)[0] for p in at}
+
     def _records(self, topic: str) -> Iterator[tuple[bytes, bytes | None]]:
         with _Reading(self.pipeline) as consumer:
             for number in _partitions(consumer, topic):

@@ -38,7 +38,12 @@ from spark.tidying import files_of, join_small_files, vacuum
 
 RECORD = "_maintenance.json"  # what the last run did
 BETWEEN = 1.5  # seconds for which the lake is let go between two tables: those who wait look every second
-OWN = (names.SCHEMA_CHANGES, names.DEAD_LETTERS, names.CHANGES)  # written under the slot alone, as the tables are
+OWN = (
+    names.SCHEMA_CHANGES,
+    names.DEAD_LETTERS,
+    names.REPAIRS,
+    names.CHANGES,
+)  # written under the slot alone, as the tables are
 
 
 def maintain(spark: SparkSession, pipeline: Pipeline, tables: list[str], steps: str = "") -> Facts:

@@ -29,6 +29,16 @@ def sequence(numbers: Iterable[int]) -> Column:
     return fn.struct(*[fn.lit(n).cast("bigint").alias(name) for n, name in zip(numbers, FIELDS, strict=True)])
 
 
+def behind(changes: DataFrame, name: Name, place: list[int]) -> DataFrame:
+    """The table's rows of `_changes` whose `_seq` is greater."""
+    db, table = name
+    mine = changes.where((fn.col("tbl") == f"{db}.{table}") & (fn.col("db") == db))
+    # Said by single fields too, which lets Delta pass by the files that are older.
+    mine = mine.where(fn.col("_seq.epoch") >= place[0])
+    mine = mine.where((fn.col("_seq.epoch") > place[0]) | (fn.col("_seq.file") >= place[1]))
+    return mine.where(fn.col("_seq") > sequence(place))
+
+
 def latest(changes: DataFrame) -> DataFrame:
     """One change a key: the one of the greatest `_seq`."""
     newest = Window.partitionBy("key").orderBy(fn.col("_seq").desc())

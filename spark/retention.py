@@ -28,6 +28,7 @@ from spark.epochs import DAYS
 from spark.failpoints import reached
 from spark.lake import Lake
 from spark.manifests import manifests
+from spark.mending.parts import parts
 from spark.merge import sequence
 from spark.proof.kept import unfinished_since
 from spark.stopped import StoppedTables
@@ -115,6 +116,8 @@ class Retention:
         """From where on changes of a table are needed, as a `_seq`."""
         for name, stop in StoppedTables(self.lake).tables.items():
             yield ".".join(name), stop.since, f"it waits for them: {stop.reason}"
+        for part in parts(self.lake):
+            yield ".".join(part.name), part.sequence, f"the {part.job} {part.id} is not in its place yet"
         applied = AppliedSnapshots(self.lake)
         for manifest in manifests(self.lake):
             for schema in manifest.tables:

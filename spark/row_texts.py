@@ -47,13 +47,17 @@ def jdbc_options(spark: SparkSession, pipeline: Pipeline) -> dict[str, str]:
     }
 
 
-def rows_of(spark: SparkSession, pipeline: Pipeline, schema: TableSchema, wanted: list[str]) -> DataFrame:
-    """`key` and `after` of the rows of each condition (over k0, k1 .. of the key), one partition a condition.
-    `schema`: the source's; the texts are of what the pipeline shows of it."""
+def rows_of(
+    spark: SparkSession, pipeline: Pipeline, schema: TableSchema, wanted: list[str], within: str = ""
+) -> DataFrame:
+    """`key` and `after` of the rows of each condition (over k0, k1 .. of the key), one partition a condition; of those
+    alone that are `within` another one, over the columns' names. `schema`: the source's; the texts are of what the
+    pipeline shows of it."""
     flavor, shown = pipeline.source.flavor, pipeline.show(schema)
     keys = [f"{chunks.quoted(name)} AS k{at}" for at, name in enumerate(schema.key)]
     texts = [f"{row_json(shown, flavor, shown.schema.key)} AS row_key", f"{row_json(shown, flavor)} AS row_after"]
-    query = f"(SELECT {', '.join([*keys, *texts])} FROM {chunks.table_sql(schema)}) AS q"
+    chosen = f" WHERE {within}" if within else ""
+    query = f"(SELECT {', '.join([*keys, *texts])} FROM {chunks.table_sql(schema)}{chosen}) AS q"
     options = jdbc_options(spark, pipeline)
     url = options.pop("url")
     rows = spark.read.jdbc(url, query, predicates=wanted, properties=options)

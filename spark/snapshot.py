@@ -54,19 +54,21 @@ class Staging:
     between: Between | None = None
     records: SnapshotRecords | None = None
 
+    def __post_init__(self) -> None:
+        self.reading = self.reader or self.source
+        self.load = Load(self.pipeline.snapshot, self.reading, self.tell)
+
     def run(self, tables: list[tuple[str, str]]) -> Manifest:
         """Stages the tables. Raises LakeError."""
-        self._reading = self.reader or self.source
-        self._load = Load(self.pipeline.snapshot, self._reading, self.tell)
-        self._load.prove()
-        planned = [self._plan(db, table) for db, table in tables]
-        p0 = self._begin()
+        self.load.prove()
+        planned = [self.found(db, table) for db, table in tables]
+        p0 = self.begin()
         SnapshotTransforms(self.spark, self.pipeline, p0, self.tell)  # what is wrong with one is told before the reads
         resume = Resume(self.lake, p0, self.tell)
         job = resume.job([f"{db}.{table}" for db, table in tables])
         begun = [resume.table(job, found) or Progress(shape=found.schema, made=found.made, p0=p0) for found in planned]
         try:
-            with Beating(self.lake, job.folder), self._reading.again() as walker:
+            with Beating(self.lake, job.folder), self.reading.again() as walker:
                 return self._stage(job, [self._table(job, progress, walker) for progress in begun])
         except Exception as error:  # on a full disk, compaction needs the space
             if any(word in text for text in chain(error) for word in FULL):
@@ -74,10 +76,10 @@ class Staging:
                     self.lake.delete(job.folder)
             raise
 
-    def _begin(self) -> Checkpoint:
+    def begin(self) -> Checkpoint:
         """P0 of tables whose shapes were asked for."""
         p0 = self.places.now()
-        self._reading.wait_for(p0.gtid_set, APPLIED if self._reading.replica else VISIBLE)
+        self.reading.wait_for(p0.gtid_set, APPLIED if self.reading.replica else VISIBLE)
         return p0
 
     def _stage(self, job: Unfinished, read: list[Progress]) -> Manifest:
@@ -95,15 +97,16 @@ class Staging:
         self.lake.write(f"{job.folder}/{MANIFEST}", manifest.model_dump(mode="json"))
         return manifest
 
-    def _plan(self, db: str, table: str) -> Found:
-        schema = self._reading.schema(db, table)
+    def found(self, db: str, table: str) -> Found:
+        """The table as it is. Raises LakeError."""
+        schema = self.reading.schema(db, table)
         if schema is None:
             raise LakeError(f"{db}.{table} is no table of the source: check its name, or the user's SELECT right")
         try:
             shapes.fields(shown_of(self.pipeline, schema).schema)
         except TableStoppedError as error:
             raise LakeError(str(error)) from None
-        return Found(schema, self._reading.made(db, table))
+        return Found(schema, self.reading.made(db, table))
 
     def _table(self, job: Unfinished, progress: Progress, walker: Source) -> Progress:
         """Reads a table, anew if DDL came in between: a column added with a default has its value in rows that
@@ -113,10 +116,10 @@ class Staging:
             transforms = SnapshotTransforms(self.spark, self.pipeline, progress.p0, self.tell)
             hooks = self.tell, self.between, self.records
             try:
-                TableRead(self.spark, walker, self._load, transforms, job, progress, *hooks).run()
+                TableRead(self.spark, walker, self.load, transforms, job, progress, *hooks).run()
             except Exception as error:  # a column dropped meanwhile is such an error: the shape decides
                 failure = error
-            now = self._plan(progress.shape.db, progress.shape.table)
+            now = self.found(progress.shape.db, progress.shape.table)
             if progress.same(now):
                 if failure:
                     raise failure
@@ -124,7 +127,7 @@ class Staging:
                 return progress
             self.tell(f"{progress.name}: the table was altered while it was read; it is read again")
             job.forget(progress)
-            progress = Progress(shape=now.schema, made=now.made, p0=self._begin())
+            progress = Progress(shape=now.schema, made=now.made, p0=self.begin())
         raise LakeError(
             f"{progress.name}: the table was altered {ATTEMPTS} times while it was read. Run the snapshot again when "
             "the ALTER TABLEs are through"

@@ -24,7 +24,10 @@ from quality.report import differences
 TIMEOUT_SECONDS = 10
 PAUSE = timedelta(hours=1)  # after so long without one, a failure is news even with the same text
 NEXT_STEPS = {
-    "verify": "Start the DAG {pipeline}.snapshot for the tables that are named, then {pipeline}.quality",
+    "verify": (
+        "Start the DAG {pipeline}.repair: it mends what this check found and proves it (a table that is stale, stopped "
+        "or not snapshotted: {pipeline}.snapshot for it, then {pipeline}.quality)"
+    ),
 }
 NEXT_STEP = "Do as the message says; then clear the task, or wait for the next run"
 

@@ -11,10 +11,13 @@ until its state is `success` or `failed`; `GET .../taskInstances/<task>/xcomEntr
 | `<pipeline>.quality`    | `{"logical_date": null}`                                 | verify                    |
 | `<pipeline>.maintenance` | `{"logical_date": null, "conf": {"steps": ["vacuum"]}}` | maintain                  |
 | `<pipeline>.erase`      | `{"logical_date": null, "conf": {"table": "db.table", "keys": ["7"]}}` | erase       |
+| `<pipeline>.repair`     | `{"logical_date": null, "conf": {"tables": ["db.table"]}}` | stage, ..., applied, verify |
+| `<pipeline>.backfill`   | as repair, with `"source": "changes"`                    | as repair                 |
 
-`conf` may be left out, but for `erase`: all tables. Where compaction has no schedule, `streamed` and `compact` come
-between `stage` and `applied`, and `waits`, `streamed`, `compact` run beside `verify`: both need a compaction, and start
-it.
+`conf` may be left out, but for `erase` and `backfill`: all tables. Repair and backfill may have `keys` (a JSON list, as
+text), or `from` and `to`, of one table, a backfill `since` and `until` too. Where compaction has no schedule,
+`streamed` and `compact` come between `stage` and `applied`, and `waits`, `streamed`, `compact` run beside `verify`:
+both need a compaction, and start it.
 Results (XCom `return_value`): `provision` gives `created, as_wanted, differing`; `stage`, `compact`, `verify`,
 `maintain` and `erase` the report of their Spark job (contract/jobs.py), a failed one too. A failed check fails
 `verify`.
@@ -35,21 +38,21 @@ from airflow.sdk import DAG, Asset, Param
 
 from contract.pipeline import Pipeline
 from contract.pipeline_maintenance import STEPS
-from headrace import guides
+from headrace import forms, guides
 from headrace.alerts import Alert, AllClear
 from headrace.pools import pool_of
 from headrace.rereading import RereadStale
 from headrace.spark_job import SparkJob
 from headrace.topics import ProvisionTopics
-from headrace.waiting import CheckWaits, SnapshotApplied, StreamerPassed
+from headrace.waiting import CheckWaits, PartsApplied, SnapshotApplied, StreamerPassed
 
 START = datetime(2026, 1, 1, tzinfo=UTC)  # fixed, so that a parse is the same at any time; catchup is off
-TABLE_NAME = r"^[^.,]+\.[^.,]+$"
 
 
 def dags(pipeline: Pipeline) -> list[DAG]:
     made = [_topics, _snapshot, _compaction, _quality, _maintenance, _erase]
-    return [make(pipeline) for make in made]
+    mending = _mending(pipeline, "repair", forms.REPAIR), _mending(pipeline, "backfill", forms.BACKFILL)
+    return [*(make(pipeline) for make in made), *mending]
 
 
 def _dag(pipeline: Pipeline, purpose: str, schedule: str | None, **kwargs: Any) -> DAG:
@@ -82,7 +85,9 @@ def _topics(pipeline: Pipeline) -> DAG:
 
 def _tables(purpose: str) -> Param:
     about = f"Which tables to {purpose}, as db.table, one a line. Empty: all tables of the pipeline."
-    return Param([], type="array", items={"type": "string", "pattern": TABLE_NAME}, title="Tables", description=about)
+    return Param(
+        [], type="array", items={"type": "string", "pattern": forms.TABLE_NAME}, title="Tables", description=about
+    )
 
 
 def _snapshot(pipeline: Pipeline) -> DAG:
@@ -151,6 +156,38 @@ def _compacted(pipeline: Pipeline, again: str, wait: int) -> tuple[CheckWaits, T
     return waits, compact
 
 
+def _mending(pipeline: Pipeline, purpose: str, form: forms.Form) -> DAG:
+    """Makes a part of a table anew, and proves the table."""
+    file, scheduled = str(pipeline.path), pipeline.compaction.schedule
+    with _dag(pipeline, purpose, None, params=form.params) as dag:
+        stage = SparkJob(
+            task_id="stage",
+            job=purpose,
+            name=f"headrace-{pipeline.name}-{purpose}",
+            pipeline_file=file,
+            tables="{{ params.tables | join(',') }}",
+            options={**form.options, "by": "{{ run_id }}"},
+        )
+        applied = PartsApplied(task_id="applied", pipeline_file=file, stage="stage")
+        verify = SparkJob(
+            task_id="verify",
+            job="verify",
+            name=f"headrace-{pipeline.name}-quality",
+            pipeline_file=file,
+            tables="{{ ti.xcom_pull(task_ids='stage').tables | join(',') }}",
+            options={"whole": "yes"},
+        )
+        if scheduled:
+            stage >> applied >> verify
+        else:
+            streamed = StreamerPassed(task_id="streamed", pipeline_file=file, stage="stage")
+            stage >> streamed >> _compact_now(pipeline) >> applied >> verify
+            first, second = _compacted(pipeline, "_proof", 1), _compacted(pipeline, "_proof_again", 2)
+            applied >> first[0]
+            first[1] >> second[0]
+    return dag
+
+
 def _quality(pipeline: Pipeline) -> DAG:
     file = str(pipeline.path)
     with _dag(pipeline, "quality", pipeline.quality.schedule) as dag:
@@ -195,7 +232,7 @@ def _erase(pipeline: Pipeline) -> DAG:
         '{"region": "eu", "n": 7}. Values as the source has them, also where a mask hides them.'
     )
     params = {
-        "table": Param(type="string", pattern=TABLE_NAME, title="Table", description="As db.table."),
+        "table": Param(type="string", pattern=forms.TABLE_NAME, title="Table", description="As db.table."),
         "keys": Param([], type="array", items={"type": "string"}, title="Keys", description=keys),
         "present": Param(
             False,

@@ -12,6 +12,8 @@ LINES = {
     "quality": "Proves that the lake equals MySQL, and checks its expectations",
     "maintenance": "Looks after the lake's files: few instead of many, and none that nothing needs any more",
     "erase": "Removes the rows of some keys, with their history, for data-protection requests",
+    "backfill": "Makes tables, or parts of them, anew from their history, Kafka or MySQL",
+    "repair": "Reads from MySQL again what a check found to differ, and proves it",
 }
 
 PAGES = {
@@ -61,6 +63,22 @@ Files of before go after {vacuum} hours, for readers and time travel, or at once
 its records by age. What is still where, and until when, stands in the task's log and in the table `{lake}/_erasures`,
 which keeps who erased what and when, without the key. This run's form and log have the key: delete the run when it is
 done.
+""",
+    "backfill": """
+### Backfill of {name}
+Makes tables anew, or of one table keys, a range of keys, or the rows that changed in some time: from the lake's
+changes table and the rows that its snapshot had read, from Kafka's topics in place of the changes table, or from MySQL.
+The rows are the same whichever it is, and only those that are not right yet are written, by the next compaction; then
+the tables are verified as a whole. What cannot be (rows that a vacuum removed, records that Kafka has deleted, a table
+that was never snapshotted) is refused with the reason. `_repairs` keeps what was done. Safe to run again. {compaction}.
+""",
+    "repair": """
+### Repair of {name}
+Reads from MySQL again what the last check of each table found to differ (or the keys, or the range of keys, of one
+table that the form names), by the snapshot's rules: without a lock, while changes go on. The next compaction puts these
+rows in place of those in the lake, then the tables are verified as a whole. The lake's table `_repairs` keeps what was
+wrong, since when, and what was done. Safe to run again. A table that is stale, stopped or not snapshotted is passed by:
+the DAG `{name}.snapshot` mends it. {compaction}.
 """,
 }
 

@@ -38,10 +38,7 @@ def streamer_passed(pipeline_file: str, report: dict[str, Any]) -> str | None:
 def snapshot_applied(pipeline_file: str, report: dict[str, Any]) -> str | None:
     """Has the lake applied the snapshot to every table of it, and is it complete up to the snapshot's end?"""
     pipeline = _pipeline(pipeline_file)
-    try:
-        lake = read(pipeline)
-    except (status.StatusFormatError, OSError, ValueError) as error:
-        raise CannotTellError(f"the lake's status cannot be read: {error}") from None
+    lake = _lake(pipeline)
     compaction = f"does the DAG {pipeline.name}.compaction run?"
     if lake is None:
         return f"no compaction has run yet: {compaction}"
@@ -51,6 +48,32 @@ def snapshot_applied(pipeline_file: str, report: dict[str, Any]) -> str | None:
     if not lake.covers(report["p1"]):
         return f"the lake is not yet complete up to {report['p1']}: do the streamer and compaction run?"
     return None
+
+
+def parts_applied(pipeline_file: str, report: dict[str, Any]) -> str | None:
+    """Has the lake taken, or refused, every part that `report` tells of?"""
+    pipeline = _pipeline(pipeline_file)
+    known = _lake(pipeline)
+    missing = sorted({table for id, table in report["parts"].items() if known is None or id not in known.parts})
+    if not missing:
+        return None
+    at = known.checkpoint.gtid_set if known and known.checkpoint else "nothing yet"
+    stopped = [t.stopped for name, t in (known.tables if known else {}).items() if name in missing and t.stopped]
+    told = f": {'; '.join(stopped)}" if stopped else f", which is complete up to {at} and needs {report['p1']}"
+    return f"the lake has not taken the rows of {', '.join(missing)}{told}: does {pipeline.name}.compaction run?"
+
+
+def parts(pipeline_file: str, report: dict[str, Any]) -> list[status.PartStatus]:
+    """What became of them."""
+    known = _lake(_pipeline(pipeline_file))
+    return [part for id, part in known.parts.items() if id in report["parts"]] if known else []
+
+
+def _lake(pipeline: Any) -> status.LakeStatus | None:
+    try:
+        return read(pipeline)
+    except (status.StatusFormatError, OSError, ValueError) as error:
+        raise CannotTellError(f"the lake's status cannot be read: {error}") from None
 
 
 def _has(table: status.TableStatus | None, snapshot: str) -> bool:
@@ -64,4 +87,8 @@ def _pipeline(pipeline_file: str) -> Any:
         raise CannotTellError(str(error)) from None
 
 
-QUESTIONS: dict[str, Question] = {"streamer passed": streamer_passed, "snapshot applied": snapshot_applied}
+QUESTIONS: dict[str, Question] = {
+    "streamer passed": streamer_passed,
+    "snapshot applied": snapshot_applied,
+    "parts applied": parts_applied,
+}

@@ -1,10 +1,10 @@
-"""The waits of a snapshot and of a check.
+"""The waits of a snapshot, of a repair and of a check.
 
 `StreamerPassed` waits until the streamer's checkpoint covers P1, the position after the snapshot's last chunk;
-`SnapshotApplied` until the lake has applied the snapshot and is complete up to P1. Both are deferred, so no worker
-is held. In: the report of the snapshot job (XCom of the task `stage`). An end of patience fails the task and says
-what was still missing. `CheckWaits` waits until a check has read MySQL and in its turn waits for the lake; its XCom
-has the same form.
+`SnapshotApplied` until the lake has applied the snapshot and is complete up to P1, `PartsApplied` until it has put the
+parts of a repair or a backfill in their place. They are deferred, so no worker is held. In: the report of the job (XCom
+of the task `stage`). An end of patience fails the task and says what was still missing. `CheckWaits` waits until a
+check has read MySQL and in its turn waits for the lake; its XCom has the same form.
 """
 
 from __future__ import annotations
@@ -88,6 +88,28 @@ class StreamerPassed(_Wait):
 class SnapshotApplied(_Wait):
     question = "snapshot applied"
     done = "the lake has the snapshot and is complete up to its end"
+
+
+class PartsApplied(_Wait):
+    """Is skipped where nothing was staged; fails where a part was refused."""
+
+    question = "parts applied"
+    done = "the lake has the rows"
+
+    def execute(self, context: Any) -> None:
+        report = context["ti"].xcom_pull(task_ids=self.stage) or {}
+        if "parts" in report and not report["parts"]:
+            raise AirflowSkipException("nothing was staged, so there is nothing to wait for")
+        super().execute(context)
+
+    def resume(self, context: Any, event: dict[str, Any]) -> str:
+        super().resume(context, event)
+        found = progress.parts(self.pipeline_file, context["ti"].xcom_pull(task_ids=self.stage))
+        for part in found:
+            self.log.info("%s.%s: %s", part.db, part.table, part.refused or part.rows or "was right already")
+        if refused := [part.refused for part in found if part.refused]:
+            raise AirflowFailException("; ".join(refused))
+        return self.done
 
 
 class CheckWaits(BaseSensorOperator):

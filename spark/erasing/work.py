@@ -39,7 +39,7 @@ from spark.tables import Merging
 from spark.tidying import vacuum
 from spark.unfinished import unfinished
 
-AUDITS = (names.DIFFERENCES,)  # tables of findings: `db`, `tbl`, and the `key` of each
+AUDITS = (names.DIFFERENCES, names.REPAIRS)  # tables of findings: `db`, `tbl`, and the `key` of each
 
 
 @dataclass(frozen=True)

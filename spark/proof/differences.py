@@ -61,14 +61,17 @@ def run_id(at: datetime) -> str:
 
 def latest(spark: SparkSession, lake: Lake, db: str, table: str) -> list[Difference]:
     """What the table's last check found; empty where it was equal, or never checked."""
-    checks, path = _of(spark, lake, names.CHECKS, db, table), lake.at(names.DIFFERENCES)
-    if checks is None or not lake.is_table(path):
+    last, found = last_check(spark, lake, db, table), _of(spark, lake, names.DIFFERENCES, db, table)
+    if found is None or last is None:
         return []
-    last = checks.where(fn.col("check") == EQUAL).agg(fn.max("run")).first()
-    found = _of(spark, lake, names.DIFFERENCES, db, table)
-    if found is None or last is None or last[0] is None:
-        return []
-    return [_difference(row.asDict()) for row in found.where(fn.col("run") == last[0]).collect()]
+    return [_difference(row.asDict()) for row in found.where(fn.col("run") == last).collect()]
+
+
+def last_check(spark: SparkSession, lake: Lake, db: str, table: str) -> str | None:
+    """The `run` of the table's last check; None where it was never checked."""
+    checks = _of(spark, lake, names.CHECKS, db, table)
+    last = checks.where(fn.col("check") == EQUAL).agg(fn.max("run")).first() if checks is not None else None
+    return last[0] if last else None
 
 
 def _of(spark: SparkSession, lake: Lake, name: str, db: str, table: str) -> DataFrame | None:

@@ -10,7 +10,7 @@ import pytest
 from airflow.dag_processing.dagbag import DagBag
 
 DAGS = Path(__file__).resolve().parents[2] / "dags"
-PURPOSES = ("topics", "snapshot", "compaction", "quality", "maintenance", "erase")
+PURPOSES = ("topics", "snapshot", "compaction", "quality", "maintenance", "erase", "repair", "backfill")
 CHANGING = ("compaction/compact", "maintenance/maintain", "erase/erase")
 SCHEDULED = 'compaction: {schedule: "*/5 * * * *"}\nquality: {schedule: "0 3 * * *"}\n'
 
@@ -80,6 +80,18 @@ def test_tasks_and_their_order(folder: Path) -> None:
     assert set(dags["crm.quality"].task_ids) == {"verify", *tasks, *(f"{task}_again" for task in tasks)}
     assert dags["crm.quality"].get_task("waits_again").upstream_task_ids == {"compact"}
     assert dags["crm.quality"].get_task("compact").upstream_task_ids == {"streamed"}
+
+
+def test_what_was_mended_is_proven_behind_the_compaction_that_puts_it_in_its_place(folder: Path) -> None:
+    (folder / "shop.yaml").write_text(text("shop", SCHEDULED))
+    (folder / "crm.yaml").write_text(text("crm"))
+    dags = bag().dags
+    assert [task.task_id for task in dags["shop.repair"].topological_sort()] == ["stage", "applied", "verify"]
+    assert [task.task_id for task in dags["shop.backfill"].topological_sort()] == ["stage", "applied", "verify"]
+    alone = dags["crm.repair"]
+    assert alone.get_task("applied").upstream_task_ids == {"compact"}
+    assert alone.get_task("applied").downstream_task_ids == {"verify", "waits_proof"}
+    assert alone.get_task("waits_proof_again").upstream_task_ids == {"compact_proof"}
 
 
 def test_whatever_changes_the_lakes_tables_takes_its_one_slot_and_nothing_that_waits_for_it_does(folder: Path) -> None:

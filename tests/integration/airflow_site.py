@@ -83,7 +83,7 @@ def airflow_site(
     (site.pipelines / "wrong.yaml").write_text("format: 1\nname: wrong\nsorce: {}\n")
     server.start()
     try:
-        purposes = ("topics", "snapshot", "compaction", "quality", "maintenance")
+        purposes = ("topics", "snapshot", "compaction", "quality", "maintenance", "repair", "backfill")
         site.api.wait_for([f"{name}.{purpose}" for name in ("air-one", "air-three", "dags") for purpose in purposes])
         yield site
     finally:

@@ -3,7 +3,8 @@ must leave to the next one, which makes it the lake that it would have been.
 
 A first run has landed and merged WAVES[0]. Then come WAVES[1]: changes that come again, a moved key, a row that is
 deleted and made again, an added column, a truncation, a table that joins late, one of an unknown schema, one whose
-unknown schema is known now, a staged snapshot, a table that was not followed for a time, a record that is no change.
+unknown schema is known now, a staged snapshot and a staged repair, a table that was not followed for a time, a record
+that is no change.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from spark.applied import Applied, AppliedSnapshots
 from spark.lake import Lake
 from spark.manifests import MANIFEST, Manifest
 from spark.marks import KEPT_MARKS, Marks
+from spark.mending.parts import Part, put
 from stack.kafka import Kafka
 from tests import checkpoints
 from tests.integration.by_hand import make_topics, pipeline_of, send
@@ -57,6 +59,7 @@ FIRST = [
     *made("lines", "c", *range(1, 11), at=31),
     *made("snapped", "c", 1, 2, 3, 4, 5, at=41),
     *made("waits", "c", 1, 2, 3, at=51),
+    *made("mended", "c", 1, 2, 3, at=54),
 ]
 AGAIN = [change for change in FIRST if change.table == "items" and change.pos > 14]
 SECOND = [
@@ -66,9 +69,11 @@ SECOND = [
     *[Change("lines", 80, "u", 1, "b"), Change("lines", 81, "t"), *made("lines", "c", 2, 11, at=82, name="new")],
     *[Change("snapped", 90, "u", 3, "b"), Change("snapped", 91, "d", 4), Change("snapped", 92, "c", 9, "c")],
     *[Change("waits", 95, "u", 1, "b")],
+    *[Change("mended", 96, "u", 2, "b")],
     *made("fresh", "c", 1, 2, 3, at=200),
     *made("odd", "c", 1, at=210, version=9),
 ]
+READ = {n: (n, "read", P0) for n in (1, 2, 4)}  # of the table `mended`, by a repair
 STAGED = {n: (n, "staged", P0) for n in (2, 3, 4, 5, 6)}
 ALL, NOT_LEFT = Tables(include=(f"{NAME}.*",)), Tables(include=(f"{NAME}.*",), exclude=("*.left",))
 
@@ -80,9 +85,9 @@ def schema_of(table: str, version: int = 1) -> TableSchema:
 
 def expected(table: str) -> list[tuple[int, str | None, int]]:
     """id, name and place of the table's rows in the end."""
-    rows = dict(STAGED) if table == "snapped" else {}
+    rows = dict({"snapped": STAGED, "mended": READ}.get(table, {}))
     for change in sorted((c for c in FIRST + SECOND if c.table == table), key=lambda c: c.pos):
-        if table == "snapped" and change.pos <= P0:
+        if table in ("snapped", "mended") and change.pos <= P0:
             continue
         if change.op == "t":
             rows.clear()
@@ -98,10 +103,10 @@ class FaultyLake:
 
     def __init__(self, folder: Path, kafka: Kafka) -> None:
         self.folder, self.kafka = folder, kafka
-        tables = ("items", "lines", "snapped", "waits")
+        tables = ("items", "lines", "snapped", "waits", "mended")
         make_topics(kafka, *(f"{NAME}.{NAME}.{t}" for t in tables), f"{NAME}.schemas", f"{NAME}.commit-log")
         self._schemas(schema_of("items"), schema_of("lines"), schema_of("snapped"))
-        self._schemas(schema_of("odd"))
+        self._schemas(schema_of("odd"), schema_of("mended"))
         self._checkpoint(self._reached(P0).following(ALL))
         self.pipeline = pipeline_of(folder, kafka, NAME, BATCH)
 
@@ -156,6 +161,14 @@ class FaultyLake:
         frame = spark.createDataFrame(texts, "key string, after string")
         frame.write.parquet(f"{manifest.rows(lake, schema)}/00000000")
         lake.write(f"{manifest.folder(lake)}/{MANIFEST}", manifest.model_dump(mode="json"))
+        shape = schema_of("mended")
+        part = Part(
+            id="3", pipeline=NAME, job="repair", by="", source="mysql", shape=shape, told="all", where=None,
+            keyed=False, texts=True, p0=p0, p1=p0.gtid_set,
+        )  # fmt: skip
+        texts = [(compact_json({"id": n}), compact_json(row_of(n, "read"))) for n in READ]
+        spark.createDataFrame(texts, "key string, after string").write.parquet(f"{part.folder(lake)}/rows")
+        put(lake, part)
 
 
 def row_of(id: int, name: str | None) -> dict[str, Any]:
@@ -182,7 +195,7 @@ def assert_as_expected(pipeline: Pipeline) -> None:
     standing = status.read(pipeline)
     assert standing is not None
     found = {t.table: t for t in standing.tables.values()}
-    for table in ("items", "lines", "snapped", "waits", "fresh"):
+    for table in ("items", "lines", "snapped", "waits", "fresh", "mended"):
         rows = pl.scan_delta(str(lake / NAME / table)).select("id", "name", "_seq").collect().rows()
         assert sorted((id, name, seq["pos"]) for id, name, seq in rows) == expected(table), table
         assert (found[table].stopped, found[table].freshness_ms) == (None, 70)
@@ -198,5 +211,7 @@ def assert_as_expected(pipeline: Pipeline) -> None:
     assert pl.read_delta(str(lake / "_dead_letters"))["value"].to_list() == [b"no change"]
     assert standing.unreadable == 1
     assert [name for name, table in found.items() if table.unequal] == ["odd"]
-    assert not list((lake / "_staging").glob("*"))
+    assert standing.parts["3"].rows == {"changed": 1, "extra": 1, "missing": 1}
+    assert pl.read_delta(str(lake / "_repairs")).height == 3
+    assert not [*(lake / "_staging").glob("*"), *(lake / "_parts").glob("*")]
     assert not list(lake.glob("_running.json*"))

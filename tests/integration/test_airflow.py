@@ -209,6 +209,29 @@ def test_a_difference_fails_the_task_which_names_it_and_alerts(api: Api, mysql: 
 
 @pytest.mark.soak
 @pytest.mark.usefixtures("streamer")
+def test_a_repair_mends_what_the_check_found_and_proves_it(api: Api, status: Status) -> None:
+    run = ended(api, "dags.repair")
+    assert run.state == "success"
+    assert api.result(run, "stage")["tables"] == {
+        "dagshop.orders": {"part": "1 key(s) that the last check found", "read": 0}
+    }
+    assert list(api.result(run, "verify")["tables"]) == ["dagshop.orders"]
+    assert status().tables["dagshop.orders"].rows == 1000
+    nothing = states(api, ended(api, "dags.repair"))
+    assert (nothing["stage"], nothing["verify"]) == ("success", "skipped")
+
+
+@pytest.mark.soak
+@pytest.mark.usefixtures("streamer")
+def test_a_backfill_of_one_table_from_its_changes(api: Api) -> None:
+    conf = {"tables": ["dagshop.items"], "from": "10", "to": "20"}
+    run = ended(api, "dags.backfill", conf)
+    assert run.state == "success"
+    assert api.result(run, "stage")["tables"] == {"dagshop.items": {"part": "id from 10 to 20"}}
+
+
+@pytest.mark.soak
+@pytest.mark.usefixtures("streamer")
 def test_a_snapshot_of_one_table_mends_it(api: Api, status: Status) -> None:
     run = ended(api, "dags.snapshot", {"tables": ["dagshop.orders"]})
     assert run.state == "success"

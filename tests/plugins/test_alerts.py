@@ -105,7 +105,7 @@ def test_an_alert_says_since_when_and_what_to_do(tmp_path: Path, received: Any) 
     folder.append_alert(pipeline, {**kept, "at": long_ago(4), "since": {"shop.orders": long_ago(3)}})
     Alert(file)(failed())
     assert received.bodies[-1]["since"] == {"shop.orders": long_ago(3)}
-    assert "Start the DAG shop.snapshot" in received.bodies[-1]["next_step"]
+    assert "Start the DAG shop.repair" in received.bodies[-1]["next_step"]
     Alert(file)({**failed(), "exception": RuntimeError("the server is away")})
     assert received.bodies[-1]["since"] == {"shop.orders": long_ago(3)}, "nobody said that it is well again"
     Alert(file)(verified(orders={"equal": False, "since": long_ago(5)}))

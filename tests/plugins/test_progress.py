@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from contract.status import AppliedSnapshot, LakeStatus, TableStatus
+from contract.status import AppliedSnapshot, LakeStatus, PartStatus, TableStatus
 from headrace import progress
 from tests.checkpoints import checkpoint
 
@@ -26,7 +26,10 @@ def file(tmp_path: Path) -> str:
     return str(path)
 
 
-def write_status(tmp_path: Path, last: int, snapshots: dict[str, str | None]) -> None:
+def write_status(
+    tmp_path: Path, last: int, snapshots: dict[str, str | None], parts: dict[str, str | None] | None = None
+) -> None:
+    """`parts`: why each was refused."""
     end = checkpoint(pipeline="shop", server_uuid=UUID, epoch=1, gtid_set=f"{UUID}:1-{last}")
     tables = {
         f"shop.{name}": TableStatus(
@@ -35,9 +38,11 @@ def write_status(tmp_path: Path, last: int, snapshots: dict[str, str | None]) ->
         )
         for name, id in snapshots.items()
     }  # fmt: skip
+    told = {id: PartStatus(db="shop", table="a", job="repair", at=1, refused=why) for id, why in (parts or {}).items()}
     status = LakeStatus(
-        pipeline="shop", run=3, written_at=1, seconds=1.0, checkpoint=end, changes_version=1, tables=tables
-    )
+        pipeline="shop", run=3, written_at=1, seconds=1.0, checkpoint=end, changes_version=1, tables=tables,
+        parts=told,
+    )  # fmt: skip
     path = tmp_path / "lake" / "shop" / "_status.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(status.model_dump_json())
@@ -51,6 +56,16 @@ def test_it_waits_for_a_first_run_then_for_the_tables_then_for_the_position(tmp_
     assert "not yet complete up to" in str(progress.snapshot_applied(file, REPORT))
     write_status(tmp_path, 50, {"a": "s2", "b": "s2"})
     assert progress.snapshot_applied(file, REPORT) is None
+
+
+def test_it_waits_for_every_part_that_was_staged(tmp_path: Path, file: str) -> None:
+    report = {"p1": f"{UUID}:1-50", "parts": {"one": "shop.a", "two": "shop.b"}}
+    assert "has not taken the rows of shop.a, shop.b" in str(progress.parts_applied(file, report))
+    write_status(tmp_path, 49, {"a": "s1"}, {"one": None, "older": None})
+    assert f"rows of shop.b, which is complete up to {UUID}:1-49" in str(progress.parts_applied(file, report))
+    write_status(tmp_path, 50, {"a": "s1"}, {"one": None, "two": "read anew"})
+    assert progress.parts_applied(file, report) is None
+    assert [part.refused for part in progress.parts(file, report)] == [None, "read anew"]
 
 
 def test_what_cannot_be_told_is_asked_again_not_taken_for_done(tmp_path: Path, file: str) -> None:

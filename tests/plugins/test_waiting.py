@@ -11,8 +11,9 @@ import pytest
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException, TaskDeferred
 from airflow.serialization.serialized_objects import BaseSerialization
 
+from contract.status import PartStatus
 from headrace import progress, waiting
-from headrace.waiting import CheckWaits, SnapshotApplied, Until
+from headrace.waiting import CheckWaits, PartsApplied, SnapshotApplied, Until
 
 REPORT = {"snapshot": "s1", "p1": "", "tables": {}}
 
@@ -73,6 +74,22 @@ def test_without_the_report_of_the_stage_there_is_nothing_to_wait_for() -> None:
     ti.xcom_pull.return_value = None
     with pytest.raises(AirflowFailException, match="the task stage left no report"):
         SnapshotApplied(task_id="t", pipeline_file="/p", stage="stage").execute({"ti": ti})
+
+
+def test_parts_that_were_refused_fail_the_wait_and_nothing_to_wait_for_skips_what_follows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ti = MagicMock()
+    ti.xcom_pull.return_value = {"p1": "", "parts": {}}
+    wait = PartsApplied(task_id="t", pipeline_file="/p", stage="stage")
+    with pytest.raises(AirflowSkipException):
+        wait.execute({"ti": ti})
+    told = [PartStatus(db="shop", table="a", job="repair", at=1, rows={"missing": 2})]
+    monkeypatch.setattr(progress, "parts", lambda file, report: told)
+    assert wait.resume({"ti": ti}, {"missing": None}) == "the lake has the rows"
+    told.append(PartStatus(db="shop", table="b", job="repair", at=1, refused="shop.b: read anew"))
+    with pytest.raises(AirflowFailException, match=r"^shop\.b: read anew$"):
+        wait.resume({"ti": ti}, {"missing": None})
 
 
 def poke(waits_for: str | None, state: str, wait: int = 1) -> Any:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 from contract.pipeline import Pipeline
+from spark import compaction
 from spark.lake import Lake
+from tests.spark.changes_by_hand import ITEMS
+from tests.spark.lake_by_hand import checkpoint
 from tests.spark.sessions import local_session, pipeline_in
 
 
@@ -25,3 +30,18 @@ def pipeline(tmp_path: Path) -> Pipeline:
 @pytest.fixture
 def lake(spark: SparkSession, pipeline: Pipeline) -> Lake:
     return Lake(spark, pipeline)
+
+
+@pytest.fixture
+def compact(spark: SparkSession, pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch) -> Callable[[], dict[str, Any]]:
+    """A whole run over what is in `_changes`; the broker has nothing new."""
+
+    class Broker:
+        def __init__(self, pipeline: Pipeline) -> None:
+            self.checkpoint = lambda: checkpoint(1000)
+            self.topics = self.topic_ids = self.ends = lambda topics: {}
+            self.schemas = lambda: [ITEMS]
+            self.ddl = lambda read: ([], {})
+
+    monkeypatch.setattr(compaction, "Broker", Broker)
+    return lambda: compaction.compact(spark, pipeline, [])

@@ -10,74 +10,18 @@ import pytest
 from pyspark.sql import SparkSession
 
 from contract import status
-from contract.checkpoint import Checkpoint
 from contract.pipeline import Pipeline
 from contract.schema import Column, TableSchema
-from spark import compaction
 from spark.failpoints import hooked
 from spark.handoff import apply_ready
 from spark.lake import Lake
-from spark.manifests import MANIFEST, Manifest
+from spark.manifests import MANIFEST
 from spark.resume import ABANDONED, Resume
 from spark.schema import Schemas
 from spark.tables import Merging
 from spark.unfinished import BEAT
-from tests import checkpoints
-from tests.spark.changes_by_hand import ITEMS, change, changes, compact_json, key_of, truncation
-
-NAME = ("shop", "items")
-AT = 100  # P0's position
-
-
-def seq(pos: int) -> tuple[int, int, int, int, int]:
-    return 0, 1, pos, 0, 0
-
-
-def item(n: int, name: str = "a") -> dict[str, Any]:
-    return {"id": n, "name": name, "price": None}
-
-
-def checkpoint(pos: int) -> Checkpoint:
-    known = {"pipeline": "shop", "server_uuid": "u", "ts_ms": 1_700_000_000_000}
-    return checkpoints.checkpoint(**known, pos=pos, gtid_set=f"u:1-{pos}")
-
-
-def stage(
-    spark: SparkSession, lake: Lake, id: str, pos: int, *rows: dict[str, Any], of: TableSchema = ITEMS
-) -> Manifest:
-    """A snapshot of one table that ended before anything more was written."""
-    manifest = Manifest(
-        id=id, pipeline="shop", p0=checkpoint(pos), p1=f"u:1-{pos}", tables=[of], counts={f"shop.{of.table}": len(rows)}
-    )
-    texts = [(key_of(of, row), compact_json(row)) for row in rows]
-    frame = spark.createDataFrame(texts, "key string, after string")
-    frame.write.parquet(f"{manifest.rows(lake, of)}/00000000")
-    lake.write(f"{manifest.folder(lake)}/{MANIFEST}", manifest.model_dump(mode="json"))
-    return manifest
-
-
-def land(spark: SparkSession, lake: Lake, *rows: tuple[Any, ...]) -> None:
-    changes(spark, *rows).write.format("delta").mode("append").save(lake.changes)
-
-
-def ids(spark: SparkSession, lake: Lake) -> list[tuple[int, str]]:
-    frame = spark.read.format("delta").load(lake.table(*NAME)).select("id", "name")
-    return sorted((row["id"], row["name"]) for row in frame.collect())
-
-
-@pytest.fixture
-def compact(spark: SparkSession, pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch) -> Callable[[], dict[str, Any]]:
-    """A whole run over what is in `_changes`; the broker has nothing new."""
-
-    class Broker:
-        def __init__(self, pipeline: Pipeline) -> None:
-            self.checkpoint = lambda: checkpoint(1000)
-            self.topics = self.topic_ids = self.ends = lambda topics: {}
-            self.schemas = lambda: [ITEMS]
-            self.ddl = lambda read: ([], {})
-
-    monkeypatch.setattr(compaction, "Broker", Broker)
-    return lambda: compaction.compact(spark, pipeline, [])
+from tests.spark.changes_by_hand import ITEMS, change, changes, truncation
+from tests.spark.lake_by_hand import AT, NAME, checkpoint, ids, item, land, seq, stage
 
 
 def test_what_the_source_removed_without_an_event_stays_away(

@@ -1,0 +1,124 @@
+"""The backfill job: makes a table, a range of its key, or the rows that changed in some time anew, out of `_changes`,
+out of Kafka, or out of MySQL, and stages them; the next compaction puts them in their place. The rows are the same
+whichever it was.
+"""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from contract.pipeline import Pipeline
+from contract.status import LakeStatus
+from spark.errors import LakeError
+from spark.job import run
+from spark.kafka import Broker
+from spark.lake import Lake
+from spark.mending.choice import Form, Name, blocked, names_of, shown_in, source_of, standing
+from spark.mending.from_source import Choose, SourceParts
+from spark.mending.parts import CHANGES, KAFKA, MYSQL, Chosen, Part
+from spark.mending.rebuilt import Rebuild
+from spark.schema import Schemas
+
+SOURCES = (CHANGES, KAFKA, MYSQL)
+OPTIONS = {
+    "source": f"where the rows come from: {', '.join(SOURCES)}",
+    "keys": "keys of one table, as a JSON list; else all rows",
+    "from": "the first of a range of keys of one table",
+    "to": "the last of it",
+    "since": "the rows that changed at this time or later, ISO 8601 with its zone",
+    "until": "and before this time",
+    "by": "who started it, for the audit table",
+}
+
+
+def backfill(spark: SparkSession, pipeline: Pipeline, tables: list[str], **given: str) -> dict[str, Any]:
+    """Stages the rows of the named tables. Raises LakeError, and then stages nothing more."""
+    began, given = time.time(), {**dict.fromkeys(OPTIONS, ""), **given}
+    form, between, source = Form.of(given), _between(given), given["source"] or CHANGES
+    if source not in SOURCES:
+        raise LakeError(f"source {source!r} is none: choose {', '.join(SOURCES)}")
+    if form and between:
+        raise LakeError("keys, or a range of them, and a time are given: choose one. Nothing was read or written")
+    names = names_of(pipeline, tables)
+    if not names or ((form or between) and len(names) != 1):
+        raise LakeError("name the tables to be made anew, as db.table; keys, ranges and times are those of one table")
+    lake = Lake(spark, pipeline)
+    lake.prove_writable()
+    status = standing(lake)
+    for name in names:
+        if reason := blocked(pipeline, status, name, from_source=source == MYSQL):
+            raise LakeError(reason)
+    work = Backfill(spark, pipeline, lake, status, source, given["by"])
+    facts = work.run(names, form, between)
+    return {"source": source, **facts, "seconds": round(time.time() - began, 1)}
+
+
+def _between(given: dict[str, str]) -> tuple[datetime, datetime] | None:
+    """Raises LakeError."""
+    if not (given["since"] or given["until"]):
+        return None
+    ends = []
+    for text in (given["since"] or "1970-01-01T00:00:00Z", given["until"] or "9999-12-31T00:00:00Z"):
+        try:
+            moment = datetime.fromisoformat(text)
+        except ValueError:
+            raise LakeError(f"{text!r} is no time: write it such as 2026-11-22T10:42:00Z") from None
+        if moment.tzinfo is None:
+            raise LakeError(f"the time {text} has no zone: write it such as 2026-11-22T10:42:00Z")
+        ends.append(moment.astimezone(UTC))
+    if ends[0] >= ends[1]:
+        raise LakeError(
+            f"the time is the wrong way round: from {given['since']} to {given['until']}. Nothing was read or written"
+        )
+    return ends[0], ends[1]
+
+
+class Backfill:
+    """One run."""
+
+    def __init__(
+        self, spark: SparkSession, pipeline: Pipeline, lake: Lake, status: LakeStatus, source: str, by: str
+    ) -> None:
+        self.spark, self.pipeline, self.lake, self.status = spark, pipeline, lake, status
+        self.source, self.by = source, by
+        self.schemas = Schemas(Broker(pipeline).schemas())
+
+    def run(self, names: list[Name], form: Form, between: tuple[datetime, datetime] | None) -> dict[str, Any]:
+        """The report's facts. Raises LakeError."""
+        parts = self._from_source(names, form, between) if self.source == MYSQL else self._rebuilt(names, form, between)
+        return {
+            "p1": max((part.p1 for part in parts), default=""),
+            "parts": {part.id: ".".join(part.name) for part in parts},
+            "tables": {".".join(part.name): {"part": part.told} for part in parts},
+        }
+
+    def _rebuilt(self, names: list[Name], form: Form, between: tuple[datetime, datetime] | None) -> list[Part]:
+        rebuilds = [self._rebuild(name) for name in names]
+        return [one.stage(self._chosen(one, form, between)) for one in rebuilds]
+
+    def _rebuild(self, name: Name) -> Rebuild:
+        source = CHANGES if self.source == MYSQL else self.source
+        return Rebuild(self.spark, self.lake, self.status, self.schemas, name, source, self.by)
+
+    def _chosen(self, rebuild: Rebuild, form: Form, between: tuple[datetime, datetime] | None) -> Chosen:
+        if between is None:
+            return form.choose(shown_in(self.schemas.newest(*rebuild.name)))
+        keys = rebuild.keys(*between)
+        return Chosen(
+            f"{len(keys)} row(s) that changed from {between[0].isoformat()} to {between[1].isoformat()}", keys=keys
+        )
+
+    def _from_source(self, names: list[Name], form: Form, between: tuple[datetime, datetime] | None) -> list[Part]:
+        chosen = self._chosen(self._rebuild(names[0]), form, between) if between else None
+        choose: Choose = form.choose if chosen is None else lambda shown: chosen
+        with source_of(self.spark, self.pipeline, self.lake, names) as staging:
+            parts = SourceParts(staging, "backfill", self.by)
+            return [parts.stage(*name, choose)[0] for name in names]
+
+
+if __name__ == "__main__":
+    run("backfill", backfill, OPTIONS)

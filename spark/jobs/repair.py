@@ -1,0 +1,91 @@
+"""The repair job: reads from MySQL again what differs in the lake, and stages it; the next compaction puts it in place.
+
+What differs is what each table's last check found, or keys or a range of one table that a person names.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from contract.pipeline import Pipeline
+from spark.errors import LakeError
+from spark.job import run
+from spark.lake import Lake
+from spark.mending.choice import Form, Name, blocked, names_of, source_of, standing, tell
+from spark.mending.from_source import Choose, SourceParts
+from spark.mending.parts import Chosen
+from spark.proof.differences import Difference, latest
+
+OPTIONS = {
+    "keys": "keys of one table, as a JSON list; else what the last check found",
+    "from": "the first of a range of keys of one table",
+    "to": "the last of it",
+    "by": "who started it, for the audit table",
+}
+
+
+def repair(spark: SparkSession, pipeline: Pipeline, tables: list[str], **given: str) -> dict[str, Any]:
+    """Stages what differs of the named tables, or of all. Raises LakeError, and then stages nothing more."""
+    began = time.time()
+    lake, form = Lake(spark, pipeline), Form.of({"keys": "", "from": "", "to": "", **given})
+    lake.prove_writable()
+    chosen = _named(pipeline, lake, tables, form) if form else _found(spark, pipeline, lake, tables)
+    facts: dict[str, Any] = {"p1": "", "parts": {}, "tables": {}}
+    if chosen:
+        with source_of(spark, pipeline, lake, [*chosen]) as staging:
+            parts = SourceParts(staging, "repair", given.get("by", ""))
+            for name, choose in chosen.items():
+                part, rows = parts.stage(*name, choose)
+                facts["p1"], facts["parts"][part.id] = part.p1, ".".join(name)
+                facts["tables"][".".join(name)] = {"part": part.told, "read": rows}
+    return facts | {"seconds": round(time.time() - began, 1)}
+
+
+def _named(pipeline: Pipeline, lake: Lake, tables: list[str], form: Form) -> dict[Name, Choose]:
+    if len(tables) != 1:
+        raise LakeError("keys and ranges are those of one table: name it, as db.table. Nothing was read or written")
+    [name] = names_of(pipeline, tables)
+    if reason := blocked(pipeline, standing(lake), name):
+        raise LakeError(reason)
+    return {name: form.choose}
+
+
+def _found(spark: SparkSession, pipeline: Pipeline, lake: Lake, tables: list[str]) -> dict[Name, Choose]:
+    """What the tables' last checks found. A table that waits for a snapshot is passed by, unless it was named."""
+    status, chosen = standing(lake), dict[Name, Choose]()
+    for name in names_of(pipeline, tables) or [(one.db, one.table) for one in status.tables.values()]:
+        differences = latest(spark, lake, *name)
+        reason = blocked(pipeline, status, name) if differences or tables else None
+        if reason and tables:
+            raise LakeError(reason)
+        if reason:
+            tell(f"passed by: {reason}")
+        elif differences:
+            chosen[name] = _choosing(differences)
+        elif tables:
+            tell(f"{'.'.join(name)}: its last check found no difference, so nothing is repaired")
+    if not chosen:
+        tell("no table's last check found a difference that can be repaired")
+    return chosen
+
+
+def _choosing(found: Sequence[Difference]) -> Choose:
+    keys = tuple(dict.fromkeys(one.key for one in found if one.key))
+    chunks = [one for one in found if one.lake_where and one.source_where]
+    told = [f"{len(keys)} key(s)"] if keys else []
+    told += [f"{len(chunks)} chunk(s)"] if chunks else []
+    lake, source = _either(one.lake_where for one in chunks), _either(one.source_where for one in chunks)
+    chosen = Chosen(f"{' and '.join(told)} that the last check found", lake, source, keys or None)
+    return lambda shown: chosen
+
+
+def _either(conditions: Iterable[str | None]) -> str | None:
+    return " or ".join(f"({where})" for where in dict.fromkeys(conditions)) or None
+
+
+if __name__ == "__main__":
+    run("repair", repair, OPTIONS)

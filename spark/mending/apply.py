@@ -1,0 +1,180 @@
+"""Puts the staged parts in their place, behind the merge of a compaction run.
+
+By then `_changes` has every change of a part's rows up to P1, and the table is merged as far. So the part's rows are
+the staged ones and what `_changes` says of their keys behind P0, whatever the table has; where it has another row, or
+one more, or none, that one is written, in one commit. A row that is right is not touched. Before that the audit table
+`_repairs` has a row of each: a run that dies in between finds the same again, and writes neither twice.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from delta.tables import DeltaTable
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as fn
+
+from contract import names, status
+from contract.checkpoint import Checkpoint
+from contract.status import PartStatus
+from spark.applied import AppliedSnapshots
+from spark.broken import broken_table
+from spark.erasing.erasures import Erased, Erasures
+from spark.errors import TableStoppedError
+from spark.failpoints import reached
+from spark.lake import Lake
+from spark.mending.final import compared, differing, folded, widened
+from spark.mending.parts import Part, parts
+from spark.merge import behind, misfit, sequence
+from spark.proof.differences import CHANGED, CHUNK, DUPLICATE, EXTRA, MISSING, last_check, latest
+from spark.rows import keyed, parsed, quoted
+from spark.schema import Schemas, fitted, prepare
+from spark.stopped import Name
+from spark.tables import USED
+
+DID = {
+    MISSING: "inserted", EXTRA: "removed", CHANGED: "replaced", DUPLICATE: "made one",
+}  # fmt: skip
+FOUND = "key string, since timestamp"
+
+
+@dataclass
+class Mending:
+    """One run's. `waiting`: the tables whose changes wait themselves. `done`: what became of each part, by its id;
+    `tables`: those that were written."""
+
+    spark: SparkSession
+    lake: Lake
+    schemas: Schemas
+    snapshots: AppliedSnapshots
+    waiting: Iterable[Name]
+    done: dict[str, PartStatus] = field(default_factory=dict)
+    tables: set[Name] = field(default_factory=set)
+    erased: list[Erased] = field(default_factory=list, init=False)
+
+    def run(self, checkpoint: Checkpoint | None) -> None:
+        """`checkpoint`: what the lake is merged up to."""
+        self.erased = Erasures(self.lake).known.erased
+        for part in parts(self.lake):
+            if checkpoint and checkpoint.place >= part.p0.place and checkpoint.covers(part.p1):
+                self._part(part)
+
+    def clear(self) -> None:
+        """Removes the parts, once it is written down what became of them."""
+        for part in parts(self.lake):
+            if part.id in self.done:
+                self.lake.delete(part.folder(self.lake))
+                reached("part removed")
+
+    def told(self, before: dict[str, PartStatus]) -> dict[str, PartStatus]:
+        """With those of the runs before, as many as are kept."""
+        return dict(sorted({**before, **self.done}.items())[-status.PARTS :])
+
+    def _part(self, part: Part) -> None:
+        if part.name in set(self.waiting):
+            return
+        refused = self._unwanted(part)
+        try:
+            if refused is None:
+                self._replace(part)
+        except TableStoppedError as error:
+            refused = str(error)
+        except Exception as error:
+            refused = misfit(part.name, error) or broken_table(part.name, self.lake.table(*part.name), error)
+            if refused is None:
+                raise
+        rows = {} if refused else self._counts(part)
+        db, table = part.name
+        at = int(time.time() * 1000)
+        self.done[part.id] = PartStatus(db=db, table=table, job=part.job, at=at, rows=rows, refused=refused)
+
+    def _unwanted(self, part: Part) -> str | None:
+        if not self.lake.pipeline.tables.match(*part.name):
+            return f"{'.'.join(part.name)} is not one of the pipeline's tables any more"
+        applied = self.snapshots.tables.get(part.name)
+        if applied and applied.floor > part.sequence:
+            return f"the snapshot {applied.id} has read all of {'.'.join(part.name)} since"
+        if any(one.tbl == ".".join(part.name) and one.until >= part.p0.place for one in self.erased):
+            return f"rows of {'.'.join(part.name)} were erased since these were read: run the {part.job} again"
+        return None
+
+    def _replace(self, part: Part) -> None:
+        path = self.lake.table(*part.name)
+        known = self.schemas.all(*part.name)
+        columns = prepare(self.spark, path, part.shape, known[-1] if known else part.shape, self.lake.deletion_vectors)
+        inside = part.inside(self.spark, self.lake)
+        changes = behind(
+            self.spark.read.format("delta").load(self.lake.changes).select(*USED), part.name, part.sequence
+        )
+        rows = inside(folded(self._staged(part, columns), changes, part.shape, self.schemas, columns))
+        table = inside(self.spark.read.format("delta").load(path))
+        found = compared(table, rows, part.shape).persist()
+        try:
+            if found.isEmpty():
+                return
+            self._note(part, differing(found, part.shape))
+            self._write(part, path, found, rows, columns)
+        finally:
+            found.unpersist()
+        self.tables.add(part.name)
+
+    def _staged(self, part: Part, columns: dict[str, str]) -> DataFrame:
+        rows = part.rows(self.spark, self.lake)
+        if part.texts:
+            at = {"_seq": sequence(part.sequence), "_ts": fn.timestamp_millis(fn.lit(part.p0.ts_ms))}
+            wire = rows.withColumn("_wire", parsed("after", part.shape.columns))
+            rows = wire.select(*keyed("_wire", part.shape, columns)).withColumns(at)
+        return widened(fitted(rows, columns), columns)
+
+    def _note(self, part: Part, found: DataFrame) -> None:
+        db, table = part.name
+        known = latest(self.spark, self.lake, db, table)
+        each = {one.key: one.since for one in known if one.key}
+        chunks = min((one.since for one in known if one.kind == CHUNK and one.since), default=None)
+        since = self.spark.createDataFrame([*each.items()], FOUND)
+        did = fn.create_map(*[fn.lit(text) for pair in DID.items() for text in pair])
+        facts = {
+            "run": fn.lit(part.id), "at": fn.lit(datetime.now(UTC)), "job": fn.lit(part.job), "by": fn.lit(part.by),
+            "source": fn.lit(part.source), "part": fn.lit(part.told), "db": fn.lit(db), "tbl": fn.lit(f"{db}.{table}"),
+        }  # fmt: skip
+        check = fn.lit(last_check(self.spark, self.lake, db, table)).cast("string")
+        began = fn.coalesce("since", fn.lit(chunks).cast("timestamp"))
+        rows = found.join(fn.broadcast(since), "key", "left").select(
+            *[value.alias(name) for name, value in facts.items()],
+            "kind", "key", "columns", did[fn.col("kind")].alias("did"),
+            began.alias("since"), fn.when(began.isNotNull(), check).alias("check"),
+        )  # fmt: skip
+        writer = rows.write.format("delta").mode("append").option("mergeSchema", "true")
+        writer.option("txnAppId", f"headrace-part-{part.id}").option("txnVersion", 0).save(self.lake.at(names.REPAIRS))
+        reached("repair noted")
+
+    def _write(self, part: Part, path: str, found: DataFrame, rows: DataFrame, columns: dict[str, str]) -> None:
+        key = list(part.shape.key)
+        other = {name: f"_k{at}" for at, name in enumerate(key)}
+        marks = [fn.col(quoted(name)).alias(alias) for name, alias in other.items()]
+        gone = found.where(fn.col("kind") != MISSING).select(*marks, fn.lit(True).alias("_gone"))
+        made = rows.join(found.where(fn.col("kind") != EXTRA).select(*map(quoted, key)), key, "left_semi")
+        nothing = [fn.lit(None).cast(dict(rows.dtypes)[name]).alias(alias) for name, alias in other.items()]
+        source = gone.unionByName(made.select("*", *nothing, fn.lit(False).alias("_gone")), allowMissingColumns=True)
+        values: dict[str, str | Column] = {quoted(name): f"c.{quoted(name)}" for name in (*columns, "_seq", "_ts")}
+        same = " and ".join(f"t.{quoted(name)} = c.{alias}" for name, alias in other.items())
+        (
+            DeltaTable.forPath(self.spark, path)
+            .alias("t")
+            .merge(source.alias("c"), same)
+            .whenMatchedDelete("c._gone")
+            .whenNotMatchedInsert("not c._gone", values)
+            .execute()
+        )
+        reached("part replaced")
+
+    def _counts(self, part: Part) -> dict[str, int]:
+        """Of a run that died behind the part, too."""
+        path = self.lake.at(names.REPAIRS)
+        if not self.lake.is_table(path):
+            return {}
+        mine = self.spark.read.format("delta").load(path).where(fn.col("run") == part.id)
+        return {row["kind"]: row["count"] for row in mine.groupBy("kind").count().orderBy("kind").collect()}

@@ -1,0 +1,118 @@
+"""What a repair or a backfill may be of, and how it is begun: the jobs' common beginning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from pyspark.sql import SparkSession
+
+from contract.checkpoint import Checkpoint
+from contract.pipeline import Pipeline
+from contract.pipeline_columns import Shown
+from contract.schema import TableSchema
+from contract.status import LakeStatus, parse
+from spark.choice import refuse_unfollowed
+from spark.errors import LakeError
+from spark.kafka import Broker
+from spark.lake import Lake
+from spark.mending import wanted
+from spark.mending.parts import Chosen
+from spark.places import Places
+from spark.snapshot import Staging
+from spark.source import Source
+from spark.streamed import reading, streamed
+from spark.transformed import refuse_other_rules
+from spark.verification import incomparable, why
+
+Name = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Form:
+    """What a person wrote: `keys`, or `low` and `high` of a range; all empty: none of them."""
+
+    keys: str = ""
+    low: str = ""
+    high: str = ""
+
+    @classmethod
+    def of(cls, given: Mapping[str, str]) -> Form:
+        """Raises LakeError where it says two things."""
+        form = cls(given["keys"], given["from"], given["to"])
+        if form.keys and (form.low or form.high):
+            raise LakeError("keys and a range are given: choose one of them. Nothing was read or written")
+        return form
+
+    def __bool__(self) -> bool:
+        return bool(self.keys or self.low or self.high)
+
+    def choose(self, shown: Shown) -> Chosen:
+        """Raises LakeError."""
+        if self.keys:
+            return wanted.keys(shown.schema, self.keys)
+        return wanted.span(shown, self.low, self.high) if self else Chosen("the whole table")
+
+
+def names_of(pipeline: Pipeline, tables: Sequence[str]) -> list[Name]:
+    """Raises LakeError for what is no table of the pipeline."""
+    for name in tables:
+        db, dot, table = name.partition(".")
+        if not (db and dot and table):
+            raise LakeError(f"{name!r} is no table's name: write it as db.table")
+        if not pipeline.tables.match(db, table):
+            raise LakeError(f"{name} is not one of the pipeline's tables: see tables in {pipeline.path}")
+    return [(name.partition(".")[0], name.partition(".")[2]) for name in tables]
+
+
+def shown_in(schema: TableSchema) -> Shown:
+    """A table of which the lake alone is asked, by the schema topic's word: a masked column is a column like others."""
+    return Shown(schema, schema, {})
+
+
+def standing(lake: Lake) -> LakeStatus:
+    """Raises LakeError where no compaction has run yet."""
+    if text := lake.text(lake.status):
+        return parse(text)
+    raise LakeError(f"the lake {lake.root} has no table yet: run the DAG {lake.pipeline.name}.compaction first")
+
+
+def blocked(pipeline: Pipeline, status: LakeStatus, name: Name, from_source: bool = True) -> str | None:
+    """Why a part of the table cannot be made anew, and what mends it; None where it can."""
+    told, table = ".".join(name), status.tables.get(".".join(name))
+    if table is None or table.version is None:
+        return f"the lake has no table {told}: check its name, or run the snapshot DAG for it"
+    if reason := table.unequal or why(table):
+        return f"{told} is to be read as a whole, by the DAG {pipeline.name}.snapshot: {reason}"
+    if from_source and (facts := incomparable(pipeline, *name)):
+        return f"{told} is not made of the source's rows alone ({facts['reason']}): run the snapshot DAG for it"
+    return None
+
+
+@contextmanager
+def source_of(spark: SparkSession, pipeline: Pipeline, lake: Lake, tables: list[Name]) -> Iterator[Staging]:
+    """To read rows of these tables by a snapshot's rules. Raises LakeError."""
+    broker = Broker(pipeline)
+    p0 = broker.checkpoint()
+    if p0 is None:
+        raise LakeError(f"the commit log of {pipeline.name} is empty: start the streamer, then run this again")
+    with streamed(pipeline, p0) as source:
+
+        def refuse(checkpoint: Checkpoint) -> None:
+            refuse_unfollowed(checkpoint, tables)
+            refuse_other_rules(source.pipeline, checkpoint)
+
+        refuse(p0)
+        with reading(source) as reader:
+            yield _staging(spark, lake, source, reader, Places(source, p0, broker.checkpoint, refuse, tell))
+
+
+def _staging(spark: SparkSession, lake: Lake, source: Source, reader: Source, places: Places) -> Staging:
+    staging = Staging(spark, source.pipeline, lake, source, places, reader, tell)
+    staging.load.prove()
+    return staging
+
+
+def tell(line: str) -> None:
+    print(line, flush=True)

@@ -1,0 +1,141 @@
+"""A part of a table that is made anew: its rows as they were at P0, staged until a compaction puts them in their place.
+
+A folder of `_parts` each: the rows, the keys where the part is a list of them, and the manifest, which is written last.
+Without that nobody uses the folder.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from pydantic import BaseModel
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as fn
+
+from contract import names
+from contract.checkpoint import Checkpoint
+from contract.schema import TableSchema
+from contract.sequence import file_number
+from spark.lake import Lake
+from spark.rows import keyed, parsed
+from spark.unfinished import BEAT
+
+MANIFEST = "part.json"
+ABANDONED = 60.0  # seconds without a beat behind which nobody writes a folder any more
+MYSQL, CHANGES, KAFKA = "mysql", "changes", "kafka"  # where the rows come from
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Which rows of a table. `told`: in words. `where`: Spark's SQL over the key's columns, and `within` the same in
+    the source's; `keys`: the keys' texts, as records have them, besides. With none of them: all rows."""
+
+    told: str
+    where: str | None = None
+    within: str | None = None
+    keys: tuple[str, ...] | None = None
+
+    @property
+    def all(self) -> bool:
+        return self.where is None and self.keys is None
+
+
+class Part(BaseModel):
+    """`job`: repair or backfill, started by `by`. `source`: where the rows come from. `shape`: by which the table was
+    shown. `where`, `keyed`: which rows, as of Chosen. `texts`: the rows are staged as records have them, else typed,
+    each with its `_seq`. `p1`: a GTID set; once the lake has it, every change of the rows is in `_changes`."""
+
+    id: str
+    pipeline: str
+    job: str
+    by: str
+    source: str
+    shape: TableSchema
+    told: str
+    where: str | None
+    keyed: bool
+    texts: bool
+    p0: Checkpoint
+    p1: str
+
+    @property
+    def name(self) -> tuple[str, str]:
+        return self.shape.db, self.shape.table
+
+    @property
+    def sequence(self) -> list[int]:
+        """Behind everything before P0, before everything after it."""
+        return [self.p0.epoch, file_number(self.p0.file), self.p0.pos, -1, -1]
+
+    def folder(self, lake: Lake) -> str:
+        return lake.at(names.PARTS, self.id)
+
+    def rows(self, spark: SparkSession, lake: Lake) -> DataFrame:
+        """As they were staged."""
+        return spark.read.parquet(f"{self.folder(lake)}/rows")
+
+    def inside(self, spark: SparkSession, lake: Lake) -> Callable[[DataFrame], DataFrame]:
+        """Takes the part's rows out of rows that have the key's columns."""
+        keys = keys_of(texts_of(spark, self.folder(lake)), self.shape) if self.keyed else None
+        return lambda rows: within(rows, self.where, keys)
+
+
+def within(rows: DataFrame, where: str | None, keys: DataFrame | None) -> DataFrame:
+    """`keys`: typed; neither: all rows."""
+    if keys is None:
+        return rows.where(where) if where else rows
+    named = rows.join(keys, keys.columns, "left_semi")
+    return rows.where(where).unionByName(named.where(f"not ({where})")) if where else named
+
+
+def keys_of(texts: DataFrame, schema: TableSchema) -> DataFrame:
+    """The key's columns, typed, of keys as records have them; each once."""
+    key = schema.model_copy(update={"columns": tuple(schema.column(name) for name in schema.key)})
+    return texts.withColumn("_wire", parsed("key", key.columns, "PERMISSIVE")).select(*keyed("_wire", key)).distinct()
+
+
+def texts_of(spark: SparkSession, folder: str) -> DataFrame:
+    return spark.read.schema("key string").json(f"{folder}/keys.json")
+
+
+def write_keys(lake: Lake, folder: str, keys: tuple[str, ...]) -> None:
+    lake.write(f"{folder}/keys.json", [{"key": key} for key in keys])
+
+
+def new_id() -> str:
+    """Sorts by time."""
+    now = time.time()
+    return time.strftime("%Y%m%dT%H%M%S", time.gmtime(now)) + f"{int(now * 1000) % 1000:03d}Z-{secrets.token_hex(3)}"
+
+
+def put(lake: Lake, part: Part) -> None:
+    """Behind its rows: from here on a compaction uses them."""
+    lake.write(f"{part.folder(lake)}/{MANIFEST}", part.model_dump(mode="json"))
+
+
+def parts(lake: Lake) -> Iterator[Part]:
+    """Those that are staged whole, the oldest first."""
+    for name in lake.list(lake.at(names.PARTS)):
+        if text := lake.text(lake.at(names.PARTS, name, MANIFEST)):
+            yield Part.model_validate_json(text)
+
+
+def sweep(lake: Lake) -> None:
+    """Removes what was left by those that did not end."""
+    for name in lake.list(lake.at(names.PARTS)):
+        folder = lake.at(names.PARTS, name)
+        beat = lake.read(f"{folder}/{BEAT}") or {"at": 0.0}
+        if not lake.exists(f"{folder}/{MANIFEST}") and time.time() - beat["at"] > ABANDONED:
+            lake.delete(folder)
+
+
+def wire_text(key: dict[str, object]) -> str:
+    return json.dumps(key, ensure_ascii=False, separators=(",", ":"))
+
+
+def empty(rows: DataFrame) -> DataFrame:
+    return rows.where(fn.lit(False))

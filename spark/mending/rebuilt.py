@@ -1,0 +1,175 @@
+"""A part's rows out of what the lake, or Kafka, keeps: those that the table's snapshot had read, and the changes since.
+
+The rows of the snapshot are those of the lake's table at the version that applied it; the changes behind its P0 come
+out of `_changes`, or out of Kafka's topic again. They are folded up to the lake's own checkpoint, which is the part's
+P0; what came later is in `_changes` when the part is put in its place.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from delta.tables import DeltaTable
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as fn
+
+from contract import kept_history, names
+from contract.checkpoint import Checkpoint
+from contract.status import LakeStatus
+from spark.applied import Applied, AppliedSnapshots
+from spark.broken import broken_file
+from spark.errors import LakeError
+from spark.lake import Lake
+from spark.mending.final import folded
+from spark.mending.from_kafka import sent
+from spark.mending.parts import CHANGES, KAFKA, MYSQL, Chosen, Part, keys_of, new_id, put, sweep, write_keys
+from spark.merge import behind, sequence
+from spark.rows import quoted
+from spark.schema import OWN, Schemas, columns_of, fitted
+from spark.stopped import Name
+from spark.tables import USED
+from spark.unfinished import Beating
+
+MOST_KEYS = 100_000  # of a time
+SKEW_MS = 60_000  # between the clocks of the job and of the lake's store
+INSTEAD = "take the rows from mysql instead, or run the snapshot DAG for the table"
+
+
+@dataclass
+class Rebuild:
+    """Of one table, which the lake's `status` has. `source`: `changes` or `kafka`. Raises LakeError."""
+
+    spark: SparkSession
+    lake: Lake
+    status: LakeStatus
+    schemas: Schemas
+    name: Name
+    source: str = CHANGES
+    by: str = ""
+
+    def __post_init__(self) -> None:
+        self.told = ".".join(self.name)
+        found = AppliedSnapshots(self.lake).tables.get(self.name)
+        if found is None or self.status.checkpoint is None or self.status.changes_version is None:
+            raise LakeError(f"{self.told} was never snapshotted, so its rows are not in its changes alone: {INSTEAD}")
+        self.applied: Applied = found
+        self.p0: Checkpoint = self.status.checkpoint
+
+    def stage(self, chosen: Chosen) -> Part:
+        """Stages the chosen rows as they are to be."""
+        sweep(self.lake)
+        shape = self.schemas.newest(*self.name)
+        part = Part(
+            id=new_id(), pipeline=self.p0.pipeline, job="backfill", by=self.by, source=self.source, shape=shape,
+            told=chosen.told, where=chosen.where, keyed=chosen.keys is not None, texts=False, p0=self.p0, p1="",
+        )  # fmt: skip
+        folder = part.folder(self.lake)
+        try:
+            with Beating(self.lake, folder):
+                if chosen.keys is not None:
+                    write_keys(self.lake, folder, chosen.keys)
+                inside = part.inside(self.spark, self.lake)
+                self._refuse_mended(part)
+                self._written(inside(self._rows(part)), f"{folder}/rows")
+                put(self.lake, part)
+        except BaseException:
+            self.lake.delete(folder)
+            raise
+        return part
+
+    def changes(self) -> DataFrame:
+        """The table's changes behind the snapshot, up to the lake's checkpoint."""
+        if self.source == KAFKA:
+            found = sent(self.spark, self.lake, self.name, self.applied.floor)
+        else:
+            self._refuse_removed()
+            found = self._landed().select(*USED)
+        mine = behind(found, self.name, self.applied.floor)
+        return mine.where(fn.col("_seq") < sequence(_place(self.p0)))
+
+    def keys(self, since: datetime, until: datetime) -> tuple[str, ...]:
+        """Of the rows that changed in that time, the first moment of it included."""
+        told = self.changes() if self.source == KAFKA else behind(self._landed(), self.name, self.applied.floor)
+        mine = told.where((fn.col("ts") >= fn.lit(since)) & (fn.col("ts") < fn.lit(until)) & (fn.col("op") != "t"))
+        found = mine.select("key").distinct().orderBy("key").limit(MOST_KEYS + 1).collect()
+        if len(found) > MOST_KEYS:
+            raise LakeError(
+                f"more than {MOST_KEYS:,} rows of {self.told} changed in that time: choose a shorter one, or take the "
+                "whole table. Nothing was written"
+            )
+        return tuple(row["key"] for row in found)
+
+    def _landed(self) -> DataFrame:
+        version = str(self.status.changes_version)
+        return self.spark.read.format("delta").option("versionAsOf", version).load(self.lake.changes)
+
+    def _rows(self, part: Part) -> DataFrame:
+        path = self.lake.table(*self.name)
+        columns = columns_of(self.spark, path)
+        if self.applied.version is None:
+            raise LakeError(
+                f"{self.told}: the snapshot {self.applied.id} was applied by an older version of Headrace, which did "
+                f"not say where its rows are: {INSTEAD}"
+            )
+        self._refuse_another_log(path)
+        try:
+            then = self.spark.read.format("delta").option("versionAsOf", str(self.applied.version)).load(path)
+        except Exception as error:
+            raise self._gone() from error
+        lacking = {name: kind for name, kind in columns.items() if name not in then.columns}
+        base = fitted(then, columns).withColumns({n: fn.lit(None).cast(kind) for n, kind in lacking.items()})
+        base = base.where(fn.col("_seq") <= sequence(self.applied.floor)).select(*map(quoted, columns), *OWN)
+        return folded(base, self.changes(), part.shape, self.schemas, columns)
+
+    def _refuse_removed(self) -> None:
+        """Of `_changes` older ones may be removed (retention.py), which is noted before they go."""
+        kept = kept_history.parse(self.lake.text(self.lake.at(kept_history.FILE))).tables.get(self.told)
+        if kept and kept.begins > self.applied.p0_ms:
+            raise LakeError(
+                f"{self.told}: the changes of before {kept.since:%Y-%m-%d %H:%M} UTC were removed "
+                f"(maintenance.history_days), and the snapshot {self.applied.id} is older. Nothing was written: "
+                f"{INSTEAD}"
+            )
+
+    def _refuse_another_log(self, path: str) -> None:
+        """A table whose log was begun anew has another commit of this number."""
+        history = DeltaTable.forPath(self.spark, path).history()
+        mine = history.where(fn.col("version") == fn.lit(self.applied.version))
+        made = mine.select(fn.unix_millis("timestamp").alias("at")).first()
+        if made is None or made["at"] > self.applied.applied_at + SKEW_MS:
+            raise self._gone()
+
+    def _written(self, rows: DataFrame, folder: str) -> None:
+        try:
+            rows.write.parquet(folder)
+        except Exception as error:
+            file = broken_file(error)
+            if file is None or names.CHANGES in file:
+                raise
+            raise self._gone() from error
+
+    def _gone(self) -> LakeError:
+        return LakeError(
+            f"{self.told}: the rows that the snapshot {self.applied.id} had read are not in the lake any more (version "
+            f"{self.applied.version} of the table): a vacuum removed them. Nothing was written: {INSTEAD}"
+        )
+
+    def _refuse_mended(self, part: Part) -> None:
+        """What was mended from the source has no change that says it."""
+        path = self.lake.at(names.REPAIRS)
+        if not self.lake.is_table(path):
+            return
+        rows = self.spark.read.format("delta").load(path)
+        mine = rows.where((fn.col("tbl") == self.told) & (fn.col("source") == MYSQL))
+        mine = mine.where(fn.unix_millis("at") >= self.applied.applied_at)
+        mended = part.inside(self.spark, self.lake)(keys_of(mine.select("key"), part.shape)).count()
+        if mended:
+            raise LakeError(
+                f"{self.told}: {mended:,} of these rows were mended from the source since the snapshot "
+                f"{self.applied.id}, and no change says what they are. Nothing was written: {INSTEAD}"
+            )
+
+
+def _place(checkpoint: Checkpoint) -> list[int]:
+    return [*checkpoint.place, -1, -1]

@@ -1,0 +1,205 @@
+"""Which rows a person means: keys, or a range of the key, as the form of a DAG or the command line has them.
+
+In: texts. Out: `Chosen`, in Spark's SQL and in the source's. Raises LakeError for what cannot be meant, with the value
+that is wrong, before anything is read.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, date, datetime
+from typing import Any
+
+from contract import types
+from contract.pipeline_columns import Shown
+from contract.schema import Column, TableSchema
+from spark import chunks
+from spark.errors import LakeError
+from spark.mending.parts import Chosen, wire_text
+from spark.proof.splits import INTEGERS
+from spark.rows import quoted
+
+MOMENTS = ("date", "datetime", "timestamp")
+Ask = Callable[[str], Sequence[Any] | None]
+BITS = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64}
+WORDS = {str: "a text", int: "a whole number", bool: "true or false"}
+FORM = 'write a JSON list, such as [1, 2] or, of a key of several columns, [["north", 1]]'
+
+
+def keys(schema: TableSchema, text: str) -> Chosen:
+    """`text`: a JSON list; each key a value, a list of the key's values in order, or an object by column."""
+    try:
+        given = json.loads(text)
+    except ValueError as error:
+        raise LakeError(f"keys {text!r} is no JSON ({error}): {FORM}") from None
+    if not isinstance(given, list) or not given:
+        raise LakeError(f"keys {text!r} is no list of keys: {FORM}")
+    found = dict.fromkeys(wire_text(_key(schema, one)) for one in given)
+    return Chosen(f"{len(found)} key(s)", keys=tuple(found))
+
+
+def _key(schema: TableSchema, given: Any) -> dict[str, object]:
+    name, values = f"{schema.db}.{schema.table}", given
+    if isinstance(given, dict):
+        if {*given} != {*schema.key}:
+            raise LakeError(f"the key {given} has not the columns of the key of {name}: {', '.join(schema.key)}")
+        values = [given[column] for column in schema.key]
+    elif not isinstance(given, list):
+        values = [given]
+    if len(values) != len(schema.key):
+        raise LakeError(f"the key {given} has {len(values)} value(s), that of {name} has {', '.join(schema.key)}")
+    return {column: _wire(schema, column, value) for column, value in zip(schema.key, values, strict=True)}
+
+
+def _wire(schema: TableSchema, name: str, value: Any) -> object:
+    """The value as records have it."""
+    column = schema.column(name)
+    made = types.of(column)
+    try:
+        if column.type in (*INTEGERS, "year"):
+            return _integer(column, value)
+        if made.wire == "boolean":
+            return _only(value, bool)
+        if column.type in MOMENTS:
+            return _moment(column, _only(value, str))
+        if column.type == "decimal":
+            return str(_only(value, str, int))
+        text = _only(value, str)
+        if made.spark == "binary":
+            base64.b64decode(text, validate=True)
+        return text
+    except (TypeError, ValueError, binascii.Error) as error:
+        raise LakeError(
+            f"{value!r} is no value of {schema.db}.{schema.table}.{name}, which is {column.type}"
+            f"{' unsigned' if column.unsigned else ''}: {error}"
+        ) from None
+
+
+def _only(value: Any, *kinds: type) -> Any:
+    if type(value) not in kinds:  # True is an int
+        raise TypeError(f"it is to be {' or '.join(WORDS[kind] for kind in kinds)}")
+    return value
+
+
+def _integer(column: Column, value: Any) -> int:
+    number = int(_only(value, int))
+    bits = BITS.get(column.type, 16)
+    low, high = (0, 2**bits - 1) if column.unsigned else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+    if not low <= number <= high:
+        raise ValueError(f"it holds {low} to {high}")
+    return number
+
+
+def _moment(column: Column, text: str) -> str:
+    """Raises ValueError."""
+    if column.type == "date":
+        return date.fromisoformat(text).isoformat()
+    moment = datetime.fromisoformat(text)
+    if column.type == "datetime":
+        if moment.tzinfo is not None:
+            raise ValueError("it has no time zone")
+        return _digits(column, moment, " ")
+    if moment.tzinfo is None:
+        raise ValueError("it needs a time zone, such as Z")
+    return _digits(column, moment.astimezone(UTC).replace(tzinfo=None), "T") + "Z"
+
+
+def _digits(column: Column, moment: datetime, between: str) -> str:
+    """With as many digits of a second as the column has."""
+    text = moment.isoformat(between, "microseconds")
+    return text[: len("yyyy-MM-dd HH:mm:ss.") + column.fsp] if column.fsp else text[: len("yyyy-MM-dd HH:mm:ss")]
+
+
+def span(shown: Shown, low: str, high: str) -> Chosen:
+    """The rows whose key's first column is `low` to `high`, both of them too; empty: from its beginning, to its end."""
+    schema = shown.schema
+    name = f"{schema.db}.{schema.table}"
+    column = schema.column(schema.key[0])
+    if column.type not in (*INTEGERS, *MOMENTS) or not own_key(shown):
+        raise LakeError(
+            f"a range of {name} cannot be told: its key begins with {column.name}, {column.type}"
+            f"{' with a mask' if column.name in shown.masks else ''}, which the source sorts in another way than the "
+            "lake does. Name the keys, or take the whole table"
+        )
+    ends = [_end(schema, column, text) for text in (low, high)]
+    if None not in ends and ends[0] > ends[1]:  # type: ignore[operator]
+        raise LakeError(
+            f"the range of {name} is the wrong way round: from {low} to {high}. Nothing was read or written"
+        )
+    told = f"{column.name} from {low or 'the beginning'} to {high or 'the end'}"
+    signs = [(sign, end) for sign, end in zip((">=", "<="), ends, strict=True) if end is not None]
+    lake = " and ".join(f"{quoted(column.name)} {sign} {_lake_literal(column, end)}" for sign, end in signs)
+    source = " and ".join(f"{chunks.quoted(column.name)} {sign} {_source_literal(column, end)}" for sign, end in signs)
+    return Chosen(told, where=lake or "true", within=source or "1 = 1")
+
+
+def _end(schema: TableSchema, column: Column, text: str) -> Any:
+    if not text:
+        return None
+    value: object = text
+    if column.type in INTEGERS:
+        value = int(text) if text.lstrip("-").isdigit() else text
+    return _wire(schema, column.name, value)
+
+
+def _lake_literal(column: Column, value: object) -> str:
+    return f"cast('{value}' as {types.of(column).spark})"
+
+
+def _source_literal(column: Column, value: object) -> str:
+    return str(value) if column.type in INTEGERS else f"'{str(value).replace('T', ' ').rstrip('Z')}'"
+
+
+def own_key(shown: Shown) -> bool:
+    """Whether the source can be asked by the key: it is the table's own, without a mask."""
+    return shown.schema.key == shown.source.key and not any(name in shown.masks for name in shown.schema.key)
+
+
+def source_condition(schema: TableSchema, keys: list[dict[str, Any]], ask: Ask) -> str:
+    """SQL of the source, over k0, k1 .. of the key: the rows of these keys (wire values), and maybe such whose keys are
+    alike by the column's collation. `ask` runs SQL on the source and gives the first row."""
+    columns = [schema.column(name) for name in schema.key]
+    texts = {(c.charset, key[c.name]) for key in keys for c in columns if _converted(c)}
+    coded = _coded(sorted(texts), ask)
+    each = [
+        " and ".join(f"k{at} = {literal(column, key[column.name], coded)}" for at, column in enumerate(columns))
+        for key in keys
+    ]
+    return " or ".join(f"({one})" for one in each)
+
+
+def _converted(column: Column) -> bool:
+    return column.charset not in (None, "utf8mb4", "binary") and types.of(column).spark == "string"
+
+
+def _coded(texts: Sequence[tuple[str | None, str]], ask: Ask) -> dict[tuple[str | None, str], str]:
+    """The texts in hexadecimal, in their column's character set. A comparison with a text that cannot be written in it
+    would fail; converted it is that of no row, or of one that nobody asked for."""
+    if not texts:
+        return {}
+    each = [f"hex(convert(_utf8mb4 x'{text.encode().hex()}' using {charset}))" for charset, text in texts]
+    found = ask(f"SELECT {', '.join(each)}") or ()
+    return {
+        pair: value.decode() if isinstance(value, bytes) else value for pair, value in zip(texts, found, strict=True)
+    }
+
+
+def literal(column: Column, value: Any, coded: Mapping[tuple[str | None, str], str]) -> str:
+    """A wire value as the source's SQL has it."""
+    if isinstance(value, bool | int):
+        return str(int(value))
+    text = str(value)
+    if (column.charset, text) in coded:
+        return f"_{column.charset} x'{coded[column.charset, text]}'"
+    if column.type == "bit":
+        return str(int.from_bytes(base64.b64decode(text)))
+    if types.of(column).spark == "binary":
+        return f"x'{base64.b64decode(text).hex()}'"
+    if column.type in MOMENTS:
+        return f"'{text.replace('T', ' ').rstrip('Z')}'"
+    if column.type in chunks.OWN:
+        return f"cast(_utf8mb4 x'{text.encode().hex()}' as {column.type})"
+    return f"_utf8mb4 x'{text.encode().hex()}'"

@@ -1,0 +1,71 @@
+"""A lake whose `_changes` and stagings are written by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from contract.checkpoint import Checkpoint
+from contract.schema import TableSchema
+from spark.lake import Lake
+from spark.manifests import MANIFEST, Manifest
+from spark.mending.parts import Part, put, write_keys
+from tests import checkpoints
+from tests.spark.changes_by_hand import ITEMS, changes, compact_json, key_of
+
+NAME = ("shop", "items")
+AT = 100  # P0's position
+
+
+def seq(pos: int) -> tuple[int, int, int, int, int]:
+    return 0, 1, pos, 0, 0
+
+
+def item(n: int, name: str = "a") -> dict[str, Any]:
+    return {"id": n, "name": name, "price": None}
+
+
+def checkpoint(pos: int) -> Checkpoint:
+    known = {"pipeline": "shop", "server_uuid": "u", "ts_ms": 1_700_000_000_000}
+    return checkpoints.checkpoint(**known, pos=pos, gtid_set=f"u:1-{pos}")
+
+
+def stage(
+    spark: SparkSession, lake: Lake, id: str, pos: int, *rows: dict[str, Any], of: TableSchema = ITEMS
+) -> Manifest:
+    """A snapshot of one table that ended before anything more was written."""
+    manifest = Manifest(
+        id=id, pipeline="shop", p0=checkpoint(pos), p1=f"u:1-{pos}", tables=[of], counts={f"shop.{of.table}": len(rows)}
+    )
+    texts = [(key_of(of, row), compact_json(row)) for row in rows]
+    frame = spark.createDataFrame(texts, "key string, after string")
+    frame.write.parquet(f"{manifest.rows(lake, of)}/00000000")
+    lake.write(f"{manifest.folder(lake)}/{MANIFEST}", manifest.model_dump(mode="json"))
+    return manifest
+
+
+def land(spark: SparkSession, lake: Lake, *rows: tuple[Any, ...]) -> None:
+    changes(spark, *rows).write.format("delta").mode("append").save(lake.changes)
+
+
+def ids(spark: SparkSession, lake: Lake) -> list[tuple[int, str]]:
+    frame = spark.read.format("delta").load(lake.table(*NAME)).select("id", "name")
+    return sorted((row["id"], row["name"]) for row in frame.collect())
+
+
+def part(
+    spark: SparkSession, lake: Lake, id: str, pos: int, *rows: dict[str, Any], of: TableSchema = ITEMS, **which: Any
+) -> Part:
+    """Rows that a repair read from the source. `which`: the part's `keys` (rows of them) or `where`, else all."""
+    keys = which.get("keys")
+    made = Part(
+        id=id, pipeline="shop", job="repair", by="test", source="mysql", shape=of, told="some rows",
+        where=which.get("where"), keyed=keys is not None, texts=True, p0=checkpoint(pos), p1="",
+    )  # fmt: skip
+    texts = [(key_of(of, row), compact_json(row)) for row in rows]
+    spark.createDataFrame(texts, "key string, after string").write.parquet(f"{made.folder(lake)}/rows")
+    if keys is not None:
+        write_keys(lake, made.folder(lake), tuple(key_of(of, key) for key in keys))
+    put(lake, made)
+    return made

@@ -1,0 +1,117 @@
+"""A table, or a part of it, made anew out of its history: the rows that it would have, however often; or why not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from contract.pipeline import Pipeline
+from spark.applied import AppliedSnapshots
+from spark.errors import LakeError
+from spark.jobs import backfill as job
+from spark.jobs.backfill import backfill
+from spark.lake import Lake
+from tests.spark.changes_by_hand import ITEMS, change
+from tests.spark.lake_by_hand import AT, NAME, ids, item, land, part, seq, stage
+from tests.spark.test_repair import damage
+
+Compact = Callable[[], dict[str, Any]]
+Made = Callable[..., dict[str, int]]
+RIGHT = [(1, "a"), (2, "b"), (4, "d"), (7, "g")]
+
+
+@pytest.fixture
+def made(
+    spark: SparkSession, pipeline: Pipeline, lake: Lake, compact: Compact, monkeypatch: pytest.MonkeyPatch
+) -> Made:
+    """Backfills the table, and gives what was not as it is to be. The table: 1 is as the snapshot read it, 2 was
+    updated since, 3 deleted, 4 made, 7 made behind the lake's checkpoint."""
+
+    class Broker:
+        def __init__(self, pipeline: Pipeline) -> None:
+            self.schemas = lambda: [ITEMS]
+
+    monkeypatch.setattr(job, "Broker", Broker)
+    stage(spark, lake, "1", 50, *(item(n) for n in (1, 2, 3)))
+    land(spark, lake, change(seq(7), "c", item(9)), change(seq(AT), "u", item(2, "b")))  # 9: before the snapshot
+    land(spark, lake, change(seq(AT + 1), "d", item(3)), change(seq(AT + 2), "c", item(4, "d")))
+    land(spark, lake, change(seq(1500), "c", item(7, "g")))
+    compact()
+    assert ids(spark, lake) == RIGHT
+
+    def run(**given: str) -> dict[str, int]:
+        report = backfill(spark, pipeline, ["shop.items"], **given)
+        [id] = report["parts"]
+        rows: dict[str, int] = compact()["parts"][id]["rows"]
+        return rows
+
+    return run
+
+
+def test_a_table_is_made_of_its_snapshot_and_the_changes_since_and_a_second_time_nothing_is_written(
+    spark: SparkSession, lake: Lake, made: Made
+) -> None:
+    damage(spark, lake, (1, "x"), (3, "a"), (4, "d"), (4, "d"), (9, "a"))
+    assert made() == {"changed": 1, "duplicate": 1, "extra": 2, "missing": 2}
+    assert ids(spark, lake) == RIGHT
+    version = lake.version(lake.table(*NAME))
+    assert made() == {}
+    assert lake.version(lake.table(*NAME)) == version
+
+
+@pytest.mark.parametrize(
+    ("given", "rows"),
+    [
+        pytest.param({"from": "1", "to": "2"}, [(1, "a"), (2, "b"), (3, "a"), (8, "x")], marks=pytest.mark.soak),
+        pytest.param({"keys": "[3, 4]"}, [(1, "x"), (4, "d"), (8, "x")], marks=pytest.mark.soak),
+        (
+            {"since": "2026-01-01T00:00:00Z", "until": "2026-01-01T00:00:01Z"},
+            [(1, "x"), (2, "b"), (4, "d"), (7, "g"), (8, "x")],
+        ),
+        pytest.param({"since": "2026-01-02T00:00:00Z"}, [(1, "x"), (3, "a"), (8, "x")], marks=pytest.mark.soak),
+    ],
+)
+def test_a_part_of_it_and_no_more(
+    spark: SparkSession, lake: Lake, made: Made, given: dict[str, str], rows: list[tuple[int, str]]
+) -> None:
+    damage(spark, lake, (1, "x"), (3, "a"), (8, "x"))
+    made(**given)
+    assert ids(spark, lake) == rows
+
+
+def test_what_cannot_be_made_of_it_is_refused_with_the_next_step(
+    spark: SparkSession, pipeline: Pipeline, lake: Lake, compact: Compact, made: Made
+) -> None:
+    def refused(told: str, tables: str = "shop.items", **given: str) -> None:
+        with pytest.raises(LakeError, match=told):
+            backfill(spark, pipeline, [tables] if tables else [], **given)
+        assert lake.list(lake.at("_parts")) == []
+
+    refused("name the tables", tables="")
+    refused("no table shop.other: check its name, or run the snapshot DAG", tables="shop.other")
+    refused("crm.x is not one of the pipeline's tables", tables="crm.x")
+    refused("source 'mars' is none: choose changes, kafka, mysql", source="mars")
+    refused("choose one", keys="[1]", since="2026-01-01T00:00:00Z")
+    refused("the wrong way round: from 2 to 1", **{"from": "2", "to": "1"})
+    refused("wrong way round", since="2026-01-02T00:00:00Z", until="2026-01-01T00:00:00Z")
+    refused("has no zone", since="2026-01-02T00:00:00")
+    refused("'x' is no value of shop.items.id, which is int", keys='["x"]')
+    lake.write(lake.at("_history.json"), {"tables": {"shop.items": {"begins": 1_700_000_000_001, "removed": 1}}})
+    refused("the changes of before 2023-11-14 22:13 UTC were removed .*take the rows from mysql")
+    lake.delete(lake.at("_history.json"))
+    damage(spark, lake, (1, "a"))
+    part(spark, lake, "p1", AT, item(1), item(2, "not logged"))
+    compact()
+    refused("of these rows were mended from the source since the snapshot 1.*take the rows from mysql")
+    assert made(keys="[1]") == {}, "none of those"
+    snapshots = AppliedSnapshots(lake)
+    version = snapshots.tables[NAME].version
+    snapshots.note(NAME, snapshots.tables[NAME].model_copy(update={"version": 999}))
+    refused("a vacuum removed them", keys="[1]")
+    assert version is not None
+    snapshots.note(NAME, snapshots.tables[NAME].model_copy(update={"gap": True}))
+    compact()
+    refused("is to be read as a whole, by the DAG shop.snapshot: not yet snapshotted")

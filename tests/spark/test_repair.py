@@ -1,0 +1,160 @@
+"""A part of a table is made anew: whatever is wrong in it is right then, and is in the audit table; nothing else is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as fn
+
+from contract import status
+from contract.pipeline import Pipeline
+from contract.schema import Column
+from spark.failpoints import hooked
+from spark.lake import Lake
+from spark.proof.differences import CHANGED, Difference, note_checks, note_differences
+from tests.spark.changes_by_hand import ITEMS, change, truncation
+from tests.spark.lake_by_hand import AT, NAME, ids, item, land, part, seq, stage
+
+Compact = Callable[[], dict[str, Any]]
+
+
+def damage(spark: SparkSession, lake: Lake, *rows: tuple[int, str]) -> None:
+    """Makes these the table's rows, as old as the snapshot is."""
+    path = lake.table(*NAME)
+    frame = spark.createDataFrame([*rows], "id bigint, name string")
+    same = spark.read.format("delta").load(path).select("_seq", "_ts").limit(1)
+    made = frame.withColumn("price", fn.lit(None).cast("decimal(10,2)")).crossJoin(same)
+    made.write.format("delta").mode("overwrite").save(path)
+
+
+def audit(spark: SparkSession, lake: Lake) -> list[tuple[Any, ...]]:
+    found = spark.read.format("delta").load(lake.at("_repairs"))
+    names = fn.expr("transform(columns, one -> one.name)").alias("columns")
+    return sorted(tuple(row) for row in found.select("run", "kind", "key", "did", names).collect())
+
+
+@pytest.fixture
+def damaged(spark: SparkSession, lake: Lake, compact: Compact) -> None:
+    """Of six rows: 1 is as it should be, 2 is gone, 3 is another, 4 is there twice, 5 is right, 6 is not the source's;
+    9 has changed since the rows were read."""
+    stage(spark, lake, "1", 50, *(item(n) for n in (1, 2, 3, 4, 5, 9)))
+    compact()
+    land(spark, lake, change(seq(AT + 1), "u", item(9, "new")))
+    compact()
+    damage(spark, lake, (1, "a"), (3, "x"), (4, "a"), (4, "a"), (5, "a"), (6, "a"), (9, "x"))
+
+
+FOUND = [
+    ("p1", "changed", '{"id":3}', "replaced", ["name"]),
+    ("p1", "changed", '{"id":9}', "replaced", ["name"]),
+    ("p1", "duplicate", '{"id":4}', "made one", []),
+    ("p1", "extra", '{"id":6}', "removed", []),
+    ("p1", "missing", '{"id":2}', "inserted", []),
+]
+
+
+@pytest.mark.usefixtures("damaged")
+def test_whatever_is_wrong_is_mended_once_and_told(
+    spark: SparkSession, pipeline: Pipeline, lake: Lake, compact: Compact
+) -> None:
+    at = datetime(2026, 11, 22, tzinfo=UTC)
+    known = Difference("shop", "items", CHANGED, '{"id":3}', ("name",), since=at)
+    note_differences(spark, lake, at, [known])
+    note_checks(spark, lake, at, {"tables": {"shop.items": {"equal": False}}})
+    land(spark, lake, change(seq(AT + 5), "d", item(5)))  # behind the read
+    made = part(spark, lake, "p1", AT, *(item(n) for n in (1, 2, 3, 4, 5, 9)))
+    report = compact()
+    right = [(1, "a"), (2, "a"), (3, "a"), (4, "a"), (9, "new")]
+    assert ids(spark, lake) == right
+    assert audit(spark, lake) == FOUND
+    rows = spark.read.format("delta").load(lake.at("_repairs"))
+    [row] = rows.where("kind = 'changed' and key = '{\"id\":3}'").collect()
+    assert (row["since"].astimezone(UTC), row["check"], row["by"]) == (at, "20261122T000000000Z", "test")
+    assert row["columns"][0]["source"] != row["columns"][0]["lake"]
+    assert report["parts"]["p1"]["rows"] == {"changed": 2, "duplicate": 1, "extra": 1, "missing": 1}
+    told = status.read(pipeline)
+    assert told is not None
+    assert (told.parts["p1"].refused, told.tables["shop.items"].rows) == (None, 5)
+    assert not lake.exists(made.folder(lake))
+    version = lake.version(lake.table(*NAME))
+    part(spark, lake, "p2", AT, *(item(n) for n in (1, 2, 3, 4, 5, 9)))
+    assert compact()["parts"]["p2"]["rows"] == {}
+    assert lake.version(lake.table(*NAME)) == version, "what is right is not written again"
+    land(spark, lake, change(seq(AT + 9), "u", item(2, "later")))
+    compact()
+    assert ids(spark, lake)[1] == (2, "later")
+
+
+@pytest.mark.usefixtures("damaged")
+@pytest.mark.parametrize(
+    "which", [{"keys": [item(2), item(6)]}, pytest.param({"where": "id in (2, 6)"}, marks=pytest.mark.soak)]
+)
+def test_a_part_is_all_that_is_touched(
+    spark: SparkSession, lake: Lake, compact: Compact, which: dict[str, Any]
+) -> None:
+    part(spark, lake, "p1", AT, item(2), item(3), **which)  # a collation may give more rows than were asked for
+    compact()
+    assert ids(spark, lake) == [(1, "a"), (2, "a"), (3, "x"), (4, "a"), (4, "a"), (5, "a"), (9, "x")]
+
+
+class CrashError(Exception):
+    pass
+
+
+@pytest.mark.usefixtures("damaged")
+@pytest.mark.parametrize("step", ["repair noted", pytest.param("part replaced", marks=pytest.mark.soak)])
+def test_a_run_that_dies_in_a_repair_is_made_good_by_the_next(
+    spark: SparkSession, pipeline: Pipeline, lake: Lake, compact: Compact, step: str
+) -> None:
+    part(spark, lake, "p1", AT, *(item(n) for n in (1, 2, 3, 4, 5, 9)))
+
+    def crash(at: str) -> None:
+        if at == step:
+            raise CrashError
+
+    with hooked(crash), pytest.raises(CrashError):
+        compact()
+    assert compact()["parts"]["p1"]["rows"] == {"changed": 2, "duplicate": 1, "extra": 1, "missing": 1}
+    assert ids(spark, lake) == [(1, "a"), (2, "a"), (3, "a"), (4, "a"), (5, "a"), (9, "new")]
+    assert audit(spark, lake) == FOUND
+
+
+def test_a_part_waits_until_the_lake_has_what_its_rows_may_show(
+    spark: SparkSession, lake: Lake, compact: Compact, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage(spark, lake, "1", 50, item(1))
+    compact()
+    made = part(spark, lake, "p1", 2000, item(1, "b"))
+    assert compact()["parts"] == {}
+    assert lake.exists(made.folder(lake))
+    assert ids(spark, lake) == [(1, "a")]
+
+
+def test_a_part_that_holds_no_more_is_refused_with_the_reason(
+    spark: SparkSession, lake: Lake, compact: Compact
+) -> None:
+    stage(spark, lake, "1", 50, item(1))
+    land(spark, lake, change(seq(AT + 7), "u", item(1, "new"), ITEMS.model_copy(update={"key": ("id", "name")})))
+    compact()
+    part(spark, lake, "p0", 40, item(1, "old"))
+    other = ITEMS.model_copy(update={"columns": (Column(name="id", type="date"), *ITEMS.columns[1:])})
+    part(spark, lake, "p1", AT, of=other)
+    told = compact()["parts"]
+    assert "the snapshot 1 has read all of shop.items since" in told["p0"]["refused"]
+    assert "run the snapshot DAG for the table" in told["p1"]["refused"]
+    assert ids(spark, lake) == [(1, "new")]
+
+
+def test_rows_that_were_read_before_a_truncation_do_not_come_back(
+    spark: SparkSession, lake: Lake, compact: Compact
+) -> None:
+    stage(spark, lake, "1", 50, item(1))
+    compact()
+    land(spark, lake, truncation(seq(AT + 5)), change(seq(AT + 6), "c", item(7)))
+    part(spark, lake, "p1", AT, item(1), item(2))
+    assert compact()["parts"]["p1"]["rows"] == {}
+    assert ids(spark, lake) == [(7, "a")]

@@ -1,0 +1,98 @@
+"""What a person writes in the form of a repair: the rows that are meant, in both SQLs, or why nothing can be meant."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from contract.masks import Mask
+from contract.pipeline_columns import Columns, Shown
+from contract.schema import Column, TableSchema
+from spark.errors import LakeError
+from spark.mending import wanted
+from tests.spark.changes_by_hand import ITEMS, LINES
+
+ALL = Columns()
+
+
+def table(kind: str, **facts: Any) -> TableSchema:
+    return TableSchema(db="shop", table="t", columns=(Column(name="k", type=kind, **facts),), key=("k",))
+
+
+def asked(sql: str) -> tuple[str, ...]:
+    assert sql == "SELECT hex(convert(_utf8mb4 x'e282ac' using latin1))"
+    return ("80",)
+
+
+@pytest.mark.parametrize(
+    ("schema", "text", "keys", "condition"),
+    [
+        (ITEMS, "[1, 2, 1]", ('{"id":1}', '{"id":2}'), "(k0 = 1) or (k0 = 2)"),
+        (LINES, '[["ü", 7]]', ('{"region":"ü","n":7}',), "(k0 = _utf8mb4 x'c3bc' and k1 = 7)"),
+        (LINES, '[{"n": 7, "region": "a"}]', ('{"region":"a","n":7}',), "(k0 = _utf8mb4 x'61' and k1 = 7)"),
+        (table("binary", length=2), '["AAE="]', ('{"k":"AAE="}',), "(k0 = x'0001')"),
+        (table("date"), '["2026-01-02"]', ('{"k":"2026-01-02"}',), "(k0 = '2026-01-02')"),
+        (
+            table("timestamp", fsp=3), '["2026-01-02 01:00:00.5+01:00"]', ('{"k":"2026-01-02T00:00:00.500Z"}',),
+            "(k0 = '2026-01-02 00:00:00.500')",
+        ),
+        (table("datetime"), '["2026-01-02 01:00"]', ('{"k":"2026-01-02 01:00:00"}',), "(k0 = '2026-01-02 01:00:00')"),
+        (table("decimal", precision=9, scale=2), '["1.50"]', ('{"k":"1.50"}',), "(k0 = _utf8mb4 x'312e3530')"),
+        (table("bit", length=9), '["AQA="]', ('{"k":"AQA="}',), "(k0 = 256)"),
+        (table("char", length=2, charset="latin1"), '["€"]', ('{"k":"€"}',), "(k0 = _latin1 x'80')"),
+        (table("uuid"), '["a-b"]', ('{"k":"a-b"}',), "(k0 = cast(_utf8mb4 x'612d62' as uuid))"),
+    ],
+)  # fmt: skip
+def test_keys_as_records_have_them_and_as_the_source_is_asked(
+    schema: TableSchema, text: str, keys: tuple[str, ...], condition: str
+) -> None:
+    chosen = wanted.keys(schema, text)
+    assert chosen.keys == keys
+    assert wanted.source_condition(schema, [json.loads(key) for key in keys], asked) == condition
+
+
+@pytest.mark.parametrize(
+    ("schema", "text", "told"),
+    [
+        (ITEMS, "1, 2", "is no JSON"),
+        (ITEMS, "{}", "is no list of keys"),
+        (ITEMS, "[]", "is no list of keys"),
+        (ITEMS, '["1"]', "'1' is no value of shop.items.id, which is int: it is to be a whole number"),
+        (ITEMS, "[true]", "it is to be a whole number"),
+        (ITEMS, "[2147483648]", "it holds -2147483648 to 2147483647"),
+        (LINES, "[1]", "has 1 value.s., that of shop.lines has region, n"),
+        (LINES, '[{"region": "a", "m": 1}]', "has not the columns of the key of shop.lines: region, n"),
+        (LINES, '[["a", -1]]', "which is bigint unsigned: it holds 0 to"),
+        (table("date"), '["2026-02-30"]', "which is date: day"),
+        (table("timestamp"), '["2026-01-01 00:00:00"]', "it needs a time zone"),
+        (table("varbinary", length=9), '["???"]', "which is varbinary"),
+    ],
+)
+def test_what_is_no_key_is_told_with_the_value(schema: TableSchema, text: str, told: str) -> None:
+    with pytest.raises(LakeError, match=told):
+        wanted.keys(schema, text)
+
+
+def test_a_range_has_both_ends_and_may_be_open() -> None:
+    both = wanted.span(ALL.show(ITEMS), "1", "20")
+    assert both.where == "`id` >= cast('1' as bigint) and `id` <= cast('20' as bigint)"
+    assert both.within == "`id` >= 1 and `id` <= 20"
+    moment = wanted.span(ALL.show(table("timestamp")), "2026-01-01T00:00:00Z", "")
+    assert moment.where == "`k` >= cast('2026-01-01T00:00:00Z' as timestamp)"
+    assert moment.within == "`k` >= '2026-01-01 00:00:00'"
+
+
+@pytest.mark.parametrize(
+    ("shown", "low", "high", "told"),
+    [
+        (ALL.show(ITEMS), "20", "3", "the wrong way round: from 20 to 3. Nothing was read"),
+        (ALL.show(ITEMS), "x", "", "'x' is no value of shop.items.id"),
+        (ALL.show(LINES), "a", "b", "its key begins with region, varchar, which the source sorts in another way"),
+        (Shown(ITEMS, ITEMS, {"id": Mask("hash")}), "1", "2", "its key begins with id, int with a mask"),
+    ],
+)
+def test_a_range_that_cannot_be_is_told(shown: Shown, low: str, high: str, told: str) -> None:
+    with pytest.raises(LakeError, match=told):
+        wanted.span(shown, low, high)
