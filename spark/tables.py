@@ -82,13 +82,10 @@ class Merging:
                 self.stopped.release(name)
 
     def _batch(self, changes: DataFrame, number: int, query: str) -> None:
-        changes = changes.persist()
-        try:
-            parts = [part for part in parts_of(changes) if not self._waits(part)]
-            with ThreadPoolExecutor(THREADS) as pool:
-                list(pool.map(inheritable_thread_target(self.spark)(lambda part: self._merge(changes, part)), parts))
-        finally:
-            changes.unpersist()
+        # Not kept in memory: to read a table's own files again costs a fraction of that.
+        parts = [part for part in parts_of(changes) if not self._waits(part)]
+        with ThreadPoolExecutor(THREADS) as pool:
+            list(pool.map(inheritable_thread_target(self.spark)(lambda part: self._merge(changes, part)), parts))
 
     def _wanted(self, name: Name) -> bool:
         return self.lake.pipeline.tables.match(*name)
