@@ -30,7 +30,7 @@ from tests.spark.changes_by_hand import record as kafka_record
 
 NAME = ("shop", "items")
 GONE = "Zebrafink"  # the one value that is the erased row's alone
-COUNTED = {"table": 1, "_changes": 4, "_dead_letters": 1, "_differences": 1}
+COUNTED = {"table": 1, "_changes": 4, "_dead_letters": 1, "_differences": 1, "_repairs": 1}
 AT = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 
 
@@ -110,6 +110,9 @@ def filled(spark: SparkSession, lake: Lake) -> None:
     compaction.compact(spark, lake.pipeline, [])
     found = [Difference(*NAME, "changed", key_of(ITEMS, item(n)), ("name",), since=AT) for n in (1, 3)]
     note_differences(spark, lake, AT, [*found, Difference(*NAME, "chunk", source_where="id <= 1", since=AT)])
+    repaired = [("r", NAME[0], "shop.items", "changed", key_of(ITEMS, item(n))) for n in (1, 3)]
+    made = spark.createDataFrame(repaired, "run string, db string, tbl string, kind string, key string")
+    made.write.format("delta").save(lake.at("_repairs"))
     lake.write(lake.at("_quality", "unfinished.json"), {"boundary": GONE})
 
 
