@@ -28,7 +28,7 @@ from tests.integration.streaming import Streamer
 from tests.integration.test_lake_servers import beside, compacting
 from tests.spark.sessions import local_session
 
-NAME = "mended"
+NAME = "repaired"
 ROWS = 60
 
 
@@ -113,7 +113,7 @@ def test_what_a_check_found_is_mended_under_writes_and_proven(
     assert of_items <= kinds
     assert {kind for table, kind in kinds if table == f"{NAME}.codes"} == {"missing", "extra", "changed"}
     for given, says in (
-        ({"from": "9", "to": "3"}, "the wrong way round"), ({"keys": '["x"]'}, "'x' is no value of mended.items.id"),
+        ({"from": "9", "to": "3"}, "the wrong way round"), ({"keys": '["x"]'}, "'x' is no value of repaired.items.id"),
         ({"keys": "[1]", "to": "3"}, "choose one"),
     ):  # fmt: skip
         with pytest.raises(LakeError, match=says):
