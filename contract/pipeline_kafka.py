@@ -72,6 +72,7 @@ REFUSED = {
     "queue.buffering.max.messages": "streamer.ledger says it",
     "queue.buffering.max.kbytes": "streamer.ledger says it",
     "batch.size": "the streamer sets it",
+    "fetch.wait.max.ms": "the streamer sets it",
     "logger": "the streamer sets it",
     "delivery.report.only.error": "the streamer waits for every record's acknowledgement",
     **dict.fromkeys(
