@@ -78,7 +78,7 @@ def settings(pipeline: Pipeline) -> dict[str, Any]:
         "secret": s3.secret,
         "token": s3.token,
         "endpoint_url": s3.endpoint_url,
-        "client_kwargs": {"region_name": s3.region or ("us-east-1" if s3.endpoint_url else None)},
+        "client_kwargs": {"region_name": s3.of_region},
         "config_kwargs": {
             "connect_timeout": PATIENCE,
             "read_timeout": PATIENCE,
