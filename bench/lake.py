@@ -25,9 +25,10 @@ from bench.snapshot import fill
 from contract import jobs
 from contract.pipeline import Pipeline
 from contract.pipeline import load as loaded
+from contract.spark_process import driver
 from contract.status import parse
 from stack.kafka import Kafka
-from stack.maven import spark_jars
+from stack.maven import spark_jars_folder
 from stack.mysql import USER, MySQL
 from stack.ports import free_port
 from stack.spark import JAVA
@@ -82,28 +83,28 @@ class Site:
             process.wait()
 
     def job(self, name: str, memory: str, java: str) -> subprocess.Popen[str]:
-        settings = {
-            "spark.master": "local[2]", "spark.jars": ",".join(map(str, spark_jars())), "spark.driver.memory": memory,
-            "spark.driver.extraJavaOptions": f"-Duser.timezone=UTC {java}", "spark.ui.showConsoleProgress": "false",
-        }  # fmt: skip
-        given = [part for key, value in settings.items() for part in ("--conf", f"{key}={value}")]
-        command = [str(Path(sys.executable).with_name("spark-submit")), *given, f"spark/jobs/{name}.py"]
-        environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(ROOT)}
+        os.environ |= {
+            "HEADRACE_SPARK_JARS": str(spark_jars_folder()),
+            "HEADRACE_SPARK_MEMORY": memory,
+            "HEADRACE_SPARK_JAVA": java,
+        }
+        command, environment = driver(name, "local[2]", "--pipeline", str(self.file))
         with (self.home / f"{name}.log").open("ab") as log:
             return subprocess.Popen(
-                [*command, "--pipeline", str(self.file)], cwd=ROOT, env=environment, stdout=subprocess.PIPE,
-                stderr=log, text=True,
-            )  # fmt: skip
+                command, cwd=ROOT, env={**os.environ, **environment}, stdout=subprocess.PIPE, stderr=log, text=True
+            )
 
+    def log(self, name: str) -> str:
+        return (self.home / f"{name}.log").read_text()[-3000:]
 
-def wait_for(pipeline: Pipeline, events: int) -> None:
-    until = time.monotonic() + 600
-    while time.monotonic() < until:
-        checkpoint = read_checkpoint(pipeline)
-        if checkpoint is not None and checkpoint.events >= events:
-            return
-        time.sleep(0.5)
-    raise SystemExit(f"the streamer did not deliver {events:,} events; its log is {pipeline.path}'s streamer.log")
+    def wait_for(self, pipeline: Pipeline, events: int) -> None:
+        until = time.monotonic() + 600
+        while time.monotonic() < until:
+            checkpoint = read_checkpoint(pipeline)
+            if checkpoint is not None and checkpoint.events >= events:
+                return
+            time.sleep(0.5)
+        raise SystemExit(f"the streamer did not deliver {events:,} events; its log:\n{self.log('streamer')}")
 
 
 def update(mysql: MySQL, rows: int, changes: int) -> None:
@@ -123,7 +124,7 @@ def backlog(site: Site, chosen: argparse.Namespace) -> None:
     update(site.mysql, chosen.rows, chosen.changes - chosen.rows)
     pipeline = site.pipeline(start)
     with site.streamer():
-        wait_for(pipeline, chosen.changes)
+        site.wait_for(pipeline, chosen.changes)
     began = time.monotonic()
     process = site.job("compact", chosen.memory, chosen.java)
     assert process.stdout is not None
@@ -131,7 +132,7 @@ def backlog(site: Site, chosen: argparse.Namespace) -> None:
         if report := jobs.read(line):
             told(report, time.monotonic() - began, chosen.changes)
     if process.wait():
-        raise SystemExit(f"compaction failed:\n{(site.home / 'compact.log').read_text()[-3000:]}")
+        raise SystemExit(f"compaction failed:\n{site.log('compact')}")
 
 
 def fresh(site: Site, chosen: argparse.Namespace) -> None:
@@ -140,7 +141,7 @@ def fresh(site: Site, chosen: argparse.Namespace) -> None:
     fill(site.mysql, chosen.rows)
     pipeline = site.pipeline(start)
     with site.streamer():
-        wait_for(pipeline, chosen.rows)
+        site.wait_for(pipeline, chosen.rows)
         process = site.job("compact_loop", chosen.memory, chosen.java)
         try:
             ages = watched(site, pipeline, chosen)
@@ -149,7 +150,7 @@ def fresh(site: Site, chosen: argparse.Namespace) -> None:
             process.wait()
     print(
         f"{chosen.rate:,} changes a second for {chosen.seconds} s: the lake's age {median(ages):.1f} s in the middle, "
-        f"{quantiles(ages, n=100)[98]:.1f} s p99, {max(ages):.1f} s at most",
+        f"{quantiles(ages, n=100, method='inclusive')[98]:.1f} s p99, {max(ages):.1f} s at most",
         flush=True,
     )
 

@@ -34,10 +34,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
-from airflow.sdk import DAG, Asset, Param
+from airflow.sdk import DAG, Asset
 
 from contract.pipeline import Pipeline
-from contract.pipeline_maintenance import STEPS
 from headrace import forms, guides
 from headrace.alerts import Alert, AllClear
 from headrace.pools import pool_of
@@ -83,30 +82,16 @@ def _topics(pipeline: Pipeline) -> DAG:
     return dag
 
 
-def _tables(purpose: str) -> Param:
-    about = f"Which tables to {purpose}, as db.table, one a line. Empty: all tables of the pipeline."
-    return Param(
-        [], type="array", items={"type": "string", "pattern": forms.TABLE_NAME}, title="Tables", description=about
-    )
-
-
 def _snapshot(pipeline: Pipeline) -> DAG:
-    tables = _tables("read again")
-    file = str(pipeline.path)
-    existing = Param(
-        False,
-        type="boolean",
-        title="Only tables that exist",
-        description="Passes by tables of the list that the source does not have, in place of failing.",
-    )
-    with _dag(pipeline, "snapshot", None, params={"tables": tables, "existing": existing}) as dag:
+    file, form = str(pipeline.path), forms.SNAPSHOT
+    with _dag(pipeline, "snapshot", None, params=form.params) as dag:
         stage = SparkJob(
             task_id="stage",
             job="snapshot",
             name=f"headrace-{pipeline.name}-snapshot",
             pipeline_file=file,
-            tables="{{ params.tables | join(',') }}",
-            options={"existing": "{{ 'yes' if params.existing else '' }}"},
+            tables=form.tables,
+            options=form.options,
         )
         applied = SnapshotApplied(task_id="applied", pipeline_file=file, stage="stage")
         if pipeline.compaction.schedule:
@@ -165,7 +150,7 @@ def _mending(pipeline: Pipeline, purpose: str, form: forms.Form) -> DAG:
             job=purpose,
             name=f"headrace-{pipeline.name}-{purpose}",
             pipeline_file=file,
-            tables="{{ params.tables | join(',') }}",
+            tables=form.tables,
             options={**form.options, "by": "{{ run_id }}"},
         )
         applied = PartsApplied(task_id="applied", pipeline_file=file, stage="stage")
@@ -204,63 +189,25 @@ def _quality(pipeline: Pipeline) -> DAG:
 
 
 def _maintenance(pipeline: Pipeline) -> DAG:
-    steps = Param(
-        [*STEPS],
-        type="array",
-        items={"type": "string", "enum": [*STEPS]},
-        minItems=1,
-        title="Steps",
-        description="What to do: " + "; ".join(f"{step}: {about}" for step, about in STEPS.items()),
-    )
-    params = {"tables": _tables("look after"), "steps": steps}
-    with _dag(pipeline, "maintenance", pipeline.maintenance.schedule, params=params) as dag:
-        SparkJob(
-            task_id="maintain",
-            job="maintain",
-            name=f"headrace-{pipeline.name}-maintenance",
-            pipeline_file=str(pipeline.path),
-            tables="{{ params.tables | join(',') }}",
-            options={"steps": "{{ params.steps | join(',') }}"},
-            pool=pool_of(pipeline.name),
-        )
+    with _dag(pipeline, "maintenance", pipeline.maintenance.schedule, params=forms.MAINTENANCE.params) as dag:
+        _in_the_slot(pipeline, "maintain", "maintenance", forms.MAINTENANCE)
     return dag
 
 
 def _erase(pipeline: Pipeline) -> DAG:
-    keys = (
-        "Of which rows, one a line: the key's value, or where it has several columns an object of them, such as "
-        '{"region": "eu", "n": 7}. Values as the source has them, also where a mask hides them.'
-    )
-    params = {
-        "table": Param(type="string", pattern=forms.TABLE_NAME, title="Table", description="As db.table."),
-        "keys": Param([], type="array", items={"type": "string"}, title="Keys", description=keys),
-        "present": Param(
-            False,
-            type="boolean",
-            title="Even if the source has the row",
-            description="A check then misses it in the lake, and its next change brings it back.",
-        ),
-        "now": Param(
-            False,
-            type="boolean",
-            title="From all files at once",
-            description="Ends time travel to before in the tables concerned, and readers and checks that have begun.",
-        ),
-    }
-    with _dag(pipeline, "erase", None, params=params) as dag:
-        SparkJob(
-            task_id="erase",
-            job="erase",
-            name=f"headrace-{pipeline.name}-erase",
-            pipeline_file=str(pipeline.path),
-            tables="{{ params.table }}",
-            options={
-                "keys": "{{ params['keys'] | tojson }}",
-                "present": "{{ 'yes' if params.present else '' }}",
-                "now": "{{ 'yes' if params.now else '' }}",
-                "run": "{{ run_id }}",
-                "by": "{{ dag_run.triggering_user_name or '' }}",
-            },
-            pool=pool_of(pipeline.name),
-        )
+    with _dag(pipeline, "erase", None, params=forms.ERASE.params) as dag:
+        _in_the_slot(pipeline, "erase", "erase", forms.ERASE)
     return dag
+
+
+def _in_the_slot(pipeline: Pipeline, job: str, purpose: str, form: forms.Form) -> SparkJob:
+    """A job that writes the lake's tables itself."""
+    return SparkJob(
+        task_id=job,
+        job=job,
+        name=f"headrace-{pipeline.name}-{purpose}",
+        pipeline_file=str(pipeline.path),
+        tables=form.tables,
+        options=form.options,
+        pool=pool_of(pipeline.name),
+    )

@@ -1,4 +1,4 @@
-"""The forms of the DAGs that make a part of a table anew, and what of them becomes an argument of the job."""
+"""The forms of the DAGs that a person starts, and what of them becomes an argument of the job."""
 
 from __future__ import annotations
 
@@ -7,15 +7,18 @@ from typing import Any
 
 from airflow.sdk import Param
 
+from contract.pipeline_maintenance import STEPS
+
 TABLE_NAME = r"^[^.,]+\.[^.,]+$"
 
 
 @dataclass(frozen=True)
 class Form:
-    """`options`: the job's arguments, templated."""
+    """`options`: the job's arguments, templated; `tables`: its argument of that name."""
 
     params: dict[str, Param]
     options: dict[str, str]
+    tables: str = "{{ params.tables | join(',') }}"
 
 
 def _tables(empty: str) -> Param:
@@ -30,6 +33,21 @@ def _tables(empty: str) -> Param:
 
 def _text(title: str, description: str, **more: Any) -> Param:
     return Param("", type="string", title=title, description=description, **more)
+
+
+def _switch(title: str, description: str) -> Param:
+    return Param(False, type="boolean", title=title, description=description)
+
+
+def _yes(name: str) -> str:
+    return "{{ 'yes' if params." + name + " else '' }}"
+
+
+ALL = "Empty: all tables of the pipeline."
+EXISTING = _switch(
+    "Only tables that exist", "Passes by tables of the list that the source does not have, in place of failing."
+)
+SNAPSHOT = Form({"tables": _tables(ALL), "existing": EXISTING}, {"existing": _yes("existing")})
 
 
 KEYS = _text(
@@ -57,3 +75,38 @@ BACKFILL = Form(
     {"tables": _tables("At least one."), "source": SOURCE, **RANGE, "since": SINCE, "until": UNTIL},
     {**ARGUMENTS, **{name: "{{ params." + name + " }}" for name in ("source", "since", "until")}},
 )
+DO = Param(
+    [*STEPS],
+    type="array",
+    items={"type": "string", "enum": [*STEPS]},
+    minItems=1,
+    title="Steps",
+    description="What to do: " + "; ".join(f"{step}: {about}" for step, about in STEPS.items()),
+)
+MAINTENANCE = Form({"tables": _tables(ALL), "steps": DO}, {"steps": "{{ params.steps | join(',') }}"})
+ROWS = Param(
+    [],
+    type="array",
+    items={"type": "string"},
+    title="Keys",
+    description="Of which rows, one a line: the key's value, or where it has several columns an object of them, "
+    'such as {"region": "eu", "n": 7}. Values as the source has them, also where a mask hides them.',
+)
+PRESENT = _switch(
+    "Even if the source has the row", "A check then misses it in the lake, and its next change brings it back."
+)
+NOW = _switch(
+    "From all files at once",
+    "Ends time travel to before in the tables concerned, and readers and checks that have begun.",
+)
+ERASE = Form(
+    {
+        "table": Param(type="string", pattern=TABLE_NAME, title="Table", description="As db.table."),
+        "keys": ROWS, "present": PRESENT, "now": NOW,
+    },
+    {
+        "keys": "{{ params['keys'] | tojson }}", "present": _yes("present"), "now": _yes("now"),
+        "run": "{{ run_id }}", "by": "{{ dag_run.triggering_user_name or '' }}",
+    },
+    tables="{{ params.table }}",
+)  # fmt: skip
