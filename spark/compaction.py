@@ -22,6 +22,7 @@ from spark.handoff import apply_ready
 from spark.job import JobFailedError
 from spark.kafka import Broker
 from spark.lake import Lake
+from spark.letters import Letters
 from spark.mending.apply import Mending
 from spark.owner import refuse_foreign
 from spark.schema import Schemas
@@ -90,12 +91,18 @@ def run(spark: SparkSession, pipeline: Pipeline, lake: Lake) -> dict[str, Any]:
     mending.clear()
     lake.delete(lake.at(UNFINISHED))
     reached("run ended")
-    unreadable = letters - (last.unreadable if last else 0)  # what a run put aside that was killed is told by this one
-    if unreadable:
-        print(f"{unreadable:,} record(s) that are no change were put aside in {landing.letters.table}", flush=True)
-    counts = {"changes": landing.landed, "unreadable": unreadable, "landing_seconds": round(landed_at - began, 1)}
-    parts = {id: part.model_dump() for id, part in mending.done.items()}
-    return _facts(status, {**counts, "parts": parts}, evolution.told, foreign)
+    counts: dict[str, Any] = {"changes": landing.landed, "landing_seconds": round(landed_at - began, 1)}
+    counts |= {"unreadable": _put_aside(landing.letters, letters, last)}
+    counts |= {"parts": {id: part.model_dump() for id, part in mending.done.items()}}
+    return _facts(status, counts, evolution.told, foreign)
+
+
+def _put_aside(letters: Letters, count: int, last: LakeStatus | None) -> int:
+    """How many records since the last run that came to its end: what one put aside that was killed, this one tells."""
+    new = count - (last.unreadable if last else 0)
+    if new:
+        print(f"{new:,} record(s) that are no change were put aside in {letters.table}", flush=True)
+    return new
 
 
 def _facts(

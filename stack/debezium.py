@@ -95,7 +95,7 @@ class Debezium(Server):
         tasks = [task for state in states for task in state["tasks"]]
         for task in tasks:
             if task["state"] == "FAILED":
-                raise StackError(f"Debezium failed: {task['trace'].splitlines()[0]}", log=self.log_path)
+                raise StackError(f"Debezium failed: {cause(task['trace'])}", log=self.log_path)
         with self.log_path.open("rb") as written:
             written.seek(self._logged)
             return len(tasks) == len(states) <= written.read().count(READS.encode())
@@ -154,12 +154,21 @@ def connector(database: Database, kafka: Kafka, name: str, include: str, more: S
         "include.schema.changes": "false",
         "schema.history.internal.kafka.bootstrap.servers": kafka.address,
         "schema.history.internal.kafka.topic": f"{name}.history",
+        "schema.history.internal.store.only.captured.tables.ddl": "true",  # not what others have on the server
         "topic.creation.default.replication.factor": "1",
         "topic.creation.default.partitions": "1",
         "tombstones.on.delete": "false",
         **EXACT,
         **more,
     }
+
+
+def cause(trace: str) -> str:
+    """Of a failed task, the innermost that Java tells: what is around it says only that the task failed."""
+    lines = trace.splitlines()
+    causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
+    told = [cause for cause in causes if ": " in cause]  # without it: a class of Java's, no more
+    return told[-1] if told else lines[0]
 
 
 def jars(flavor: str) -> Path:
