@@ -138,7 +138,9 @@ class Pipeline(Section):
     """A whole pipeline file. `path` says where it was read from."""
 
     format: Literal[1]
-    name: str = Field(pattern=NAME)
+    name: str = Field(
+        pattern=NAME, description="a lower case letter, then lower case letters, digits and -, at most 40 in all"
+    )
     source: Source
     tables: Tables
     columns: Columns = Columns()

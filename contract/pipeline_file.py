@@ -211,8 +211,10 @@ class _Reader:
             fix = "write the value, or the file in the folder itself, or start headrace serve with --allow-code"
             self._problem(keys, "is no secret, and ${...} is taken for those alone from the API", fix)
             return text
+        before = len(self.filled)
         value = REFERENCE.sub(lambda match: self._value(match, keys), text)
-        self.filled.append((value, text))
+        if len(self.filled) > before:  # else it is made of defaults, which stand in the file
+            self.filled.append((value, text))
         return value
 
     def _value(self, match: re.Match[str], keys: Keys) -> str:

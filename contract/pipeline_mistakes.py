@@ -16,7 +16,7 @@ Model = TypeVar("Model", bound=BaseModel)
 
 TOLD = 100  # mistakes of values, beyond which they are only counted
 TYPES = {
-    "array": "a list", "boolean": "true or false", "integer": "a whole number", "number": "a number",
+    "array": "a list, such as [a, b]", "boolean": "true or false", "integer": "a whole number", "number": "a number",
     "object": "a section of keys", "string": "a text",
 }  # fmt: skip
 
@@ -29,7 +29,7 @@ def problems_of(model: type[Model], read: Read) -> tuple[Model | None, list[Prob
     try:
         return model.model_validate(read.tree), []
     except ValidationError as error:
-        found = [dict(item) for item in error.errors(include_url=False)]
+        found = _that_do_not_follow([dict(item) for item in error.errors(include_url=False)])
         problems = [_told(item, _problem(model, item, read), read) for item in found[:TOLD]]
         if len(found) > TOLD:
             message = f"has {len(found) - TOLD} more mistakes than are told here"
@@ -37,8 +37,16 @@ def problems_of(model: type[Model], read: Read) -> tuple[Model | None, list[Prob
         return None, problems
 
 
+def _that_do_not_follow(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Without the mistakes that others bring: pydantic calls a list short whose items are wrong."""
+    above = {item["loc"][:-1] for item in items}
+    return [item for item in items if item["type"] != "too_short" or item["loc"] not in above]
+
+
 def _told(item: dict[str, Any], problem: Problem, read: Read) -> Problem:
-    """What our own checks say of a value may hold parts of it; pydantic's do not."""
+    """What our own checks say of a value may hold parts of it; pydantic's do not, nor what is said of a key."""
+    if item["type"] in ("extra_forbidden", "missing"):
+        return problem
     places = (item["loc"][:n] for n in range(1, len(item["loc"]) + 1))
     at = next((read.written[place] for place in places if place in read.written), "")
     if at and item["type"] in ("value_error", "key"):
@@ -55,12 +63,23 @@ def _problem(model: type[BaseModel], item: dict[str, Any], read: Read) -> Proble
         return _unknown_key(keys, name, section, line)
     if item["type"] == "missing":
         return Problem(line, dotted(keys), "is missing", _allowed(section, name), f"add {name}: ... here")
-    allowed = item.get("ctx", {}).get("allowed") or _allowed(section, name)
-    message = item["msg"].removeprefix("Value error, ").replace("a valid tuple", "a list")
+    # What our own checks refuse is of the right type: to say the type would not help.
+    allowed = item.get("ctx", {}).get("allowed") or ("" if item["type"] == "value_error" else _allowed(section, name))
     known = item.get("ctx", {}).get("fix")
-    change = f"write {allowed}" if allowed else "change it"
+    one_of = "one of " if item["type"] == "literal_error" and ", " in allowed else ""
+    change = f"write {one_of}{allowed}" if allowed else "change it"
     fix = known or "; ".join(filter(None, [change, _description(section, name)]))
-    return Problem(line, dotted(keys) or "file", message, allowed, fix)
+    return Problem(line, dotted(keys) or "file", _message(item), allowed, fix)
+
+
+def _message(item: dict[str, Any]) -> str:
+    """In words of a file, where pydantic's are of Python."""
+    if item["type"] == "too_short":
+        return "is empty"
+    if item["type"] == "string_pattern_mismatch":
+        return "is not of the form that is wanted"
+    message: str = item["msg"]
+    return message.removeprefix("Value error, ").replace("a valid tuple", "a list").replace("Input should", "should")
 
 
 def _unknown_key(keys: Keys, name: str, field: type[BaseModel] | None, line: int) -> Problem:
@@ -102,6 +121,7 @@ def _allowed(section: type[BaseModel] | None, name: str) -> str:
         return ""
     schema = section.model_json_schema()["properties"].get(name, {})
     words = {"minimum": "at least", "maximum": "at most", "exclusiveMinimum": "above", "pattern": "pattern"}
+    schema = next((one for one in schema.get("anyOf", []) if one.get("type") != "null"), schema)  # may be left out
     parts = [", ".join(map(str, schema["enum"]))] if "enum" in schema else []
     parts += [str(schema["const"])] if "const" in schema else []
     parts += [TYPES.get(schema["type"], schema["type"])] if "type" in schema and not parts else []

@@ -11,6 +11,7 @@ from contract.gtid import GtidSet
 
 PLACE = re.compile(r"(?P<file>[^\s:/]+\.\d+):(?P<pos>\d+)")
 TIME = re.compile(r"\d{4}-\d\d-\d\d([T ].*)?")
+GTID_LIKE = re.compile(r"\d.*[:-]")
 FIRST = 4  # behind a binlog file's magic number
 EXPECTED = (
     "earliest, latest, a GTID set, a file and position such as binlog.000012:4, or a time such as 2026-11-21T17:00:00Z"
@@ -45,7 +46,8 @@ def parse(text: str) -> Start:
     try:
         return gtids.parse(text)
     except ValueError as error:
-        raise ValueError(f"none of {EXPECTED} ({error})") from None
+        why = f" ({error})" if GTID_LIKE.search(text) else ""
+        raise ValueError(f"{text!r} is none of {EXPECTED}{why}") from None
 
 
 def _time(text: str) -> datetime:

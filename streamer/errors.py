@@ -21,7 +21,7 @@ class HeadraceError(Exception):
         self.operation, self.object, self.cause, self.hint = operation, object, cause, hint
 
     def __str__(self) -> str:
-        return f"{self.operation} {self.object}: {self.cause.rstrip('.')}. {self.hint}"
+        return f"{self.operation} {self.object}: {self.cause.rstrip('.')}. {self.hint}".rstrip()
 
 
 class UnreachableError(HeadraceError):

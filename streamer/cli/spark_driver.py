@@ -21,7 +21,7 @@ class NoSparkError(HeadraceError):
 def become(job: str, master: str, pipeline: Path, *arguments: str) -> None:
     """Does not return. Raises NoSparkError, and PipelineFileError for a mistake in the file, which is told at once, not
     after Spark's start."""
-    pipeline_file.load(pipeline, secrets=False)
+    pipeline_file.load(pipeline)
     try:
         command, variables = spark_process.driver(job, master, "--pipeline", str(pipeline), *arguments)
     except FileNotFoundError as error:

@@ -18,6 +18,12 @@ from streamer.errors import HeadraceError
 EXAMPLE = "Example: [cyan]headrace sql pipelines/flights.yaml 'SELECT count(*) FROM flights'[/]"
 
 
+class LakeQueryError(HeadraceError):
+    """There is no lake yet, it cannot be read, or not by this query."""
+
+    kind = "lake"
+
+
 def sql(
     pipeline: File,
     statement: Annotated[str, typer.Argument(metavar="SQL", help="one query, in DuckDB's SQL")],
@@ -36,7 +42,7 @@ def sql(
         try:
             from readers.lake import LakeReadError, query
         except ModuleNotFoundError as error:
-            raise HeadraceError(
+            raise LakeQueryError(
                 "reading the lake of", settings.name, f"Python has no package {error.name}",
                 "Install Headrace with its extra sql, or run the command where the checkout is installed.",
             ) from None  # fmt: skip
@@ -44,7 +50,7 @@ def sql(
             found = query(settings, statement)
             _SHOWN[form](found.columns, found.rows())
         except LakeReadError as error:
-            raise HeadraceError("reading the lake of", settings.name, str(error), "") from None
+            raise LakeQueryError("reading the lake of", settings.name, str(error), "") from None
 
 
 def _table(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:

@@ -40,7 +40,7 @@ def tail(
         signal.signal(number, lambda *_: stop.set())
     patterns = table_patterns(table)
     with explained():
-        settings = pipeline_file.load(pipeline)
+        settings = pipeline_file.load(pipeline, secrets="kafka")
         _refuse_without_kafka(settings)
         _say_what_is_not_followed(settings, patterns)
         wanted = (lambda db, name: any_matches(patterns, db, name)) if patterns else settings.tables.match

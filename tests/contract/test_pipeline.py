@@ -73,6 +73,18 @@ def test_three_mistakes_are_told_in_one_go(tmp_path: Path) -> None:
     assert "at least 100" in text
 
 
+def test_a_wrong_pattern_is_one_mistake_and_not_an_empty_list_too(tmp_path: Path) -> None:
+    with pytest.raises(PipelineFileError, match="1 mistake\n") as caught:
+        load(edited(tmp_path, a=('["nycflights.*"]', '["nycflights"]')))
+    assert caught.value.problems[0].key == "tables.include[0]"
+
+
+def test_a_text_that_is_no_start_is_not_said_to_be_a_wrong_gtid(tmp_path: Path) -> None:
+    with pytest.raises(PipelineFileError, match="'lates' is none of earliest, latest") as caught:
+        load(edited(tmp_path, a=("start: latest", "start: lates")))
+    assert "MariaDB" not in str(caught.value)
+
+
 def test_a_missing_key_names_its_section(tmp_path: Path) -> None:
     path = edited(tmp_path, a=("  server_id: 54001", "  #"))
     with pytest.raises(PipelineFileError, match=r"source\.server_id: is missing"):
@@ -130,6 +142,10 @@ def test_every_way_to_say_where_to_begin(tmp_path: Path, written: str, begin: ob
         ("127.0.0.1:${HEADRACE_KAFKA_PORT:-29092}", "nowhere", "host:port"),
         ("name: flights ", "name: Flights!", "name"),
         ("format: 1 ", "format: 7 ", "allowed: 1"),
+        ('["nycflights.*"]', "nycflights.*", "fix: write a list, such as [a, b]"),
+        ('["nycflights.*"]', "[]", "tables.include: is empty"),
+        ("flavor: mysql", "flavor: oracle", "fix: write one of mysql, mariadb"),
+        ("\nlake:", "\nlakes:", "fix: did you mean lake?"),  # a part of its default path, which is no secret
     ],
 )
 def test_what_is_not_allowed_is_said(tmp_path: Path, old: str, new: str, words: str) -> None:

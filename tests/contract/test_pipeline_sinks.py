@@ -125,7 +125,7 @@ def test_debeziums_form_goes_without_a_lake_and_exactly_once(tmp_path: Path) -> 
     [
         (KAFKA + "records:\n  format: debezium\n", "records.format: does not go with a lake", "remove lake"),
         (KAFKA + "records:\n  debezium: {decimal: string}\n", "records.debezium: is of format: debezium", "add format"),
-        (KAFKA + "records:\n  format: avro\n", "records.format: ", "write headrace, debezium"),
+        (KAFKA + "records:\n  format: avro\n", "records.format: ", "write one of headrace, debezium"),
     ],
 )
 def test_what_does_not_go_with_a_form_of_records_is_told_at_its_line(

@@ -9,6 +9,7 @@ from pathlib import Path
 from streamer import binlog_file, delivery_errors
 from streamer.archive import errors as archive_errors
 from streamer.cli.spark_driver import NoSparkError
+from streamer.cli.sql import LakeQueryError
 from streamer.crosscheck import errors as crosscheck_errors
 from streamer.errors import HeadraceError
 from streamer.seek import errors as seek_errors
@@ -32,6 +33,7 @@ def test_every_kind_of_error_is_explained() -> None:
         crosscheck_errors.PlaceError,
         archive_errors.NoArchiveError,
         NoSparkError,
+        LakeQueryError,
         supervisor_errors.ServeError,
     }
     assert rooms < set(HeadraceError.__subclasses__())

@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parents[3]
 FILE = """format: 1
 name: orders
-source: {host: h, user: u, password: "${NOT_SET_HERE}", server_id: 7}
+source: {host: h, user: u, password: "${SHOP_PASSWORD}", server_id: 7}
 tables: {include: ["shop.*"]}
 kafka: {bootstrap: "h:9092"}
 lake: {path: lake}
@@ -29,7 +29,7 @@ def file(tmp_path: Path) -> Path:
 def run(file: Path, *arguments: str, command: str = "compact", **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "streamer.cli", command, str(file), *arguments],
-        cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True, timeout=60,
+        cwd=ROOT, env={**os.environ, "SHOP_PASSWORD": "p", **environment}, capture_output=True, text=True, timeout=60,
     )  # fmt: skip
 
 
@@ -77,3 +77,10 @@ def test_a_mistake_in_the_file_is_told_before_spark_starts(file: Path) -> None:
     ended = run(file, HEADRACE_SPARK_PYTHON="/nowhere")
     assert ended.returncode == 2
     assert "every_seconds" in ended.stderr
+
+
+def test_a_password_that_is_not_set_is_told_once_and_not_by_the_job(file: Path) -> None:
+    file.write_text(FILE.replace("SHOP_PASSWORD", "NOT_SET_HERE"))
+    ended = run(file, "--step", "vacuum", command="maintain", HEADRACE_SPARK_PYTHON="/nowhere")
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert "fix: export NOT_SET_HERE=..." in ended.stderr
