@@ -12,11 +12,14 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Generator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
 from xdist.scheduler import LoadFileScheduling
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 # How long an example takes is the machine's load, not the code's fault: a busy one failed tests without this.
 settings.register_profile("headrace", deadline=None)
@@ -44,6 +47,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if hasattr(config, "workerinput"):
         places = {name: place for place, name in enumerate(LONG)}
         items.sort(key=lambda item: places.get(item.path.stem, len(LONG)))
+
+
+@pytest.fixture(scope="session")
+def spark() -> SparkSession:
+    """The one of this process."""
+    from tests.spark.sessions import local_session
+
+    return local_session()
 
 
 @pytest.hookimpl(trylast=True)

@@ -14,11 +14,11 @@ import pytest
 
 from stack.database import Database
 from stack.mysql import MySQL
-from stack.ports import free_port
 from stack.s3 import S3
 from tests.integration.archiving import Archive, on_server
 from tests.integration.conftest import MySQLServer
 from tests.integration.decoding import purge, run
+from tests.s3_server import s3_server
 
 BUCKET = "binlogs"
 # As docs/configuration.md says: like many stores it does not know the checksums that Amazon's library adds of late.
@@ -29,11 +29,8 @@ OLDER: dict[str, Any] = {
 
 @pytest.fixture
 def s3(tmp_path: Path) -> Iterator[S3]:
-    server = S3(tmp_path / "s3", free_port())
-    server.start()
-    server.make_bucket(BUCKET)
-    yield server
-    server.kill()
+    with s3_server(tmp_path / "s3", BUCKET) as server:
+        yield server
 
 
 @pytest.fixture

@@ -21,7 +21,6 @@ from tests.integration.decoding import run
 from tests.integration.streaming import Make, Streamer, execute, rows
 from tests.integration.test_seek import last
 from tests.integration.topic_records import records
-from tests.spark.sessions import local_session
 
 EVENTS = "events: [{{tables: ['{name}.t'], drop: [update]}}]\n"
 MORE = """records: {{partition_by: single}}
@@ -35,11 +34,6 @@ def transform(event):
         time.sleep(0.05)
     return event
 """
-
-
-@pytest.fixture(scope="module")
-def spark() -> SparkSession:
-    return local_session()
 
 
 def killed_halfway(

@@ -24,7 +24,6 @@ from stack.mysql import MySQL
 from tests.integration.decoding import run
 from tests.integration.streaming import Streamer
 from tests.integration.topic_records import records
-from tests.spark.sessions import local_session
 from tests.spark.test_erasing import holding
 
 NAME = "erasing"
@@ -34,11 +33,6 @@ columns:
   masks: [{{columns: ["{NAME}.people.email"], mask: hash, keys: true}}]
 quality: {{wait_seconds: 120}}
 """
-
-
-@pytest.fixture(scope="module")
-def spark() -> SparkSession:
-    return local_session()
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ from stack.s3 import S3
 from streamer import joined
 from streamer.lake import Lake, settings
 from tests.checkpoints import checkpoint
+from tests.s3_server import s3_server
 from tests.streamer.fakes import pipeline
 from tests.streamer.test_joined import PLACE, in_lake
 
@@ -28,11 +29,8 @@ HERE = checkpoint(pos=200).joining({"shop.u": True}, PLACE)
 
 @pytest.fixture(scope="module")
 def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3]:
-    server = S3(tmp_path_factory.mktemp("s3"), free_port())
-    server.start()
-    server.make_bucket("lakes")
-    yield server
-    server.kill()
+    with s3_server(tmp_path_factory.mktemp("s3"), "lakes") as server:
+        yield server
 
 
 def on_s3(s3: S3, folder: str, **more: Any) -> Pipeline:

@@ -18,7 +18,6 @@ from tests.integration.decoding import run
 from tests.integration.spark_jobs import message
 from tests.integration.streaming import Make, Streamer, fails
 from tests.integration.topic_records import records
-from tests.spark.sessions import local_session
 
 PAGE = Path(__file__).parents[2] / "docs" / "configuration.md"
 [EXAMPLE] = re.findall(r"```yaml\n(keys:.*?)```", PAGE.read_text(), re.DOTALL)
@@ -26,11 +25,6 @@ TABLES = (
     "CREATE TABLE readings (sensor varchar(9) NOT NULL, taken_at datetime(3) NOT NULL, heat double, flag int)",
     "CREATE TABLE rooms (id int PRIMARY KEY, code varchar(9) NOT NULL, size int)",
 )
-
-
-@pytest.fixture(scope="module")
-def spark() -> SparkSession:
-    return local_session()
 
 
 def asked(make: Make, name: str, partition_by: str) -> Streamer:

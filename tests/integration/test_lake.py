@@ -28,7 +28,6 @@ from spark.source import Source
 from stack.kafka import Kafka
 from stack.mysql import MySQL
 from tests.integration.streaming import Streamer, execute
-from tests.spark.sessions import local_session
 
 DEADLOCK = 1213
 ORDERS = """CREATE TABLE {db}.orders (
@@ -37,11 +36,6 @@ ORDERS = """CREATE TABLE {db}.orders (
 LINES = """CREATE TABLE {db}.lines (
     region varchar(9) COLLATE utf8mb4_0900_ai_ci, n bigint unsigned, weight double, raw varbinary(9),
     PRIMARY KEY (region, n))"""
-
-
-@pytest.fixture(scope="module")
-def spark() -> SparkSession:
-    return local_session()
 
 
 class Shop:

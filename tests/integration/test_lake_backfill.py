@@ -25,16 +25,10 @@ from tests.faults import kit
 from tests.integration.decoding import run
 from tests.integration.streaming import Streamer
 from tests.integration.test_lake_servers import beside, compacting
-from tests.spark.sessions import local_session
 
 NAME = "backfilled"
 TABLE = f"{NAME}.items"
 ROWS = 30
-
-
-@pytest.fixture(scope="module")
-def spark() -> SparkSession:
-    return local_session()
 
 
 @pytest.fixture

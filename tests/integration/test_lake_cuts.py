@@ -25,7 +25,6 @@ from tests.integration.proxy import Proxy
 from tests.integration.spark_jobs import message
 from tests.integration.streaming import Streamer
 from tests.spark.changes_by_hand import ITEMS, record
-from tests.spark.sessions import local_session
 
 ROWS = 12_000
 SERIES = f"WITH RECURSIVE s (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < {ROWS})"
@@ -35,11 +34,6 @@ FILL = (
     f"INSERT INTO t {SERIES} SELECT n, n / 7, sha2(n, 512) FROM s",
 )
 CUT = 1_200_000  # bytes of an answer of more than twice as many
-
-
-@pytest.fixture(scope="module")
-def spark() -> SparkSession:
-    return local_session()
 
 
 @pytest.fixture

@@ -18,7 +18,6 @@ from stack.kafka import Kafka
 from stack.mysql import MySQL
 from tests.integration.spark_jobs import message
 from tests.integration.streaming import Streamer, execute
-from tests.spark.sessions import local_session
 
 ROWS = 20_000
 DATABASE = "disk"
@@ -29,11 +28,6 @@ def mount(folder: Path, options: str) -> None:
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         pytest.skip(f"a small disk needs the right to mount one: {done.stderr.strip()}")
-
-
-@pytest.fixture(scope="module")
-def spark() -> SparkSession:
-    return local_session()
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-import pytest
 from pyspark.sql import SparkSession
 
 from contract import status
@@ -21,16 +20,10 @@ from streamer.lake import Lake as SeenByStreamer
 from tests import checkpoints
 from tests.integration.by_hand import make_topics, pipeline_of, send
 from tests.spark.changes_by_hand import ITEMS, record
-from tests.spark.sessions import local_session
 
 NAME = "newepoch"
 TABLE = ITEMS.model_copy(update={"db": NAME})
 ROWS = [{"id": 1, "name": f"v{n}", "price": "1.00"} for n in range(4)]
-
-
-@pytest.fixture(scope="module")
-def spark() -> SparkSession:
-    return local_session()
 
 
 def change(epoch: int, n: int) -> tuple[bytes, bytes]:

@@ -25,18 +25,12 @@ from tests.faults.kit import Expected, Fault
 from tests.integration.decoding import run
 from tests.integration.streaming import Streamer
 from tests.integration.test_lake_servers import TYPES, ZEROS, beside, compacting
-from tests.spark.sessions import local_session
 
 ROWS = 240
 HOT = 6  # every sixth row is written to, the others keep still
 NOTES = ("NULL", "''", "'NULL'", "'x '", "'größe'", "'Groesse'")
 TABLES = ("exact", "floats", "codes", "lines", "drift")
 SMALL = f"c{list(TYPES).index('smallint')}"
-
-
-@pytest.fixture(scope="module")
-def spark() -> SparkSession:
-    return local_session()
 
 
 @pytest.fixture

@@ -27,7 +27,6 @@ from spark.lake import Lake
 from stack.kafka import Kafka
 from tests.integration.faulty_lake import FaultyLake, assert_as_expected
 from tests.integration.spark_jobs import ROOT, command, settings
-from tests.spark.sessions import local_session
 
 # Of a few rows each, as the tests' own session.
 QUICK = (
@@ -39,11 +38,6 @@ LATER = ("changes written:2", "marks written:2", "table merged:2", "table merged
 FILES = tuple(f"file written:{time}" for time in range(1, 13))  # the first is that which proves the lake writable
 EVERY = (*(point for point in failpoints.POINTS if point != "file written"), *LATER, *FILES)
 SECONDS = 200
-
-
-@pytest.fixture(scope="module")
-def spark() -> SparkSession:
-    return local_session()
 
 
 @pytest.fixture(scope="module")

@@ -24,14 +24,8 @@ from stack.kafka import Kafka
 from stack.maven import spark_jars_folder
 from stack.mysql import MySQL
 from tests.integration.streaming import ROOT, Streamer, execute, insert
-from tests.spark.sessions import local_session
 
 NAME = "looped"
-
-
-@pytest.fixture(scope="module")
-def spark() -> SparkSession:
-    return local_session()
 
 
 class Loop:

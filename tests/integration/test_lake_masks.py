@@ -27,7 +27,6 @@ from tests.integration.decoding import run
 from tests.integration.streaming import Streamer
 from tests.integration.test_lake_servers import damage
 from tests.integration.topic_records import records
-from tests.spark.sessions import local_session
 
 PAGE = Path(__file__).parents[2] / "docs" / "configuration.md"
 SECRET = "quagga-salt"
@@ -45,11 +44,6 @@ def person(n: int) -> str:
         f"('zebra{n}@example.org', 'Aquokka{n}', '+49 492966120{n:04}', 'quokkaweg {n}', '1999-12-3{n % 2}', 'zebra', "
         f"'492966120{n:07}', '2031-01-01', 'Köln{n}')"
     )
-
-
-@pytest.fixture(scope="module")
-def spark() -> SparkSession:
-    return local_session()
 
 
 @pytest.fixture(params=[pytest.param("mysql", marks=pytest.mark.soak), "mariadb"])

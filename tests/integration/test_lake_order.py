@@ -20,16 +20,10 @@ from stack.kafka import Kafka
 from stack.mysql import MySQL
 from tests.integration.streaming import Streamer, execute, rows
 from tests.integration.topic_records import records
-from tests.spark.sessions import local_session
 
 Make = Callable[..., Streamer]
 LIMIT = 400_000  # bytes of a batch, packed; the streamer's batches are below it, but for one
 ROWS = 20_000
-
-
-@pytest.fixture(scope="module")
-def spark() -> SparkSession:
-    return local_session()
 
 
 @pytest.fixture

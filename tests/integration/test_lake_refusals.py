@@ -19,14 +19,8 @@ from stack.mysql import MySQL
 from stack.ports import free_port
 from tests.integration.spark_jobs import Work, message
 from tests.integration.streaming import Streamer, execute
-from tests.spark.sessions import local_session
 
 WRONG = "not-this-one-1c8e"
-
-
-@pytest.fixture(scope="module")
-def spark() -> SparkSession:
-    return local_session()
 
 
 def test_a_wrong_password_and_servers_away(

@@ -26,15 +26,9 @@ from tests.faults import kit
 from tests.integration.decoding import run
 from tests.integration.streaming import Streamer
 from tests.integration.test_lake_servers import beside, compacting
-from tests.spark.sessions import local_session
 
 NAME = "repaired"
 ROWS = 60
-
-
-@pytest.fixture(scope="module")
-def spark() -> SparkSession:
-    return local_session()
 
 
 @pytest.fixture

@@ -17,26 +17,17 @@ from spark.compaction import compact
 from spark.jobs.snapshot import snapshot
 from spark.jobs.verify import verify
 from stack.mysql import MySQL
-from stack.ports import free_port
 from stack.s3 import S3
 from tests.integration.streaming import Make, Streamer, execute, insert, rows
-from tests.spark.sessions import local_session
+from tests.s3_server import s3_server
 
 NAME = "storedrows"
 
 
 @pytest.fixture(scope="module")
-def spark() -> SparkSession:
-    return local_session()
-
-
-@pytest.fixture(scope="module")
 def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3]:
-    server = S3(tmp_path_factory.mktemp("s3"), free_port())
-    server.start()
-    server.make_bucket("lakes")
-    yield server
-    server.kill()
+    with s3_server(tmp_path_factory.mktemp("s3"), "lakes") as server:
+        yield server
 
 
 def on_s3(streamer: Streamer, s3: S3) -> Pipeline:

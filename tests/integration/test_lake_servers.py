@@ -34,7 +34,6 @@ from tests.integration.decoding import pipeline as pipeline_of
 from tests.integration.decoding import run
 from tests.integration.edge_values import CASES
 from tests.integration.streaming import Streamer
-from tests.spark.sessions import local_session
 
 ZEROS = "SET sql_mode = '', NAMES utf8mb4"
 # Column type, and the literals that are stored; NULL is stored besides.
@@ -73,11 +72,6 @@ VECTORS: tuple[str, Sequence[str]] = (
     "vector(3)",
     ("to_vector('[1,2.5,-0.1]')", "x'0000008001000000ffff7f7f'", "to_vector('[0,-16777217.5,0.3333333]')"),
 )
-
-
-@pytest.fixture(scope="module")
-def spark() -> SparkSession:
-    return local_session()
 
 
 class Site:

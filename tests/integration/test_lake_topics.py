@@ -20,12 +20,6 @@ from stack.kafka import Kafka
 from stack.mysql import MySQL
 from tests.integration.decoding import run
 from tests.integration.streaming import Streamer, rows
-from tests.spark.sessions import local_session
-
-
-@pytest.fixture(scope="module")
-def spark() -> SparkSession:
-    return local_session()
 
 
 def test_a_topic_made_again_that_is_longer_than_the_old_one(

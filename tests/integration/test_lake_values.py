@@ -20,18 +20,12 @@ from spark.source import Source
 from stack.mysql import USER, MySQL
 from tests.integration.decoding import HOST, run
 from tests.integration.edge_values import CASES
-from tests.spark.sessions import local_session
 
 FAR = ("'0000-01-01 00:00:00'", "'0001-01-01 00:00:00'", "'1582-10-10 12:00:00'", "'9999-12-31 23:59:59'")
 KINDS = {kind: values for kind, values in CASES.items() if "character set" not in kind or "latin1" in kind} | {
     "datetime not null": FAR,
     "date not null": tuple(value[:11] + "'" for value in FAR),
 }
-
-
-@pytest.fixture(scope="module")
-def spark() -> SparkSession:
-    return local_session()
 
 
 @pytest.fixture(scope="module")

@@ -24,14 +24,8 @@ from tests.integration.decoding import run
 from tests.integration.streaming import Make, Streamer
 from tests.integration.test_archive_s3 import OLDER
 from tests.integration.topic_records import records
-from tests.spark.sessions import local_session
 
 BODY = 9_000
-
-
-@pytest.fixture(scope="module")
-def spark() -> SparkSession:
-    return local_session()
 
 
 def asked(make: Make, name: str, oversized: dict[str, Any], delivery: str) -> Streamer:

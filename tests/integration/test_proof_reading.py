@@ -19,7 +19,6 @@ from spark.source import Source
 from stack.database import USER, Database
 from tests.checkpoints import checkpoint
 from tests.integration.decoding import HOST, run
-from tests.spark.sessions import local_session
 
 TABLES = {
     "wide": "id bigint unsigned PRIMARY KEY, v varchar(20)",
@@ -28,11 +27,6 @@ TABLES = {
     "floats": "id int PRIMARY KEY, v double",
 }
 ROWS = 250
-
-
-@pytest.fixture(scope="module")
-def spark() -> SparkSession:
-    return local_session()
 
 
 @pytest.fixture

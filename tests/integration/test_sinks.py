@@ -16,13 +16,13 @@ import fsspec
 import pytest
 
 from stack.mysql import MySQL
-from stack.ports import free_port
 from stack.s3 import S3
 from streamer.contract_suites.sink import SinkSuite, Stored
 from streamer.sinks.port import Sink
 from tests.integration.streaming import ROOT, fails, insert, rows
 from tests.integration.topic_records import once, replayed
 from tests.integration.without_kafka import NoKafka, in_folder, recorded
+from tests.s3_server import s3_server
 from tests.streamer.sinks import reading_lines
 from tests.streamer.sinks.test_suite import objects
 
@@ -155,11 +155,8 @@ def test_a_reader_that_goes_ends_the_stream(no_kafka: NoKafka, mysql: MySQL) -> 
 
 @pytest.fixture(scope="module")
 def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3]:
-    server = S3(tmp_path_factory.mktemp("s3"), free_port())
-    server.start()
-    server.make_bucket(BUCKET)
-    yield server
-    server.kill()
+    with s3_server(tmp_path_factory.mktemp("s3"), BUCKET) as server:
+        yield server
 
 
 def options(s3: S3) -> dict[str, Any]:

@@ -14,14 +14,8 @@ from spark.lake import Lake
 from stack.mysql import MySQL
 from tests.integration.spark_jobs import kill
 from tests.integration.streaming import Make, execute, insert, rows
-from tests.spark.sessions import local_session
 
 ROWS = 4000
-
-
-@pytest.fixture(scope="module")
-def spark() -> SparkSession:
-    return local_session()
 
 
 @pytest.mark.soak

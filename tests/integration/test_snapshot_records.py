@@ -15,12 +15,6 @@ from stack.mysql import MySQL
 from tests.integration.spark_jobs import message
 from tests.integration.streaming import Make, execute, insert, rows
 from tests.integration.topic_records import records
-from tests.spark.sessions import local_session
-
-
-@pytest.fixture(scope="module")
-def spark() -> SparkSession:
-    return local_session()
 
 
 def test_rows_and_changes_together_are_the_table(

@@ -21,14 +21,8 @@ from tests.integration import failover
 from tests.integration.decoding import HOST, executed, run
 from tests.integration.staging import Snapshots, pipeline
 from tests.integration.test_failover import share_password
-from tests.spark.sessions import local_session
 
 Another = Callable[..., Database]
-
-
-@pytest.fixture(scope="module")
-def spark() -> SparkSession:
-    return local_session()
 
 
 @pytest.mark.soak_on("mariadb")

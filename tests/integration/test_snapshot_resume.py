@@ -19,18 +19,12 @@ from stack.database import Database
 from stack.mysql import MySQL
 from tests.integration.decoding import executed, run
 from tests.integration.staging import Snapshots, pipeline, streamed
-from tests.spark.sessions import local_session
 
 ROWS = 95  # of a chunk of 10 and groups of 4: three parts
 
 
 class KilledError(Exception):
     pass
-
-
-@pytest.fixture(scope="module")
-def spark() -> SparkSession:
-    return local_session()
 
 
 def fill(server: Database, db: str) -> None:

@@ -18,15 +18,9 @@ from streamer.protocol.model import RowsBatch
 from tests.integration.decoding import executed, items, run, source
 from tests.integration.semi_sync import OPTIONS, held
 from tests.integration.staging import Snapshots, pipeline, streamed
-from tests.spark.sessions import local_session
 
 Another = Callable[..., Database]
 ROW = '{"id":7,"v":"not yet"}'
-
-
-@pytest.fixture(scope="module")
-def spark() -> SparkSession:
-    return local_session()
 
 
 @pytest.fixture

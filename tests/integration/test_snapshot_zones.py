@@ -19,15 +19,9 @@ from streamer.protocol.model import RowsBatch
 from tests.integration.decoding import recorded, run
 from tests.integration.edge_values import cases, inserts, pieces, spelling
 from tests.integration.staging import pipeline
-from tests.spark.sessions import local_session
 
 # Of Java and Spark's session, and of the server's sessions: each far from UTC, one with a summer time.
 ZONES = (("UTC", "+05:45"), ("America/St_Johns", "+13:00"), ("Asia/Kolkata", "-09:30"))
-
-
-@pytest.fixture(scope="module")
-def spark() -> SparkSession:
-    return local_session()
 
 
 @contextmanager

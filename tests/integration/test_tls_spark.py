@@ -17,12 +17,6 @@ from stack.mysql import MySQL
 from tests.integration import decoding
 from tests.integration.conftest import FreshData
 from tests.integration.guarded import Guarded, guarded
-from tests.spark.sessions import local_session
-
-
-@pytest.fixture(scope="module")
-def spark() -> SparkSession:
-    return local_session()
 
 
 @pytest.fixture(scope="module")

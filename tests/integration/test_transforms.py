@@ -25,7 +25,6 @@ from tests.integration.decoding import run
 from tests.integration.spark_jobs import message
 from tests.integration.streaming import Make, Streamer, fails, insert
 from tests.integration.topic_records import records
-from tests.spark.sessions import local_session
 
 PAGE = Path(__file__).parents[2] / "docs" / "configuration.md"
 TABLES = (
@@ -34,11 +33,6 @@ TABLES = (
     "CREATE TABLE plain (id int PRIMARY KEY, v int)",
 )
 Example = Callable[..., Streamer]
-
-
-@pytest.fixture(scope="module")
-def spark() -> SparkSession:
-    return local_session()
 
 
 @pytest.fixture

@@ -12,7 +12,6 @@ from contract.pipeline import Pipeline, load
 from contract.schema import Column, TableSchema
 from quality import checks, folder, suite
 from quality.report import describe, differences
-from tests.spark.sessions import local_session
 
 SCHEMA = TableSchema(
     db="shop",
@@ -26,11 +25,6 @@ SCHEMA = TableSchema(
     ),
 )
 ROWS = [(1, 1, "new"), (1, 2, "paid"), (2, 1, None), (2, 2, "")]
-
-
-@pytest.fixture(scope="module")
-def spark() -> SparkSession:
-    return local_session()
 
 
 @pytest.fixture

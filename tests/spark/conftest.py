@@ -14,12 +14,7 @@ from spark import compaction
 from spark.lake import Lake
 from tests.spark.changes_by_hand import ITEMS
 from tests.spark.lake_by_hand import checkpoint
-from tests.spark.sessions import local_session, pipeline_in
-
-
-@pytest.fixture(scope="session")
-def spark() -> SparkSession:
-    return local_session()
+from tests.spark.sessions import pipeline_in
 
 
 @pytest.fixture

@@ -24,20 +24,17 @@ from spark.slot import writing
 from spark.swaps import Conditional, swap
 from spark.tables import Merging
 from spark.tidying import vacuum
-from stack.ports import free_port
 from stack.s3 import S3
+from tests.s3_server import s3_server
 from tests.spark.changes_by_hand import ITEMS, change, changes
 from tests.spark.sessions import PIPELINE
 
 
 @pytest.fixture
 def s3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[S3]:
-    server = S3(tmp_path / "s3", free_port())
-    server.start()
-    server.make_bucket("lakes")
-    monkeypatch.setenv("S3_SECRET", server.secret)
-    yield server
-    server.kill()
+    with s3_server(tmp_path / "s3", "lakes") as server:
+        monkeypatch.setenv("S3_SECRET", server.secret)
+        yield server
 
 
 @pytest.fixture
