@@ -44,8 +44,10 @@ DENIED = {
     3118,
 }  # login, database, table, privilege; password expired, account locked
 LACKING = {1142, 1227}  # a right on a table, a privilege: the login itself was good
-# What passes: no answer, 1040 no connection is free, 1053 the server is stopping.
-AWAY = {0, 2002, 2003, 2005, 2006, 2013, 1040, 1053}
+FULL = {1040, 1203, 1226}  # no connection is free: of the server, or of those that the user may have
+CLOSED = 3032  # MySQL's offline_mode
+# What passes: no answer, no room, 1053 the server is stopping.
+AWAY = {0, 2002, 2003, 2005, 2006, 2013, 1053, CLOSED, *FULL}
 FATAL_READING = 1236  # ER_SOURCE_FATAL_ERROR_READING_BINLOG: the text alone tells which
 GONE = {2006, 2013}
 
@@ -92,11 +94,18 @@ def refused(source: Source, error: Exception) -> HeadraceError:
         )
         return AccessDeniedError("log in to", where, message, hint)
     if isinstance(error, pymysql.OperationalError | OSError) and code in AWAY:
-        hint = "Start the server, or correct host and port in the pipeline file"
-        return UnreachableError("connect to", where, message, hint)
+        return UnreachableError("connect to", where, message, _away_hint(source, code))
     return SourceRefusedError(
         "talk to", where, f"error {code}: {message}", "Mend what the server names, and start again"
     )
+
+
+def _away_hint(source: Source, code: int) -> str:
+    if code in FULL:
+        return f"Raise max_connections or max_user_connections of the server, or MAX_USER_CONNECTIONS of {source.user}"
+    if code == CLOSED:
+        return "SET GLOBAL offline_mode = OFF, when the server may be used again"
+    return "Start the server, or correct host and port in the pipeline file"
 
 
 def _tls_hint(source: Source, cause: str) -> str:
@@ -232,7 +241,7 @@ def dump_error(source: Source, code: int, message: str) -> HeadraceError:
     if code == FATAL_READING and "anonymous" in text:
         error, cause, hint = refusals.REASONS[ANONYMOUS_GTID]
         return error("read", where, cause, hint)
-    if code in (1040, 1053, 1927, 3169, 3024):  # full, shutting down, killed
+    if code in (*FULL, CLOSED, 1053, 1927, 3169, 3024):  # shutting down, killed
         return ConnectionLostError("read", where, message, "The streamer connects again by itself")
     if code in LACKING:
         hint = f"GRANT SELECT, REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO {source.user}, by a user that may"

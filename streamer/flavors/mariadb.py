@@ -46,10 +46,10 @@ def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def _setting(name: str, wanted: str, absent: str, reason: str) -> Setting:
+def _setting(name: str, wanted: str, absent: str, reason: str, since: str = "") -> Setting:
     """It has no SET PERSIST: a restart asks its configuration again."""
     also = f"/* and {name} = {wanted} under [mysqld] in its configuration */"
-    return Setting(name, wanted, absent, reason, f"SET GLOBAL {name} = '{wanted}' {also};")
+    return Setting(name, wanted, absent, reason, f"SET GLOBAL {name} = '{wanted}' {also};", since)
 
 
 class MariaDB:
@@ -64,7 +64,7 @@ class MariaDB:
     settings = (
         _setting("binlog_format", "ROW", "MIXED", "statements instead of rows cannot be followed"),
         _setting("binlog_row_image", "FULL", "FULL", "changes would lack columns"),
-        _setting("binlog_row_metadata", "FULL", "NO_LOG", "the binlog would not name the columns"),
+        _setting("binlog_row_metadata", "FULL", "NO_LOG", "the binlog would not name the columns", "10.5"),
     )
 
     def owns(self, version: str) -> bool:

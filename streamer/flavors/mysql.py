@@ -59,6 +59,7 @@ class MySQL:
             "MINIMAL",
             "the binlog would not name the columns",
             "SET PERSIST binlog_row_metadata = 'FULL';",
+            "8.0.1",
         ),
         Setting(
             "gtid_mode",

@@ -49,13 +49,15 @@ class End:
 
 
 class Setting(NamedTuple):
-    """A global variable's wanted value; what a server that lacks it does; why; and how it is set."""
+    """A global variable's wanted value; what a server that lacks it does; why; how it is set; and, where older servers
+    lack it, since which release there is one."""
 
     name: str
     wanted: str
     absent: str
     reason: str
     statement: str
+    since: str = ""
 
 
 class Flavor(Protocol):

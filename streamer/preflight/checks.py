@@ -95,9 +95,12 @@ def _encrypted(server: Server) -> Iterator[Finding]:
 
 
 def _settings(server: Server) -> Iterator[Finding]:
-    for name, wanted, absent, reason, statement in server.flavor.settings:
+    for name, wanted, absent, reason, statement, since in server.flavor.settings:
         found = server.variables.get(name, absent)
-        if found.upper() != wanted:
+        if since and name not in server.variables:
+            what = f"{server.flavor.title} {server.variables['version']} has no {name}: {reason}"
+            yield Finding("error", name, what, f"Upgrade the server: {server.flavor.title} has it since {since}.")
+        elif found.upper() != wanted:
             yield Finding("error", name, f"{name} is {found or 'empty'}, not {wanted or 'empty'}: {reason}", statement)
 
 

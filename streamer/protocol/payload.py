@@ -60,7 +60,7 @@ def _plain(body: memoryview, kind: int) -> BinaryIO:
 def _events(stream: BinaryIO) -> Generator[Event, None, int]:
     """Gives the events and returns how many bytes they had."""
     held, total, wanted = b"", 0, PIECE
-    while piece := stream.read(wanted):
+    while piece := _read(stream, wanted):
         total += len(piece)
         held += piece
         at, wanted = 0, PIECE
@@ -78,3 +78,12 @@ def _events(stream: BinaryIO) -> Generator[Event, None, int]:
     if held:
         raise ValueError("the compressed transaction ends inside an event")
     return total
+
+
+def _read(stream: BinaryIO, size: int) -> bytes:
+    """So many bytes, or what is left; in pieces, for a size that lies would take the memory for all of it."""
+    pieces = []
+    while size > 0 and (piece := stream.read(min(size, PIECE))):
+        pieces.append(piece)
+        size -= len(piece)
+    return b"".join(pieces)

@@ -77,6 +77,9 @@ def test_a_missing_right_is_told_with_its_statement() -> None:
     ("code", "message", "kind"),
     [
         (1040, "Too many connections", UnreachableError),
+        (1203, "User u already has more than 'max_user_connections' active connections", UnreachableError),
+        (1226, "User 'u' has exceeded the 'max_user_connections' resource", UnreachableError),
+        (3032, "The server is currently in offline mode", UnreachableError),
         (1053, "Server shutdown in progress", UnreachableError),
         (1045, "Access denied for user 'u'", AccessDeniedError),
         (1129, "Host is blocked", SourceRefusedError),
@@ -99,7 +102,7 @@ def test_every_way_to_the_server_says_the_same(code: int, message: str, kind: ty
             assert "s3cret" not in str(caught.value)
 
 
-@pytest.mark.parametrize("code", [1040, 1053])
+@pytest.mark.parametrize("code", [1040, 1053, 1226, 3032])
 def test_a_dump_that_ends_with_it_is_opened_again(code: int) -> None:
     server = pipeline().source
     error = dump_error(server, code, "some words")

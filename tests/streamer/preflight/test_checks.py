@@ -81,6 +81,22 @@ def test_every_finding_comes_with_its_mending() -> None:
     assert all(one.statement.endswith((";", ".")) for one in found)
 
 
+@pytest.mark.parametrize(
+    ("version", "flavor", "since"), [("5.7.44-log", "mysql", "MySQL has it since 8.0.1"),
+                                     ("10.4.34-MariaDB", "mariadb", "MariaDB has it since 10.5")],
+)  # fmt: skip
+def test_a_server_too_old_to_name_columns_is_led_to_one_that_does(
+    monkeypatch: pytest.MonkeyPatch, version: str, flavor: str, since: str
+) -> None:
+    """No statement would set what it has not."""
+    source = PIPELINE.source.model_copy(update={"flavor": flavor})
+    monkeypatch.setattr(f"{__name__}.PIPELINE", PIPELINE.model_copy(update={"source": source}))
+    monkeypatch.delitem(GOOD, "binlog_row_metadata")
+    [found] = [one for one in findings(version) if one.name == "binlog_row_metadata"]
+    assert (found.level, found.statement) == ("error", f"Upgrade the server: {since}.")
+    assert version in found.what
+
+
 def test_tables_that_the_lake_cannot_take_are_all_named_with_the_line_to_write() -> None:
     keyless = [("shop", "log"), ("other", "log"), ("shop", "audit")]
     columns = [("shop", "t", "id", "int"), ("shop", "t", "at", "xmltype"), ("shop", "t", "v", "vector")]

@@ -15,6 +15,7 @@ from pathlib import Path
 from struct import pack
 
 import pytest
+import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -32,6 +33,10 @@ PACKETS = {name: packets(dump) for name, dump in DUMPS.items()}
 TIMES = int(os.environ.get("HEADRACE_FUZZ", "1"))
 SECONDS, BYTES = 5.0, 64 << 20  # of one dump of some kilobytes, on a busy machine
 any_dump = st.sampled_from(NAMES)
+
+
+# Of one event, which begins as if 4 GiB of it were to come.
+LONG_EVENT = b"\x00" + zstandard.compress(bytes(9) + pack("<I", 0xFFFFFFFF) + bytes(6))
 
 
 def decoder() -> BinlogDecoder:
@@ -140,9 +145,14 @@ def test_any_bytes(noise: bytes) -> None:
     survived(noise)
 
 
-@pytest.mark.parametrize("kind", [ev.TRANSACTION_PAYLOAD, ev.QUERY_COMPRESSED, ev.WRITE_ROWS_COMPRESSED_V1])
-def test_a_length_that_lies_takes_no_memory(kind: int) -> None:
-    """Compressed bytes that say they are, or become, a gigabyte."""
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [(ev.TRANSACTION_PAYLOAD, b""), (ev.TRANSACTION_PAYLOAD, LONG_EVENT), (ev.QUERY_COMPRESSED, b""),
+     (ev.WRITE_ROWS_COMPRESSED_V1, b"")],
+    ids=["payload", "event in a payload", "query", "rows"],
+)  # fmt: skip
+def test_a_length_that_lies_takes_no_memory(kind: int, body: bytes) -> None:
+    """Compressed bytes that say they are, or become, a gigabyte; or of which an event says it."""
     name = "mariadb" if kind != ev.TRANSACTION_PAYLOAD else "mysql_ends"
     dump = [*PACKETS[name]]
     place = next(n for n, one in enumerate(dump) if one[9] == kind)
@@ -152,7 +162,7 @@ def test_a_length_that_lies_takes_no_memory(kind: int) -> None:
         ev.QUERY_COMPRESSED: event(dump[place])[19:45] + b"\x84\x7f\xff\xff\xff" + bytes(20),
         ev.WRITE_ROWS_COMPRESSED_V1: event(dump[place])[19:29] + b"\x84\x7f\xff\xff\xff" + bytes(20),
     }
-    dump[place] = packet(head + bodies[kind])
+    dump[place] = packet(head + (body or bodies[kind]))
     tracemalloc.start()
     with pytest.raises(DecodeError):
         fed(b"".join(dump))
