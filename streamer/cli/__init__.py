@@ -13,6 +13,7 @@ import typer
 from streamer import VERSION
 from streamer.cli import (
     archive,
+    backfill,
     check,
     compact,
     crosscheck,
@@ -21,6 +22,7 @@ from streamer.cli import (
     erase,
     maintain,
     pipelines,
+    repair,
     run,
     seek,
     serve,
@@ -61,6 +63,8 @@ app.command(epilog=pipelines.EXAMPLE)(pipelines.pipelines)
 app.command(epilog=archive.EXAMPLE)(archive.archive)
 app.command(epilog=compact.EXAMPLE)(compact.compact)
 app.command(epilog=maintain.EXAMPLE)(maintain.maintain)
+app.command(epilog=repair.EXAMPLE)(repair.repair)
+app.command(epilog=backfill.EXAMPLE)(backfill.backfill)
 app.command(epilog=erase.EXAMPLE)(erase.erase)
 app.command(epilog=crosscheck.EXAMPLE)(crosscheck.crosscheck)
 app.command(epilog=decoder.EXAMPLE)(decoder.decoder)

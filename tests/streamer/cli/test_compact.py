@@ -53,6 +53,12 @@ def test_it_is_the_jobs_process_with_its_arguments_and_options(file: Path, tmp_p
     erased = run(file, "shop.a", "7", '{"n": 8}', "--now", command="erase", **settings)
     job = f"{ROOT}/spark/jobs/erase.py --pipeline {file} --tables=shop.a"
     assert erased.stdout.splitlines()[0] == job + ' --keys=["7", "{\\"n\\": 8}"] --now=yes'
+    mended = run(file, "--table", "shop.a", "--from", "-5", "--to", "9", command="repair", **settings, LOGNAME="ada")
+    job = f"{ROOT}/spark/jobs/repair.py --pipeline {file} --tables=shop.a --from=-5 --to=9 --by=ada"
+    assert mended.stdout.splitlines()[0] == job
+    made = run(file, "shop.a", "shop.b", "--source", "kafka", command="backfill", **settings, LOGNAME="ada")
+    job = f"{ROOT}/spark/jobs/backfill.py --pipeline {file} --tables=shop.a,shop.b --source=kafka --by=ada"
+    assert made.stdout.splitlines()[0] == job
     looping = run(file, "--loop", "--master", "spark://h:7077", **settings)
     assert looping.stdout.startswith(f"{ROOT}/spark/jobs/compact_loop.py --pipeline {file}")
     assert "--master spark://h:7077 " in looping.stdout
