@@ -47,7 +47,7 @@ def package() -> Any:
         import pymysqlreplication.event
         import pymysqlreplication.row_event
     except ImportError:
-        hint = "Install it: pip install 'headrace[crosscheck]', or pip install mysql-replication==1.0.17"
+        hint = "Install it: pip install mysql-replication==1.0.17"
         raise MissingPackageError(
             "start", "crosscheck", "the package mysql-replication is not installed", hint
         ) from None
