@@ -174,7 +174,7 @@ def watched(site: Site, pipeline: Pipeline, chosen: argparse.Namespace) -> list[
 
 
 def age_of(pipeline: Pipeline) -> float | None:
-    file = Path(pipeline.lake.path) / pipeline.name / "_status.json"
+    file = Path(pipeline.lake.place) / pipeline.name / "_status.json"
     status = parse(file.read_text()) if file.exists() else None
     return time.time() - status.checkpoint.ts_ms / 1000 if status and status.checkpoint else None
 

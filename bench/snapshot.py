@@ -80,7 +80,7 @@ def jdbc(spark: SparkSession, rules: Pipeline, table: str) -> Facts:
     parts = [f"id >= {low} and id < {high}" for low, high in pairwise(cuts)]
     began = time.perf_counter()
     read = spark.read.jdbc(options.pop("url"), f"bench.{table}", predicates=parts, properties=options)
-    read.write.format("delta").save(f"{rules.lake.path}/jdbc/{table}")
+    read.write.format("delta").save(f"{rules.lake.place}/jdbc/{table}")
     return {"rows": rows, "seconds": time.perf_counter() - began}
 
 

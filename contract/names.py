@@ -102,7 +102,7 @@ def election_group(pipeline: Pipeline) -> str:
 
 
 def lake_root(pipeline: Pipeline) -> str:
-    return f"{pipeline.lake.path.rstrip('/')}/{pipeline.name}"
+    return f"{pipeline.lake.place}/{pipeline.name}"
 
 
 def lake_table(pipeline: Pipeline, db: str, table: str) -> str:

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, field_validator
 
+from contract import CHECKOUT
 from contract.pipeline_kafka import Misfit, Section
 
 if TYPE_CHECKING:
     from contract.pipeline import Pipeline
 
+URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 S3A = "s3a://"
 IN_S3 = re.compile(r"s3a://(?P<bucket>[a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(/[^?#]*)?")
 OTHER_S3 = re.compile(r"s3n?://")
@@ -69,7 +71,7 @@ class S3(Section):
 
 
 class Lake(Section):
-    path: str = Field("", min_length=1, description="folder or URI; relative to the working directory")
+    path: str = Field("", min_length=1, description="folder, or URI; relative to the checkout")
     readers: Literal["modern", "compatible"] = Field(
         "modern", description="compatible: tables that are made from now on are without deletion vectors"
     )
@@ -83,6 +85,11 @@ class Lake(Section):
         if given.startswith(S3A) and not IN_S3.fullmatch(given):
             raise ValueError("is no bucket and folder: write s3a://bucket/folder, the bucket in lower case letters")
         return given
+
+    @property
+    def place(self) -> str:
+        """The folder or URI itself. Every part finds the same one, wherever it was started."""
+        return (self.path if URI.match(self.path) else str(CHECKOUT / self.path)).rstrip("/")
 
     @property
     def bucket(self) -> str | None:

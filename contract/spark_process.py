@@ -16,7 +16,8 @@ import shlex
 import sys
 from pathlib import Path
 
-CHECKOUT = Path(__file__).resolve().parents[1]
+from contract import CHECKOUT
+
 CONF = {
     "spark.log.level": "WARN",  # at INFO the job's own words drown
     "spark.ui.showConsoleProgress": "false",

@@ -14,10 +14,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from contract import CHECKOUT
 from contract.names import lake_root
 from contract.pipeline import Pipeline
-
-CHECKOUT = Path(__file__).resolve().parents[1]
 
 
 def folder(pipeline: Pipeline) -> Path:
@@ -26,7 +25,7 @@ def folder(pipeline: Pipeline) -> Path:
     root = lake_root(pipeline)
     if "://" in root:
         return CHECKOUT / ".headrace" / "quality" / pipeline.name
-    return CHECKOUT / root / "_quality"
+    return Path(root) / "_quality"
 
 
 def docs(pipeline: Pipeline) -> Path:

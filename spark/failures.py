@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pymysql
 
+from contract.names import lake_root
 from contract.pipeline import Pipeline
 from spark.broken import BROKEN
 from spark.errors import LakeError, chain, reason
@@ -101,14 +102,14 @@ def records_lost(pipeline: Pipeline, reason: str) -> LakeError:
 
 def _words(pipeline: Pipeline) -> dict[str, str]:
     return {
-        "lake": pipeline.lake.path,
+        "lake": pipeline.lake.place,
         "path": str(pipeline.path),
         "server": SERVERS[pipeline.source.flavor].title,
         "pipeline": pipeline.name,
         "source": " or ".join(server.where for server in pipeline.source.servers()),
         "user": pipeline.source.user,
         "kafka": pipeline.kafka.bootstrap,
-        "checkpoint": f"{pipeline.lake.path.rstrip('/')}/{pipeline.name}/_checkpoints/changes",
+        "checkpoint": f"{lake_root(pipeline)}/_checkpoints/changes",
     }
 
 

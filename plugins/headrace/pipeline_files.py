@@ -10,17 +10,11 @@ from pathlib import Path
 
 from contract.pipeline import Pipeline, PipelineFileError
 from contract.pipeline import load as load_file
-from headrace import CHECKOUT
 
 
 def load(path: str | Path) -> Pipeline:
-    """The pipeline of a file. A relative lake folder counts from the checkout, as it does for the Spark jobs.
-    Raises PipelineFileError."""
-    pipeline = load_file(path)
-    lake = pipeline.lake
-    if "://" not in lake.path:
-        lake = lake.model_copy(update={"path": str(CHECKOUT / lake.path)})
-    return pipeline.model_copy(update={"lake": lake, "path": Path(path).absolute()})
+    """The pipeline of a file, which tasks find from any folder. Raises PipelineFileError."""
+    return load_file(path).model_copy(update={"path": Path(path).absolute()})
 
 
 def load_folder(folder: Path) -> tuple[list[Pipeline], list[str]]:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from contract import CHECKOUT
+from contract.names import lake_root
 from contract.pipeline import Pipeline, PipelineFileError, load
 from readers.store import options
 from spark.store import settings
@@ -47,6 +49,22 @@ def test_spark_and_the_readers_get_the_same_of_it(tmp_path: Path) -> None:
     assert given is not None
     assert (given["AWS_ACCESS_KEY_ID"], given["AWS_SECRET_ACCESS_KEY"]) == ("akey", "s3cret")
     assert (given["AWS_ENDPOINT_URL"], given["AWS_ALLOW_HTTP"]) == ("http://h:9000", "true")
+
+
+@pytest.mark.parametrize(
+    ("written", "root"),
+    [
+        (".headrace/lake", f"{CHECKOUT}/.headrace/lake/sales"),
+        ("/srv/lake/", "/srv/lake/sales"),
+        ("s3a://lakes/here/", "s3a://lakes/here/sales"),
+        ("hdfs://h:9000/lake", "hdfs://h:9000/lake/sales"),
+    ],
+)
+def test_a_lake_is_at_one_place_wherever_a_command_is_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: str, root: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert lake_root(loaded(tmp_path, f"lake: {{path: '{written}'}}\n")) == root
 
 
 def test_without_keys_the_usual_places_are_asked(tmp_path: Path) -> None:
