@@ -17,44 +17,22 @@ import pymysql
 from contract import tls
 from contract.gtid import GtidSet
 from contract.pipeline import Source
-from streamer.errors import (
-    AccessDeniedError,
-    ConnectionLostError,
-    HeadraceError,
-    PurgedError,
-    ServerIdInUseError,
-    SourceRefusedError,
-    TlsError,
-    UnreachableError,
-)
+from streamer.connection_errors import FATAL_READING, GONE, dump_error, facts_of, refused
+from streamer.errors import AccessDeniedError, ConnectionLostError, HeadraceError, TlsError
 from streamer.flavors import flavor
 from streamer.protocol import refusals
-from streamer.protocol.events import ANONYMOUS_GTID
 from streamer.protocol.packets import ServerAnswerError
 
+# Whatever the server's own settings are: what it answers, such as SHOW CREATE TABLE, depends on these.
+SESSION = "SET sql_mode = '', sql_quote_show_create = 1, time_zone = '+00:00'"
 CHUNK = 1 << 18  # bytes received at once: large, for each call costs as much as decoding some rows
 TICK_SECONDS = 0.1
-DENIED = {
-    1044,
-    1045,
-    1142,
-    1227,
-    1698,
-    1862,
-    3118,
-}  # login, database, table, privilege; password expired, account locked
-LACKING = {1142, 1227}  # a right on a table, a privilege: the login itself was good
-FULL = {1040, 1203, 1226}  # no connection is free: of the server, or of those that the user may have
-CLOSED = 3032  # MySQL's offline_mode
-# What passes: no answer, no room, 1053 the server is stopping.
-AWAY = {0, 2002, 2003, 2005, 2006, 2013, 1053, CLOSED, *FULL}
-FATAL_READING = 1236  # ER_SOURCE_FATAL_ERROR_READING_BINLOG: the text alone tells which
-GONE = {2006, 2013}
+IN_VAIN = 64  # times as long as usual that a server may be silent at most
 
 
 def connect(source: Source, read_timeout: float, **settings: Any) -> pymysql.Connection[Any]:
-    """A connection in autocommit; `read_timeout` holds once it is logged in. Raises UnreachableError,
-    AccessDeniedError, SourceRefusedError."""
+    """A connection in autocommit, in UTC, with an empty sql_mode; `read_timeout` holds once it is logged in. Raises
+    UnreachableError, AccessDeniedError, SourceRefusedError."""
     try:
         secret = source.secret()
     except OSError as error:
@@ -68,7 +46,9 @@ def connect(source: Source, read_timeout: float, **settings: Any) -> pymysql.Con
     seconds = max(1, round(source.connect_timeout_seconds))
     try:
         connection = pymysql.connect(
-            host=source.host, port=source.port, user=source.user, password=secret, charset="utf8mb4", autocommit=True,
+            # Of a text it would make Latin-1, and servers keep the hash of its UTF-8.
+            host=source.host, port=source.port, user=source.user, password=secret.encode(), charset="utf8mb4",
+            autocommit=True, init_command=SESSION,
             # A frozen server's kernel takes connections, and nobody greets.
             connect_timeout=seconds, read_timeout=seconds, program_name="headrace", **encrypted, **settings,
         )  # fmt: skip
@@ -78,63 +58,27 @@ def connect(source: Source, read_timeout: float, **settings: Any) -> pymysql.Con
     return connection
 
 
-def refused(source: Source, error: Exception) -> HeadraceError:
-    """The typed error of a failed login or statement."""
-    code, message = _facts(error)
-    where = f"{flavor(source).title} at {source.where}"
-    if cause := tls.fault(error):
-        return TlsError("connect to", where, cause, _tls_hint(source, cause))
-    if code in LACKING:
-        hint = f"GRANT SELECT, REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO {source.user}, by a user that may"
-        return AccessDeniedError("ask", where, message, hint)
-    if code in DENIED:
-        hint = (
-            f"Check user and password in the pipeline file; the server must know {source.user}, with SELECT, "
-            "REPLICATION SLAVE and REPLICATION CLIENT. A user with REQUIRE SSL or X509 needs source.tls"
-        )
-        return AccessDeniedError("log in to", where, message, hint)
-    if isinstance(error, pymysql.OperationalError | OSError) and code in AWAY:
-        return UnreachableError("connect to", where, message, _away_hint(source, code))
-    return SourceRefusedError(
-        "talk to", where, f"error {code}: {message}", "Mend what the server names, and start again"
-    )
+class Silence:
+    """How long a server may say nothing, over several dumps. It may look long for the place where one begins, in very
+    large files or in very many, and neither sends heartbeats meanwhile nor knows the place the next time: so each dump
+    that has brought no more than its beginning gives the next one twice the time."""
 
+    def __init__(self) -> None:
+        self.times = 1
 
-def _away_hint(source: Source, code: int) -> str:
-    if code in FULL:
-        return f"Raise max_connections or max_user_connections of the server, or MAX_USER_CONNECTIONS of {source.user}"
-    if code == CLOSED:
-        return "SET GLOBAL offline_mode = OFF, when the server may be used again"
-    return "Start the server, or correct host and port in the pipeline file"
-
-
-def _tls_hint(source: Source, cause: str) -> str:
-    if "takes connections by TLS alone" in cause:
-        return "Write source.tls: {mode: required}, or better verify_identity with a ca_file"
-    if "offers no TLS" in cause:
-        return "Set ssl_ca, ssl_cert and ssl_key on the server, or write another mode in source.tls"
-    if "not trusted" in cause:
-        return (
-            "Name the authority that signed it in source.tls.ca_file. Of a server that goes by another name than "
-            f"{source.host}, write in source.host the name that its certificate has, or mode: verify_ca"
-        )
-    return "See that server and streamer share a version of TLS (1.2 at least), and look at the server's error log"
-
-
-def _facts(error: Exception) -> tuple[int, str]:
-    if len(error.args) >= 2 and isinstance(error.args[0], int):
-        return error.args[0], str(error.args[1])
-    return 0, str(error) or type(error).__name__
+    def in_vain(self) -> None:
+        self.times = min(2 * self.times, IN_VAIN)
 
 
 class BinlogConnection:
-    """One dump. `start`: the transactions that are not asked for; `reader`: the pipeline. `close()` may be called from
-    any thread or from a signal handler; `chunks()` ends then."""
+    """One dump. `start`: the transactions that are not asked for; `reader`: the pipeline; `silence`: of the dumps
+    before it, too. `close()` may be called from any thread or from a signal handler; `chunks()` ends then."""
 
-    def __init__(self, source: Source, start: GtidSet, reader: str = "") -> None:
+    def __init__(self, source: Source, start: GtidSet, reader: str = "", silence: Silence | None = None) -> None:
         self._source = source
         self._start = start
         self._reader = reader
+        self._silence = silence or Silence()
         self._closed = False
         self._connection: pymysql.Connection[Any] | None = None
 
@@ -161,13 +105,16 @@ class BinlogConnection:
     def _received(self, sock: socket.socket) -> Iterator[bytes]:
         receive = sock.recv
         sock.settimeout(TICK_SECONDS)
-        silent = 0.0
+        silent = waited = 0.0  # seconds since something came, and in all
         while True:
             try:
                 data = receive(CHUNK)
             except TimeoutError:
                 silent += TICK_SECONDS
-                if silent >= self.silence_seconds:
+                waited += TICK_SECONDS
+                if silent >= self.silence_seconds * self._silence.times:
+                    if waited - silent < self.silence_seconds:
+                        self._silence.in_vain()
                     raise self._lost(f"nothing came for {silent:.1f} s, not even a heartbeat") from None
                 yield b""
                 continue
@@ -175,6 +122,8 @@ class BinlogConnection:
             if not data or self._closed:
                 return
             silent = 0.0
+            if waited >= self.silence_seconds:
+                self._silence.times = 1
             yield data
 
     def more(self) -> bool:
@@ -206,7 +155,7 @@ class BinlogConnection:
         return ConnectionLostError("read", where, cause, "The streamer connects again by itself")
 
     def _failed(self, error: Exception) -> HeadraceError:
-        code, message = _facts(error)
+        code, message = facts_of(error)
         if isinstance(error, pymysql.MySQLError) and code not in GONE:
             return dump_error(self._source, code, message)
         return self._lost(message)
@@ -216,37 +165,3 @@ class BinlogConnection:
         if error.code == FATAL_READING and "i/o error reading" in error.message.lower():  # bounded, as each new epoch
             return refusals.cannot_go_on(f"the binlog of {self._source.where}", error.message)
         return dump_error(self._source, error.code, error.message)
-
-
-def dump_error(source: Source, code: int, message: str) -> HeadraceError:
-    where = f"the binlog of {source.where}"
-    text = message.lower()
-    if "same server_uuid" in text or "same server_id" in text or "same server id" in text:
-        hint = f"Give one of the two another server_id in its pipeline file (this one has {source.server_id})"
-        return ServerIdInUseError("read", where, "another client reads under the same server id", hint)
-    if code == FATAL_READING and "could not find next log" in text:  # reset or purged meanwhile: the next login tells
-        return ConnectionLostError("read", where, message, "The streamer connects again by itself")
-    if code == FATAL_READING and ("purged" in text or "could not find" in text):
-        hint = (
-            "Start a pipeline of a new name, with a new snapshot; keep binlogs longer "
-            "(binlog_expire_logs_seconds) than the streamer may be away"
-        )
-        return PurgedError("read", where, message, hint)
-    if code == FATAL_READING and "not in the master's binlog" in text:  # MariaDB's strict mode
-        hint = (
-            "It is another server than the one that was streamed, or one restored from a backup: point source.host "
-            "back at that one, or start a pipeline of a new name, with a new snapshot"
-        )
-        return SourceRefusedError("read", where, message, hint)
-    if code == FATAL_READING and "anonymous" in text:
-        error, cause, hint = refusals.REASONS[ANONYMOUS_GTID]
-        return error("read", where, cause, hint)
-    if code in (*FULL, CLOSED, 1053, 1927, 3169, 3024):  # shutting down, killed
-        return ConnectionLostError("read", where, message, "The streamer connects again by itself")
-    if code in LACKING:
-        hint = f"GRANT SELECT, REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO {source.user}, by a user that may"
-        return AccessDeniedError("ask", where, message, hint)
-    if code in DENIED:
-        hint = f"GRANT REPLICATION SLAVE, REPLICATION CLIENT, SELECT ON *.* TO '{source.user}'@'%'"
-        return AccessDeniedError("read", where, message, hint)
-    return SourceRefusedError("read", where, f"error {code}: {message}", "Mend what the server names, and start again")

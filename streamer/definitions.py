@@ -18,7 +18,8 @@ import pymysql
 
 from contract.gtid import GtidSet
 from contract.pipeline import Source
-from streamer.connection import connect, refused
+from streamer.connection import connect
+from streamer.connection_errors import refused
 from streamer.ddl.redefined import Statement, statement
 from streamer.definitions_since import Ahead
 from streamer.protocol.unclear import Definition, doubt
@@ -112,7 +113,6 @@ class Definitions:
 
     def _ask(self, db: str, table: str) -> Now | None:
         with closing(connect(self.source, read_timeout=60)) as connection, connection.cursor() as cursor:
-            cursor.execute("SET time_zone = '+00:00'")
             cursor.execute(COLUMNS, (db, table))
             columns = {name: Definition(kind.lower(), spelled, fsp or 0) for name, kind, spelled, fsp in cursor}
             cursor.execute(TABLE, (db, table))

@@ -15,7 +15,7 @@ import structlog
 
 from contract.gtid import GtidSet
 from contract.pipeline import Source
-from streamer.connection import BinlogConnection
+from streamer.connection import BinlogConnection, Silence
 from streamer.ddl.redefined import Statement, statement
 from streamer.protocol import events as ev
 from streamer.protocol import mariadb
@@ -40,6 +40,7 @@ class Ahead:
         self.meanwhile = meanwhile
         self.durable: Callable[[], GtidSet] | None = None  # none: what is asked moves on alone
         self.reading_for = ""
+        self._silence = Silence()
         self._kept: deque[Statement] = deque()
         self._size = 0
         self._from: GtidSet | None = None  # the statements behind these transactions were read,
@@ -83,7 +84,8 @@ class Ahead:
 
     def _further(self, source: Source, read: GtidSet, to: GtidSet) -> Iterator[Statement]:
         """`read` moves on with the whole transactions, for as long as there is room for their statements."""
-        reader = BinlogConnection(source.model_copy(update={"server_id": NO_REPLICA, "statements": False}), read.copy())
+        asked = source.model_copy(update={"server_id": NO_REPLICA, "statements": False})
+        reader = BinlogConnection(asked, read.copy(), silence=self._silence)
         found, passed, progress = _Statements(), read, _Progress(self.reading_for)
         try:
             for chunk in reader.chunks():

@@ -11,7 +11,8 @@ import pymysql
 from contract import information_schema
 from contract.pipeline import Source
 from contract.schema import Column, TableSchema
-from streamer.connection import connect, refused
+from streamer.connection import connect
+from streamer.connection_errors import refused
 from streamer.protocol.fields import field
 from streamer.protocol.values.reader import Field
 

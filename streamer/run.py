@@ -18,7 +18,7 @@ from contract.sequence import file_number
 from streamer import collector, guarantees, joined, outputs, rules, schemas, source
 from streamer.attempts import Attempts
 from streamer.checkpoints.port import Checkpoints
-from streamer.connection import BinlogConnection
+from streamer.connection import BinlogConnection, Silence
 from streamer.control.lag_bytes import LagBytes
 from streamer.control.report import Report
 from streamer.control.status import Status
@@ -79,6 +79,7 @@ class Runner:
         self._file = self.report.file = FileWatch(pipeline, self._followable)
         self._ahead = Ahead()  # of all attempts
         self._resting = Resting(source.end)
+        self._silence = Silence()
         self._moved_to: Callable[[], Iterable[str]] = tuple  # topics that transforms chose
 
     def run(self) -> None:
@@ -226,7 +227,7 @@ class Runner:
         definitions.source = found.source
         stream.resting = self._resting
         stream.resting.connected(found.source, found.facts, time.monotonic())
-        return BinlogConnection(found.source, gtids, self._pipeline.name)
+        return BinlogConnection(found.source, gtids, self._pipeline.name, self._silence)
 
     def _goal(self, begin: Checkpoint, found: Chosen) -> Goal | None:
         """Of a oneshot run: what the server had when the first attempt began."""

@@ -11,7 +11,8 @@ import pymysql
 
 from contract.gtid import GtidSet
 from contract.pipeline import Pipeline, Source
-from streamer.connection import connect, refused
+from streamer.connection import connect
+from streamer.connection_errors import refused
 from streamer.errors import SourceRefusedError
 from streamer.flavors import FLAVORS, flavor
 from streamer.flavors.port import End, Facts

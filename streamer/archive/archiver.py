@@ -22,7 +22,7 @@ from streamer.archive.files import FARTHEST, PART, Kept, Part, differs
 from streamer.archive.objects import Objects, Uploads
 from streamer.archive.reading import Reading
 from streamer.archive.status import Status
-from streamer.connection import dump_error
+from streamer.connection_errors import dump_error
 from streamer.errors import ConnectionLostError, HeadraceError
 from streamer.protocol.packets import ServerAnswerError
 

@@ -14,7 +14,8 @@ from typing import Any
 import pymysql
 
 from contract.pipeline import Source
-from streamer.connection import BinlogConnection, connect, refused
+from streamer.connection import BinlogConnection, connect
+from streamer.connection_errors import refused
 from streamer.errors import ServerIdInUseError
 from streamer.flavors import dump, flavor
 from streamer.flavors.dump import replica_uuid

@@ -15,7 +15,7 @@ import pymysql
 from contract import tls
 from contract.pipeline import Source
 from contract.start_at import Place
-from streamer.connection import refused
+from streamer.connection_errors import refused
 from streamer.crosscheck.errors import MissingPackageError
 from streamer.crosscheck.steps import End, Rows, Statement, Step
 from streamer.protocol import events as ev

@@ -18,7 +18,8 @@ from contract.gtid import GtidSet
 from contract.patterns import is_glob, is_regex
 from contract.pipeline import SYSTEM_SCHEMAS, Pipeline, Tables
 from contract.pipeline_http import loopback
-from streamer.connection import connect, refused
+from streamer.connection import connect
+from streamer.connection_errors import refused
 from streamer.flavors import FLAVORS
 from streamer.flavors.dump import replica_uuid
 from streamer.preflight.binlog import BINLOG_CHECKS

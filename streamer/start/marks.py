@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import pymysql
 
 from contract.pipeline import Source
-from streamer.connection import CHUNK, connect, dump_error, refused
+from streamer.connection import CHUNK, connect
+from streamer.connection_errors import dump_error, refused
 from streamer.flavors import dump
 from streamer.protocol import events as ev
 from streamer.protocol import mariadb

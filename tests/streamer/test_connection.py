@@ -9,13 +9,17 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from struct import pack
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
 from contract.gtid import GtidSet
 from contract.pipeline import Source
 from streamer import source
-from streamer.connection import BinlogConnection, connect, dump_error
+from streamer.connection import BinlogConnection, Silence, connect
+from streamer.connection_errors import dump_error
 from streamer.errors import (
     AccessDeniedError,
     BegunAnewError,
@@ -62,6 +66,58 @@ def test_a_frozen_server_is_given_up_within_the_connect_timeout() -> None:
         with pytest.raises(UnreachableError):
             source.facts(server)
         assert time.monotonic() - began < 5
+
+
+def test_a_password_is_sent_as_the_server_knows_it_and_the_session_is_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Servers keep a hash of the password's UTF-8; of foreign keys MariaDB tells by SHOW CREATE TABLE, whose quotes go
+    by the session's sql_mode."""
+    given: dict[str, Any] = {}
+
+    def login(**settings: Any) -> Any:
+        given.update(settings)
+        return SimpleNamespace()
+
+    monkeypatch.setattr("pymysql.connect", login)
+    connect(pipeline().source.model_copy(update={"password": SecretStr("ключ ß")}), read_timeout=5)
+    assert given["password"] == "ключ ß".encode()
+    assert "sql_mode = ''" in given["init_command"]
+    assert "sql_quote_show_create = 1" in given["init_command"]
+
+
+def silent_for(*pauses: float) -> Iterator[socket.socket]:
+    """A dump's socket, which gives something behind each of the pauses, in seconds, and then no more."""
+    ours, theirs = socket.socketpair()
+
+    def speak() -> None:
+        for pause in pauses:
+            time.sleep(pause)
+            theirs.sendall(b"bytes")
+
+    speaking = threading.Thread(target=speak)
+    speaking.start()
+    yield ours
+    speaking.join()
+    ours.close()
+    theirs.close()
+
+
+def heard(silence: Silence, *pauses: float) -> str:
+    """Why a dump with such pauses ended, where twice the heartbeat is 0.2 s."""
+    server = pipeline().source.model_copy(update={"heartbeat_seconds": 0.1})
+    for sock in silent_for(*pauses):
+        with pytest.raises(ConnectionLostError) as lost:
+            list(BinlogConnection(server, GtidSet(), silence=silence)._received(sock))
+    return lost.value.cause
+
+
+def test_a_server_that_says_no_more_than_a_dumps_beginning_is_given_twice_the_time_each_time() -> None:
+    """It may look long for the place, in a large file, and begins anew at each connection."""
+    silence = Silence()
+    assert "nothing came for 0.2 s" in heard(silence, 0)
+    assert "nothing came for 0.4 s" in heard(silence, 0)
+    assert silence.times == 4
+    assert "nothing came for 0.2 s" in heard(silence, 0, 0.6), "it has answered, so that silence is what it was"
+    assert silence.times == 1
 
 
 def test_a_missing_right_is_told_with_its_statement() -> None:
