@@ -32,7 +32,8 @@ CHUNK = 1 << 18  # bytes of events that are decoded at once
 NAME = "file"  # in place of a pipeline's
 NO_SCHEMA = 0  # a file has no schema topic, whose versions records name
 pack_header = Struct("<IBIIIH").pack
-KIND = 4  # where an event's header has its type
+KIND, FLAGS = 4, 17  # where an event's header has them
+IN_USE = 1  # of a file's first event while the server writes it, set without regard to the checksum
 read_size = Struct("<9xI").unpack_from
 WHOLE = "Take a whole copy of the file, once the server has begun the next one (FLUSH BINARY LOGS)"
 
@@ -79,6 +80,7 @@ class BinlogFile:
         for event in self._events(file):
             if first:
                 first = False
+                event = event[:FLAGS] + bytes([event[FLAGS] & ~IN_USE]) + event[FLAGS + 1 :]
                 self._connector = "mariadb" if writer(event, ev.HEADER).mariadb else "mysql"
             waiting += packets(event)
             if len(waiting) >= CHUNK:

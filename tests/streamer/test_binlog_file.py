@@ -14,6 +14,11 @@ from streamer.protocol.packets import FULL
 
 # The header of MariaDB's START_ENCRYPTION event, and bytes in place of its key's number and nonce.
 MARIADB_ENCRYPTED = b"c\x92\x02k\xa4\x01\x00\x00\x00(\x00\x00\x00(\x01\x00\x00\x00\x00" + bytes(21)
+# The first event of a file that MySQL 9.7 writes at this moment: marked as in use behind its checksum's back.
+IN_USE = bytes.fromhex(
+    "9b31036b0f010000007b0000007f00000001000400392e372e342d32" + "00" * 43 + "9b31036b13000d00080000000004000400000063"
+    "00041a08000000000000020000000a0a0a2a2a001234000a28000001f3e72506"
+)
 
 
 @pytest.mark.parametrize(
@@ -37,6 +42,15 @@ def test_what_is_no_binlog_file_is_said(tmp_path: Path, name: str, content: byte
     assert found.exit_code == 1
     assert told in found.stderr
     assert "Traceback" not in found.output
+
+
+def test_the_file_that_the_server_writes_at_this_moment_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "binlog.000001"
+    file.write_bytes(b"\xfebin" + IN_USE)
+    found = CliRunner().invoke(app, ["decode", str(file)])
+    assert (found.exit_code, found.output) == (0, "")
+    file.write_bytes(b"\xfebin" + IN_USE[:-1] + b"\x07")
+    assert "CRC32 does not match" in CliRunner().invoke(app, ["decode", str(file)]).stderr
 
 
 def test_a_file_of_which_the_header_says_more_than_there_is(tmp_path: Path) -> None:
