@@ -24,7 +24,7 @@ from streamer.checkpoints.files import FileDocuments
 from streamer.checkpoints.kafka import KafkaCheckpoints, read_checkpoint
 from streamer.checkpoints.port import Checkpoints
 from streamer.kafka import broker
-from streamer.sinks import files, objects
+from streamer.sinks import files, objects, own
 from streamer.sinks.background import BackgroundSink
 from streamer.sinks.files import FilesWriter
 from streamer.sinks.kafka import KafkaSink
@@ -36,6 +36,7 @@ from streamer.start import own_topics
 
 BROKER_SECONDS = 5.0
 SINK = ("send", "poll", "flush", "probe", "close")
+TOLD = ("title", "last_error")  # of a sink, once it is made
 DOCUMENTS = ("read", "write", "close")
 CHECKPOINTS_AT = ("checkpoints", "type")
 
@@ -86,7 +87,9 @@ def _sink(pipeline: Pipeline, output: Output, number: int) -> Sink:
         case StdoutOutput():
             return BackgroundSink(output.title, StdoutWriter())
         case OwnClass():
-            made: Sink = own_classes.make(pipeline, output, ("sinks", number, "type"), SINK)
+            made: Sink = own.guarded(
+                own_classes.make(pipeline, output, ("sinks", number, "type"), SINK, TOLD), output.title
+            )
             return made
 
 

@@ -33,17 +33,20 @@ def find(pipeline: Pipeline, chosen: OwnClass, at: Keys, methods: Iterable[str])
     return found
 
 
-def make(pipeline: Pipeline, chosen: OwnClass, at: Keys, methods: Iterable[str]) -> Any:
-    """One of the class, with the file's settings and the pipeline. Raises PipelineFileError, and HeadraceError as the
-    class does."""
+def make(pipeline: Pipeline, chosen: OwnClass, at: Keys, methods: Iterable[str], attributes: Iterable[str] = ()) -> Any:
+    """One of the class, with the file's settings and the pipeline; `attributes`: those that it must have then. Raises
+    PipelineFileError, and HeadraceError as the class does."""
     found = find(pipeline, chosen, at, methods)
     try:
-        return found(chosen.settings, pipeline)
+        made = found(chosen.settings, pipeline)
     except HeadraceError:
         raise
     except Exception as error:
         cause = f"{chosen.type}(settings, pipeline) failed: {type(error).__name__}: {error}"
         raise _wrong(pipeline, (*at[:-1], "settings"), cause) from None
+    if lacking := [name for name in attributes if not hasattr(made, name)]:
+        raise _wrong(pipeline, at, f"one of {chosen.type} has no {', '.join(lacking)}")
+    return made
 
 
 def _wrong(pipeline: Pipeline, at: Keys, cause: str) -> PipelineFileError:

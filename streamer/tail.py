@@ -22,6 +22,7 @@ POLL_SECONDS = 0.2
 ANSWER_SECONDS = 5.0
 LOOK_SECONDS = 2.0  # how often new topics are looked for
 PASSING = frozenset({KafkaError._PARTITION_EOF, *broker.AWAY, *NO_LEADER_YET})
+FACTS: dict[str, Any] = {"db": str, "table": str, "ts_ms": int, "gtid": str | None, "file": str, "pos": int}
 
 
 class Change(NamedTuple):
@@ -129,9 +130,24 @@ class _Assigned:
 
 def _change(message: Any) -> Change | None:
     value = _payload(message.value())
-    if value is None or not isinstance(value.get("source"), dict) or "table" not in value["source"]:
+    if value is None or not _whole(value):
         return None
     return Change(message.topic(), message.partition(), message.offset(), _payload(message.key()), value)
+
+
+def _whole(value: dict[str, Any]) -> bool:
+    """Whether it has what whoever shows it asks for: something else may write into the topic."""
+    source = value.get("source")
+    images = all(isinstance(value.get(name, 0), dict | None) for name in ("before", "after"))
+    if not images or not isinstance(value.get("op"), str) or not isinstance(source, dict):
+        return False
+    if not all(isinstance(source.get(name, 0.0), kind) for name, kind in FACTS.items()):
+        return False
+    try:
+        found = source["seq"] if "seq" in source else json.loads(source["sequence"])
+    except (KeyError, TypeError, ValueError):
+        return False
+    return isinstance(found, list)
 
 
 def _payload(data: bytes | None) -> dict[str, Any] | None:

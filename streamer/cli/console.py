@@ -58,9 +58,18 @@ def told(for_people: bool) -> Iterator[None]:
     """A log for machines gets the error as a line of its own form, and nothing else."""
     try:
         yield
+    except PipelineFileError as error:  # found after the file was read
+        if for_people:
+            raise
+        _failed("pipeline_file", error, "Mend the file.", False)
+        raise typer.Exit(2) from None
     except HeadraceError as error:
         if for_people:
             raise
-        facts = {"kind": error.kind, "error": str(error), "next_step": error.hint, "retryable": error.retryable}
-        structlog.get_logger("streamer").error("failed", **facts)
+        _failed(error.kind, error, error.hint, error.retryable)
         raise typer.Exit(1) from None
+
+
+def _failed(kind: str, error: Exception, next_step: str, retryable: bool) -> None:
+    facts = {"kind": kind, "error": str(error), "next_step": next_step, "retryable": retryable}
+    structlog.get_logger("streamer").error("failed", **facts)

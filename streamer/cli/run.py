@@ -44,10 +44,11 @@ def run(
         if supervised:
             threading.Thread(target=_end_with_parent, args=(stop,), name="supervisor", daemon=True).start()
         http = settings.streamer.http
-        runner = Runner(settings, stop, oneshot)
-        app = application(runner.report, token_of(http))
-        with told(for_people), serving(app, take_port(http.host, http.port)):
-            runner.run()
+        with told(for_people):
+            runner = Runner(settings, stop, oneshot)
+            app = application(runner.report, token_of(http))
+            with serving(app, take_port(http.host, http.port)):
+                runner.run()
 
 
 def _end_with_parent(stop: threading.Event) -> None:

@@ -31,7 +31,7 @@ GAUGES = (
 )
 COUNTERS = (
     ("headrace_transactions", "Transactions read", ("transactions_read",)),
-    ("headrace_sent_bytes", "Bytes of keys and values sent", ("bytes_sent",)),
+    ("headrace_sent_bytes", "Bytes of the values sent", ("bytes_sent",)),
     ("headrace_source_reconnects", "Lost binlog connections", ("source", "reconnects")),
     (
         "headrace_passed_by_rows_events",
@@ -148,7 +148,7 @@ def _by_table(metric: str, text: str, pipeline: str, tables: dict[str, int]) -> 
 
 
 def _transformed(pipeline: str, tables: dict[str, dict[str, int]]) -> Metric:
-    text = "Changes since this start that a transform took: changed, dropped, dead_letter, passed"
+    text = "Changes since this start that a transform took: changed, dropped, removed, dead_letter, passed"
     family = CounterMetricFamily("headrace_transformed", text, labels=["pipeline", "table", "outcome"])
     for table, counts in tables.items():
         for outcome, count in counts.items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import urllib.error
 import urllib.request
+from http.client import HTTPException
 from typing import Any
 
 from contract.pipeline import Pipeline
@@ -20,16 +21,19 @@ def ask(pipeline: Pipeline) -> dict[str, Any]:
         request = urllib.request.Request(url, headers={"Authorization": f"Bearer {token}"} if token else {})
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         with opener.open(request, timeout=5) as answer:
-            found: dict[str, Any] = json.load(answer)
+            found: Any = json.load(answer)
     except urllib.error.HTTPError as error:
         hint = f"See that streamer.http in {pipeline.path} has the token with which the streamer was started."
         raise NotRunningError("asking", f"the streamer at {url}", f"it answered {error.code}", hint) from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, HTTPException) as error:
         reason = getattr(error, "reason", error)
         hint = f"Start it with: headrace run {pipeline.path}"
         raise NotRunningError("asking", f"the streamer at {url}", f"no answer ({reason})", hint) from None
-    if found.get("pipeline") != pipeline.name:
-        cause = f"it runs the pipeline {found.get('pipeline')}, not {pipeline.name}"
+    if not isinstance(found, dict) or "pipeline" not in found:
+        hint = f"Something else listens there: stop it, or change streamer.http in {pipeline.path}."
+        raise NotRunningError("asking", f"the streamer at {url}", "the answer is no streamer's", hint)
+    if found["pipeline"] != pipeline.name:
+        cause = f"it runs the pipeline {found['pipeline']}, not {pipeline.name}"
         hint = "Give the two pipelines different ports in streamer.http."
         raise NotRunningError("asking", f"the streamer at {url}", cause, hint)
-    return found
+    return dict(found)

@@ -3,7 +3,7 @@ by itself: the ledger does that, by its bounds.
 
 In: a `Writer`, one of the places behind it. The thread gives it what was sent, in order, and asks it now and then to
 make that durable; then the records are acknowledged. What the writer raises as a retryable HeadraceError is tried again
-from where it stood, for ever; every other error is the fate of all that is not durable.
+from where it stood, for ever; every other error, of whatever class, is the fate of all that is not durable.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import NamedTuple, Protocol
 import structlog
 
 from streamer.errors import HeadraceError
+from streamer.sinks import own
 from streamer.sinks.lines import lines
 from streamer.sinks.port import Callback, Message
 
@@ -118,10 +119,16 @@ class BackgroundSink:
                 self._turn()
             except HeadraceError as error:
                 self._fail(error)
+            except Exception as error:  # of a writer of the user's
+                self._fail(own.failed(self.title, error))
         try:
             self._writer.close()
         except HeadraceError as error:
             log.warning("a sink was not closed as it should be", sink=self.title, error=str(error))
+        except Exception as error:
+            log.warning(
+                "a sink was not closed as it should be", sink=self.title, error=str(own.failed(self.title, error))
+            )
 
     def _turn(self) -> None:
         self._write()

@@ -8,7 +8,6 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from http.client import HTTPException
 from typing import Any
 
 from contract.pipeline import Pipeline, PipelineFileError
@@ -78,7 +77,7 @@ class Watch:
     def _ask(self, pipeline: Pipeline, pid: int) -> None:
         try:
             status = ask(pipeline)
-        except (HeadraceError, HTTPException):  # a process that ends may stop in the middle of an answer
+        except HeadraceError:
             return
         if status.get("pid") != pid:  # another streamer has the port, which this one will tell of itself
             return

@@ -8,10 +8,13 @@ import pty
 import re
 import select
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +103,56 @@ def test_status_asked_once_tells_a_program_by_its_exit_status(folder: Path, stat
     assert (found.exit_code, "failed" in found.stdout) == (1, True)
     found = run("status", str(folder / "orders.yaml"))
     assert (found.exit_code, "not_running" in found.stderr) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("more", "status", "kind", "words"),
+    [
+        ("sinks: [{type: kafka}, {type: no.Sink}]", 2, "pipeline_file", "sinks[1].type: no cannot be imported"),
+        ("streamer: {http: {token_file: no_such_file}}", 1, "token", "No such file or directory"),
+    ],
+)
+def test_a_run_that_cannot_begin_says_why_to_a_supervisor(
+    tmp_path: Path, more: str, status: int, kind: str, words: str
+) -> None:
+    """By the line that it reads: else it shows a crash, and would start the pipeline again and again."""
+    text = FILE.format(name="wrong", port=1)
+    (tmp_path / "wrong.yaml").write_text(f"{text[: text.index('streamer:')]}lake: {{path: lake}}\n{more}\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "streamer.cli", "run", "--log", "json", str(tmp_path / "wrong.yaml")],
+        env={**os.environ, "NOT_SET_HERE": "set"}, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == status
+    [line] = map(json.loads, done.stderr.splitlines())
+    assert (line["event"], line["level"], line["pipeline"], line["kind"]) == ("failed", "error", "wrong", kind)
+    assert words in line["error"]
+    assert line["next_step"]
+    assert line["retryable"] is False
+
+
+@pytest.mark.parametrize(
+    "answer", [b"J\x00\x00\x00\n9.7.4\x00", b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]"], ids=["mysql", "list"]
+)
+def test_something_else_on_the_port_is_no_streamer(folder: Path, answer: bytes) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        file = folder / "orders.yaml"
+        file.write_text(FILE.format(name="orders", port=server.getsockname()[1]))
+
+        def serve() -> None:
+            with suppress(OSError):
+                while True:
+                    asker, _ = server.accept()
+                    with asker:
+                        asker.sendall(answer)
+                        asker.recv(1000)
+
+        threading.Thread(target=serve, daemon=True).start()
+        found = run("status", str(file), "--once")
+        assert (found.exit_code, "error (not_running)" in found.stderr) == (1, True)
+        (folder / "wrong.yml").unlink()
+        listed = run("pipelines", str(folder), "--json")
+    assert listed.exit_code == 0
+    assert json.loads(listed.stdout)[0]["state"] == "not running"
 
 
 def test_a_pipeline_that_writes_nothing_to_kafka_has_nothing_to_tail(tmp_path: Path) -> None:

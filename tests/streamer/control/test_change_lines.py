@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
+
+import pytest
 
 from streamer.control.change_lines import LONGEST, line
 from streamer.tail import Change, _change
+
+CHANGE = (
+    b'{"op":"c","before":null,"after":{"id":1},"source":{"db":"d","table":"t","ts_ms":9,"gtid":null,'
+    b'"file":"binlog.000003","pos":500,"seq":[0,3,400,0,0]}}'
+)
 
 
 def told(op: str, before: Any, after: Any, key: Any = None) -> str:
@@ -66,8 +74,16 @@ def test_what_is_no_change_is_passed_by() -> None:
         assert _change(Message(b'{"id":1}', value)) is None
 
 
+@pytest.mark.parametrize("lacking", ["op", "before", "source", "db", "ts_ms", "gtid", "seq"])
+def test_what_others_write_into_the_topic_is_passed_by(lacking: str) -> None:
+    whole = json.loads(CHANGE)
+    assert _change(Message(None, CHANGE)) is not None
+    (whole if lacking in whole else whole["source"]).pop(lacking)
+    assert _change(Message(None, json.dumps(whole).encode())) is None
+
+
 def test_json_with_its_schema_is_read_as_without() -> None:
-    plain = b'{"op":"c","source":{"db":"d","table":"t"}}'
+    plain = CHANGE
     found = _change(Message(b'{"schema":{},"payload":{"id":1}}', b'{"schema":{},"payload":%b}' % plain))
     assert found is not None
     assert (found.table, found.key) == ("d.t", {"id": 1})

@@ -7,14 +7,16 @@ import time
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from streamer import watcher as watching
 from streamer.checkpoints.kafka import KafkaCheckpoints
 from streamer.contract_suites.sink import Fates
 from streamer.control.report import _sinks
 from streamer.delivery import Delivery
-from streamer.delivery_errors import SinkError
+from streamer.delivery_errors import AwayError, SinkError
 from streamer.patience import Patience, Stopping
+from streamer.sinks import own
 from streamer.sinks.background import BackgroundSink
 from streamer.sinks.port import Partitioned
 from streamer.sinks.several import SeveralSinks
@@ -178,6 +180,62 @@ class Slow:
         self.may.wait(5)
 
     def close(self) -> None: ...
+
+
+class Broken(Slow):
+    """A writer of a user's, with a mistake."""
+
+    def __init__(self, method: str) -> None:
+        super().__init__()
+        self.may.set()
+        setattr(self, method, self.fail)
+
+    def fail(self, *_: Any) -> None:
+        raise KeyError("the text of a row")
+
+
+@pytest.mark.parametrize("method", ["write", "due", "sync"])
+def test_a_mistake_of_a_writer_is_the_fate_of_its_records(method: str) -> None:
+    sink, fates = BackgroundSink("a webhook", Broken(method)), Fates()
+    sink.send("t", [b"1"], [b"1"], fates)
+    until = time.monotonic() + 5
+    while not fates.errors and time.monotonic() < until:
+        sink.poll(0.05)
+    sink.send("t", [b"2"], [b"2"], fates)
+    while len(fates.errors) < 2 and time.monotonic() < until:
+        sink.poll(0.05)
+    assert [type(error) for error in fates.errors] == [SinkError, SinkError], "what comes behind it has the same fate"
+    told = str(fates.errors[0])
+    assert "a webhook: KeyError at test_several.py:" in told
+    assert "row" not in told
+    assert "Mend the class" in told
+    assert not sink.probe(0)
+    sink.close()
+
+
+def test_a_mistake_at_its_end_is_told_in_the_log_alone() -> None:
+    sink = BackgroundSink("a webhook", Broken("close"))
+    with capture_logs() as logs:
+        sink.close()
+    [line] = logs
+    assert "KeyError at test_several.py" in line["error"]
+
+
+def test_a_sink_of_a_users_raises_no_error_but_ours() -> None:
+    class Own(ListSink):
+        def send(self, *_: Any) -> None:
+            raise ValueError("the text of a row")
+
+        def probe(self, seconds: float) -> bool:
+            raise AwayError("asking", "a webhook", "no answer", "It is asked again.")
+
+    sink = own.guarded(Own(), "my_package.Own")
+    with pytest.raises(SinkError, match=r"writing to my_package\.Own: ValueError at test_several\.py:\d+\. Mend"):
+        sink.send("t", [b"1"], [b"1"], Fates())
+    with pytest.raises(AwayError):
+        sink.probe(0)
+    assert sink.flush(0) == 0
+    assert isinstance(sink, Partitioned), "it can what it could"
 
 
 def test_a_sink_that_is_slow_holds_the_caller_no_longer_than_asked() -> None:
