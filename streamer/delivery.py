@@ -104,11 +104,8 @@ class Delivery:
         entry = self.ledger.note(count, count * len(value), self.now)
         self.records += count
         try:
-            if parts and key is not None:
-                for number in range(count):
-                    parts.send_one(topic, key, value, entry.acknowledge, (), number)
-            elif parts:
-                parts.send_everywhere(topic, value, count, entry.acknowledge)
+            if parts:
+                parts.send_everywhere(topic, key, value, count, entry.acknowledge)
             else:
                 self._sink.send(topic, [key], [value], entry.acknowledge)
         except HeadraceError:

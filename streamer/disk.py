@@ -39,6 +39,14 @@ def make_folder(folder: Path) -> None:
         sync_folder(folder.parent)
 
 
+def obstacle(folder: Path) -> str:
+    """Why no file could be written into the folder, which need not be there yet; empty where nothing is known."""
+    there = next(one for one in (folder.absolute(), *folder.absolute().parents) if one.exists())
+    if not there.is_dir():
+        return f"{there} is no folder"
+    return "" if os.access(there, os.W_OK | os.X_OK) else f"{there} may not be written"
+
+
 def replace(path: Path, data: bytes) -> None:
     """The file has all of the data then, durably, or is as it was. Raises OSError."""
     beside = path.with_name(f".{path.name}.new")

@@ -56,9 +56,10 @@ class Status:
         return True
 
     def note(self, error: HeadraceError) -> None:
-        """Keeps the last error."""
+        """Keeps the last error. `retryable`: whether it is tried again by itself."""
         at = round(time.time(), 3)
-        self.error = {"at": at, "kind": error.kind, "message": str(error), "next_step": error.hint}
+        told = {"kind": error.kind, "message": str(error), "next_step": error.hint}
+        self.error = {"at": at, **told, "retryable": error.retryable}
 
     def fail(self, error: HeadraceError) -> None:
         self.note(error)

@@ -43,7 +43,8 @@ class Aside:
         self._name = pipeline.name
         self._limit = letters.limit(pipeline)
         self._topic = names.dead_letter_topic(pipeline)
-        target = oversized.target.removeprefix("file://")  # a folder, however it is written
+        folder = local(oversized)
+        target = oversized.target if folder is None else str(folder)
         self._target = f"{target.rstrip('/')}/{pipeline.name}"
         self._options = oversized.options
         self.counts: Counter[str] = Counter()
@@ -91,6 +92,12 @@ class Aside:
     def as_dict(self) -> dict[str, Any]:
         """As `/status` shows it."""
         return dict(sorted(self.counts.copy().items()))
+
+
+def local(oversized: Oversized) -> Path | None:
+    """The folder, however it is written; None of an object store."""
+    target = oversized.target.removeprefix("file://")
+    return None if "://" in target else Path(target)
 
 
 def _upload(path: str, data: bytes, options: dict[str, Any]) -> None:

@@ -9,14 +9,15 @@ from typing import Literal
 
 from contract.checkpoint import Checkpoint
 from contract.pipeline import Pipeline, Source, Tables
-from contract.pipeline_sinks import FilesOutput, KafkaOutput, ObjectsOutput
-from streamer import outputs, schemas, source
+from contract.pipeline_sinks import FileCheckpoint, FilesOutput, KafkaOutput, ObjectsOutput
+from streamer import disk, outputs, schemas, source
 from streamer.control.http import take_port
 from streamer.control.running import ask
 from streamer.delivery_errors import NotRunningError, PortInUseError
 from streamer.errors import HeadraceError
 from streamer.flavors import flavor
 from streamer.kafka import broker, topics
+from streamer.outgoing.aside import local
 from streamer.outgoing.transforming import Transforms
 from streamer.preflight import checks as preflight
 from streamer.servers import Servers
@@ -53,6 +54,7 @@ def check(pipeline: Pipeline) -> list[Result]:
         results += map(_warning, _caught("server", partial(_server, other, runs, followed)))
     results += commit_log
     results += _caught("sink", lambda: _sinks(pipeline))
+    results += _folders(pipeline)
     if commit_log[-1].level != "error":
         results += _caught("broker", lambda: _topics(pipeline, wanted)) if pipeline.has_kafka else []
         results += _caught("checkpoint", lambda: _checkpoint(pipeline, checkpoint)) if answers else []
@@ -112,6 +114,19 @@ def _tables(pipeline: Pipeline, chosen: list[tuple[str, str]], wanted: list[topi
         globs = ", ".join(pipeline.tables.include)
         yield Result("warning", "tables", f"no table matches {globs} now", "Mend tables.include, or make the tables.")
     wanted += topics.event_topics(pipeline, chosen)
+
+
+def _folders(pipeline: Pipeline) -> Iterable[Result]:
+    """Those on this machine into which nothing could be written."""
+    named = [("sink", one.title, one.path) for one in pipeline.sinks if isinstance(one, FilesOutput)]
+    if isinstance(pipeline.checkpoints, FileCheckpoint):
+        named.append(("checkpoint", pipeline.checkpoints.title, pipeline.checkpoints.path))
+    oversized = pipeline.records.oversized
+    if oversized is not None and (folder := local(oversized)) is not None:
+        named.append(("oversized", "records.oversized", folder))
+    for subject, title, folder in named:
+        if why := disk.obstacle(folder):
+            yield Result("error", subject, f"{title}: {why}", "Name a folder that the streamer's user may write.")
 
 
 def _sinks(pipeline: Pipeline) -> Iterable[Result]:

@@ -77,9 +77,9 @@ class KafkaSink:
             return 0
         return len(found.partitions)
 
-    def send_everywhere(self, topic: str, value: bytes, partitions: int, callback: Callback) -> None:
+    def send_everywhere(self, topic: str, key: bytes | None, value: bytes, partitions: int, callback: Callback) -> None:
         for number in range(partitions):
-            self._produce_late(topic, value, None, callback, number)
+            self._produce_late(topic, value, key, callback, number)
 
     def poll(self, seconds: float) -> None:
         """Serves the delivery callbacks. Raises BrokerRefusedError once a record was given up for good."""

@@ -68,8 +68,8 @@ class Partitioned(Sink, Protocol):
     def partitions(self, topic: str) -> int:
         """How many the topic has; 0 where the other side does not answer."""
 
-    def send_everywhere(self, topic: str, value: bytes, partitions: int, callback: Callback) -> None:
-        """Queues a record without a key for each partition. Raises as `send`."""
+    def send_everywhere(self, topic: str, key: bytes | None, value: bytes, partitions: int, callback: Callback) -> None:
+        """Queues a record for each partition. Raises as `send`."""
 
 
 @runtime_checkable

@@ -119,13 +119,14 @@ class SeveralSinks:
     def partitions(self, topic: str) -> int:
         return self._partitioned.partitions(topic) if self._partitioned is not None else 1
 
-    def send_everywhere(self, topic: str, value: bytes, partitions: int, callback: Callback) -> None:
+    def send_everywhere(self, topic: str, key: bytes | None, value: bytes, partitions: int, callback: Callback) -> None:
+        """Elsewhere it is one record."""
         batch = Batch(callback, partitions, partitions + len(self.lanes) - 1)
         for lane in self.lanes:
             if lane.sink is self._partitioned:
-                self._partitioned.send_everywhere(topic, value, partitions, lane.part(partitions, batch))
+                self._partitioned.send_everywhere(topic, key, value, partitions, lane.part(partitions, batch))
             else:
-                lane.sink.send(topic, [None], [value], lane.part(1, batch))
+                lane.sink.send(topic, [key], [value], lane.part(1, batch))
 
     def poll(self, seconds: float) -> None:
         """Until the first acknowledgement of any sink, looked for in each by turns."""

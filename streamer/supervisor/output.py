@@ -44,10 +44,12 @@ class Errors:
         self._kept: deque[dict[str, Any]] = deque(maxlen=KEPT_ERRORS)
 
     def note(
-        self, level: str, message: str, kind: str | None = None, next_step: str | None = None, at: float | None = None
-    ) -> None:
+        self, level: str, message: str, kind: str | None = None, next_step: str | None = None, at: float | None = None,
+        retryable: bool | None = None,
+    ) -> None:  # fmt: skip
         when = round(time.time() if at is None else at, 3)
-        self._kept.appendleft({"at": when, "level": level, "kind": kind, "message": message, "next_step": next_step})
+        told = {"level": level, "kind": kind, "message": message, "next_step": next_step, "retryable": retryable}
+        self._kept.appendleft({"at": when, **told})
 
     def all(self) -> list[dict[str, Any]]:
         return list(self._kept)
@@ -99,6 +101,7 @@ class Reader(threading.Thread):
             fields.get("kind"),
             fields.get("next_step") or fields.get("fix"),
             _time(fields.get("timestamp")),
+            fields["retryable"] if isinstance(fields.get("retryable"), bool) else None,
         )
 
 

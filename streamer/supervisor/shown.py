@@ -18,12 +18,14 @@ WELL = ("streaming", "standby")
 
 
 class Failure(BaseModel):
-    """`kind` and `next_step` are null where what was said has none."""
+    """`kind` and `next_step` are null where what was said has none. `retryable`: whether the pipeline goes on, or is
+    started again, by itself; null where nothing says so."""
 
     at: float
     kind: str | None
     message: str
     next_step: str | None
+    retryable: bool | None = None
     level: str = "error"
 
 

@@ -149,12 +149,14 @@ class Unit:
     def _said(self, said: dict[str, Any]) -> None:
         """Its own last error, which is among the errors already."""
         words = {"kind": said["kind"], "message": said.get("error", ""), "next_step": said.get("next_step", "")}
-        self.error = {"at": round(time.time(), 3), **words}
+        self.error = {"at": round(time.time(), 3), **words, "retryable": _again(said)}
 
     def _note(self, error: HeadraceError) -> None:
         at = round(time.time(), 3)
-        self.error = {"at": at, "kind": error.kind, "message": str(error), "next_step": error.hint}
-        self.errors.note("error", str(error), error.kind, error.hint, at)
+        again = isinstance(error, CrashedError)
+        words = {"kind": error.kind, "message": str(error), "next_step": error.hint}
+        self.error = {"at": at, **words, "retryable": again}
+        self.errors.note("error", str(error), error.kind, error.hint, at, again)
 
     def changed(self, found: Found) -> None:
         """The file is another one now; a process that runs looks at it by itself."""

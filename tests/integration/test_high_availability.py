@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -78,6 +78,21 @@ def test_the_standby_takes_over(make: Make, mysql: MySQL, kafka: Kafka, end: str
         active.wait_for(lambda status: status["state"] == "streaming")
         assert active.stop() == 0
     assert_taken_over_in_time(kafka, name, mysql, end)
+
+
+def test_both_stop_in_time_while_kafka_is_away(make: Make, mysql: MySQL, kafka_server: Callable[..., Kafka]) -> None:
+    own = kafka_server()
+    active, other = pair(make, "pairaway", own)
+    insert(mysql, "pairaway", 0, 10)
+    active.wait_until_released()
+    own.kill()
+    insert(mysql, "pairaway", 10, 10)
+    active.wait_for(lambda status: status["queue"]["events"] >= 10)
+    for streamer in (active, other):
+        began = time.monotonic()
+        assert streamer.stop(60) == 0
+        assert time.monotonic() - began < 25, "15 s may be flushed for"
+        assert "Traceback" not in streamer.log()
 
 
 @pytest.fixture

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import fsspec
 import pytest
+import yaml
 from pyspark.sql import SparkSession
 
 from contract.pipeline import load
@@ -21,7 +23,7 @@ from stack.mysql import MySQL
 from stack.ports import free_port
 from stack.s3 import S3
 from tests.integration.decoding import run
-from tests.integration.streaming import Make, Streamer
+from tests.integration.streaming import ROOT, Make, Streamer
 from tests.integration.test_archive_s3 import OLDER
 from tests.integration.topic_records import records
 
@@ -34,6 +36,14 @@ def asked(make: Make, name: str, oversized: dict[str, Any], delivery: str) -> St
     more = f"records: {json.dumps({'oversized': oversized})}\nquality: {{wait_seconds: 120}}\n"
     streamer.file.write_text(streamer.file.read_text() + more)
     return streamer.started()
+
+
+def documented(folder: Path) -> dict[str, Any]:
+    """The example of the docs, in another folder."""
+    page = (ROOT / "docs" / "configuration.md").read_text()
+    [example] = [one for one in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL) if "oversized:" in one]
+    found: dict[str, Any] = yaml.safe_load(example)["records"]["oversized"]
+    return found | {"target": found["target"].replace("/var/lib/headrace/oversized", str(folder))}
 
 
 def put_two_aside(streamer: Streamer, kafka: Kafka, read: Callable[[str], bytes]) -> None:
@@ -66,7 +76,7 @@ def test_it_is_put_into_a_folder_and_what_follows_goes_on(
     make: Make, mysql: MySQL, kafka: Kafka, tmp_path: Path
 ) -> None:
     folder = tmp_path / "large"
-    streamer = asked(make, "asides", {"target": str(folder)}, "exactly_once")
+    streamer = asked(make, "asides", documented(folder), "exactly_once")
     put_two_aside(streamer, kafka, lambda path: Path(path).read_bytes())
     folder.rename(tmp_path / "gone")
     folder.write_text("a file where the folder was")

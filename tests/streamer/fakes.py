@@ -174,8 +174,8 @@ class ListSink:
         self.counted.append(topic)
         return 0 if self.away or topic in self.unknown else 2
 
-    def send_everywhere(self, topic: str, value: bytes, partitions: int, callback: Any) -> None:
-        self.send(topic, [None] * partitions, [value] * partitions, callback)
+    def send_everywhere(self, topic: str, key: bytes | None, value: bytes, partitions: int, callback: Any) -> None:
+        self.send(topic, [key] * partitions, [value] * partitions, callback)
 
     def poll(self, seconds: float) -> None:
         for _ in range(self._random.randrange(8)):

@@ -54,6 +54,7 @@ def test_the_last_error_has_its_kind_and_the_text_that_the_status_shows() -> Non
     assert "headrace_last_error_timestamp_seconds{" not in metrics.render(report).decode()
     what.status.note(UnreachableError("connect to", 'MySQL at "h"', "refused", "Start it."))
     told = what.status.as_dict()["last_error"]
+    assert told["retryable"] is True
     shown = metrics.render(report).decode()
     message = told["message"].replace('"', '\\"')
     [line] = [line for line in shown.splitlines() if line.startswith("headrace_last_error")]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from contract.gtid import GtidSet
-from contract.pipeline import Tables
+from contract.pipeline import Pipeline, Tables
+from streamer import disk
 from streamer.delivery_errors import BrokerUnreachableError
 from streamer.preflight import command
 from streamer.preflight.findings import Finding
@@ -69,3 +71,25 @@ def test_without_a_broker_the_server_is_checked_all_the_same(
         ("error", "broker"),
     ]
     assert asked == [(None, None, None)]
+
+
+def test_folders_that_could_not_be_written_are_told(
+    asked: list[tuple[Any, ...]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_the_way, good = tmp_path / "file", tmp_path / "not" / "yet" / "there"
+    in_the_way.write_text("x")
+    given: dict[str, Any] = pipeline().model_dump(exclude={"path", "source"}) | {
+        "source": {"host": "h", "user": "u", "password": "p", "server_id": 7},
+        "sinks": [{"type": "kafka"}, {"type": "files", "path": in_the_way / "out"}, {"type": "files", "path": good}],
+        "checkpoints": {"type": "file", "path": in_the_way},
+        "records": {"oversized": {"target": f"file://{in_the_way}/large"}},
+    }
+    results = [one for one in command.check(Pipeline.model_validate(given)) if "no folder" in one.text]
+    assert [(one.level, one.subject) for one in results] == [
+        ("error", "sink"), ("error", "checkpoint"), ("error", "oversized"),
+    ]  # fmt: skip
+    assert all(f"{in_the_way} is no folder" in one.text and one.next_step for one in results)
+    assert not good.parent.exists(), "a check makes nothing"
+    monkeypatch.setattr(disk.os, "access", lambda *_: False)
+    told = [one.text for one in command.check(Pipeline.model_validate(given)) if one.subject == "sink"]
+    assert f"the folder {good}: {tmp_path} may not be written" in told

@@ -76,16 +76,18 @@ def test_an_error_of_one_is_told_at_once() -> None:
     assert fates.errors == [error], "and what the other says of it changes nothing"
 
 
+@pytest.mark.parametrize("key", [None, b"{}"])
 @pytest.mark.parametrize("kafka", [0, 1])
-def test_a_record_for_every_partition_is_one_record_elsewhere(kafka: int) -> None:
+def test_a_record_for_every_partition_is_one_record_elsewhere(kafka: int, key: bytes | None) -> None:
     one, other = ListSink(), ListSink()
     both, fates = SeveralSinks([one, other]), Fates()
     both._partitioned = both.lanes[kafka].sink  # type: ignore[assignment]
-    both.send_everywhere("t", b"1", both.partitions("t"), fates)
+    both.send_everywhere("t", key, b"1", both.partitions("t"), fates)
     drained(both)
     assert fates.errors == [None, None]
     assert sorted([len(one.records), len(other.records)]) == [1, 2]
     assert len(both.lanes[kafka].sink.records) == 2  # type: ignore[attr-defined]
+    assert {found for _, found, _ in one.records + other.records} == {key}
 
 
 def over_both(binlog: Binlog, **streamer: Any) -> tuple[Rig, ListSink, ListSink]:

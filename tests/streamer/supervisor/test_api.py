@@ -202,7 +202,10 @@ def test_metrics_tell_states_and_restarts(api: TestClient, served: Served) -> No
     served.wait(lambda: len(served.supervisor.units()) == 2 and served.state("wants") == "failed")
     line = 'headrace_supervised_error{kind="purged",message="The binlog is gone.",pipeline="wants"} 1.0'
     assert line in api.get("/metrics").text
-    assert api.get("/pipelines/wants").json()["error"]["message"] == "The binlog is gone."
+    error = api.get("/pipelines/wants").json()["error"]
+    assert (error["message"], error["retryable"]) == ("The binlog is gone.", False)
+    [told] = api.get("/pipelines/wants/errors?limit=1").json()
+    assert (told["message"], told["retryable"]) == (error["message"], False)
 
 
 def test_an_address_that_others_reach_needs_a_token() -> None:

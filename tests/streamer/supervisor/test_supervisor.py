@@ -28,7 +28,7 @@ def test_a_crash_leaves_the_others_and_is_followed_by_restarts_that_are_counted(
     first = pid(served, "shop")
     unit = served.supervisor.unit("crashes")
     assert unit.error is not None
-    assert unit.error["kind"] == "crashed"
+    assert (unit.error["kind"], unit.error["retryable"]) == ("crashed", True)
     assert "signal 9" in unit.error["message"]
     os.kill(first, signal.SIGKILL)
     served.wait(lambda: served.state("shop") == "streaming" and pid(served, "shop") != first)
@@ -49,7 +49,7 @@ def test_an_error_that_wants_a_person_is_shown_and_waits_for_one(served: Served)
     served.run().wait(lambda: served.state("wants-help") == "failed")
     unit = served.supervisor.unit("wants-help")
     assert unit.error is not None
-    assert (unit.error["kind"], unit.error["next_step"]) == ("purged", "Begin anew.")
+    assert (unit.error["kind"], unit.error["next_step"], unit.error["retryable"]) == ("purged", "Begin anew.", False)
     assert unit.restarts == 0
     served.supervisor.start("wants-help")
     served.wait(lambda: len([one for one in unit.errors.all() if one["kind"] == "purged"]) == 2)
