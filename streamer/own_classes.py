@@ -26,7 +26,7 @@ def find(pipeline: Pipeline, chosen: OwnClass, at: Keys, methods: Iterable[str])
         found = getattr(importlib.import_module(module), name)
     except AttributeError:
         raise _wrong(pipeline, at, f"the module {module} has no {name}") from None
-    except Exception as error:  # whatever the module does when it is imported
+    except (Exception, SystemExit) as error:  # whatever the module does when it is imported
         raise _wrong(pipeline, at, f"{module} cannot be imported: {type(error).__name__}: {error}") from None
     if lacking := [method for method in methods if not callable(getattr(found, method, None))]:
         raise _wrong(pipeline, at, f"{chosen.type} has no {', '.join(lacking)}")
@@ -41,7 +41,7 @@ def make(pipeline: Pipeline, chosen: OwnClass, at: Keys, methods: Iterable[str],
         made = found(chosen.settings, pipeline)
     except HeadraceError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         cause = f"{chosen.type}(settings, pipeline) failed: {type(error).__name__}: {error}"
         raise _wrong(pipeline, (*at[:-1], "settings"), cause) from None
     if lacking := [name for name in attributes if not hasattr(made, name)]:

@@ -119,13 +119,13 @@ class BackgroundSink:
                 self._turn()
             except HeadraceError as error:
                 self._fail(error)
-            except Exception as error:  # of a writer of the user's
+            except (Exception, SystemExit) as error:  # of a writer of the user's
                 self._fail(own.failed(self.title, error))
         try:
             self._writer.close()
         except HeadraceError as error:
             log.warning("a sink was not closed as it should be", sink=self.title, error=str(error))
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             log.warning(
                 "a sink was not closed as it should be", sink=self.title, error=str(own.failed(self.title, error))
             )

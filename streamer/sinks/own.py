@@ -20,7 +20,7 @@ HINT = (
 )
 
 
-def failed(title: str, error: Exception) -> SinkError:
+def failed(title: str, error: BaseException) -> SinkError:
     last = extract_tb(error.__traceback__)[-1]
     cause = f"{type(error).__name__} at {PurePath(last.filename).name}:{last.lineno}"
     return SinkError("writing to", title, cause, HINT)
@@ -42,7 +42,7 @@ def _guarded(method: Callable[..., Any], title: str) -> Callable[..., Any]:
             return method(*given, **named)
         except HeadraceError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise failed(title, error) from None
 
     return call

@@ -187,18 +187,21 @@ class Slow:
 class Broken(Slow):
     """A writer of a user's, with a mistake."""
 
-    def __init__(self, method: str) -> None:
+    def __init__(self, method: str, kind: type[BaseException] = KeyError) -> None:
         super().__init__()
         self.may.set()
+        self.kind = kind
         setattr(self, method, self.fail)
 
     def fail(self, *_: Any) -> None:
-        raise KeyError("the text of a row")
+        raise self.kind("the text of a row")
 
 
-@pytest.mark.parametrize("method", ["write", "due", "sync"])
-def test_a_mistake_of_a_writer_is_the_fate_of_its_records(method: str) -> None:
-    sink, fates = BackgroundSink("a webhook", Broken(method)), Fates()
+@pytest.mark.parametrize(
+    ("method", "kind"), [("write", KeyError), ("due", KeyError), ("sync", KeyError), ("sync", SystemExit)]
+)
+def test_a_mistake_of_a_writer_is_the_fate_of_its_records(method: str, kind: type[BaseException]) -> None:
+    sink, fates = BackgroundSink("a webhook", Broken(method, kind)), Fates()
     sink.send("t", [b"1"], [b"1"], fates)
     until = time.monotonic() + 5
     while not fates.errors and time.monotonic() < until:
@@ -208,7 +211,7 @@ def test_a_mistake_of_a_writer_is_the_fate_of_its_records(method: str) -> None:
         sink.poll(0.05)
     assert [type(error) for error in fates.errors] == [SinkError, SinkError], "what comes behind it has the same fate"
     told = str(fates.errors[0])
-    assert "a webhook: KeyError at test_several.py:" in told
+    assert f"a webhook: {kind.__name__} at test_several.py:" in told
     assert "row" not in told
     assert "Mend the class" in told
     assert not sink.probe(0)
