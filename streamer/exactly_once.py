@@ -1,6 +1,8 @@
 """Exactly-once delivery: a Kafka transaction holds whole MySQL transactions and their checkpoint.
 
-It ends at the first transaction end after PERIOD_SECONDS or BATCH_RECORDS, at once when the source has nothing more.
+It ends at the first transaction end after PERIOD_SECONDS, at once when the source has nothing more. Nothing is read
+while it is committed: so of a stream that is behind it takes longer, up to LONGEST_SECONDS, BATCH_RECORDS or
+BATCH_TRANSACTIONS.
 Whatever ends it otherwise leaves nothing visible of it: the stream begins anew at its last checkpoint.
 """
 
@@ -25,7 +27,10 @@ from streamer.sinks.kafka_transactions import TransactionalKafkaSink
 from streamer.watcher import Watcher
 
 PERIOD_SECONDS = 0.1
-BATCH_RECORDS = 50_000
+LONGEST_SECONDS = 1.0
+BEHIND_SECONDS = 1.0  # the clocks of the source and of this machine may differ, and MariaDB tells whole seconds
+BATCH_RECORDS = 500_000
+BATCH_TRANSACTIONS = 10_000  # as many have a commit each where a careful attempt brings what stands before an error
 OPEN_SECONDS = 300.0
 COMMIT_SECONDS = 1.0  # how long one call waits for the broker; a stop is heard in between
 SENT_AGAIN = "Nothing of it is visible; it is read and sent again from the last checkpoint."
@@ -46,9 +51,9 @@ class TransactionalWatcher(Watcher):
 
 
 class ExactlyOnce(Delivery):
-    """`period`: seconds after which a Kafka transaction ends with the MySQL transaction; at 0 each has one, until as
-    many records were sent as a Kafka transaction holds at most. `open_seconds`: how long one may wait in the middle of
-    a MySQL transaction."""
+    """`period`: seconds after which a Kafka transaction ends with the MySQL transaction, at least; at 0 each has one,
+    until more was sent than one holds at most. `open_seconds`: how long one may wait in the middle of a MySQL
+    transaction."""
 
     def __init__(
         self,
@@ -70,19 +75,28 @@ class ExactlyOnce(Delivery):
         self._end: Commit | None = None  # the last transaction end that is not committed
         self._whole = 0  # records up to it
         self._began = 0.0  # monotonic seconds: when the first of them was read
+        self._lasts = 0.0  # seconds, from then on
         self._durable = 0  # records up to the last commit
+        self._ends = 0  # transactions since then
         self._ending: Checkpoint | None = None  # of the Kafka transaction that is being committed
 
     def end(self, commit: Commit) -> None:
         super().end(commit)
         if self._end is None:
-            self._began = self.now
+            self._began, self._lasts = self.now, self._period and self._lasting(commit)
         self._end = commit
         self._whole = self.records
+        self._ends += 1
         if self.records > BATCH_RECORDS:
             self._period = max(self._period, PERIOD_SECONDS)
-        if self.records - self._durable >= BATCH_RECORDS or self.now - self._began >= self._period:
+        full = self.records - self._durable >= BATCH_RECORDS or self._ends >= BATCH_TRANSACTIONS
+        if full or self.now - self._began >= self._lasts:
             self.commit()
+
+    def _lasting(self, first: Commit) -> float:
+        """Seconds that a Kafka transaction of which that one is the first takes: no more than readers wait already."""
+        behind = time.time() - first.ts_us / 1_000_000 - BEHIND_SECONDS
+        return max(self._period, min(LONGEST_SECONDS, behind))
 
     def pause(self) -> None:
         if self._end is not None and self.records == self._whole:
@@ -121,7 +135,7 @@ class ExactlyOnce(Delivery):
             behind = self.watcher.behind(self._end, self.ledger.entered(), self.ledger.entered_events())
             if behind is None and self.records == self._durable:  # nothing but what is read again
                 self.watcher.release()
-                self._end = None
+                self._end, self._ends = None, 0
             else:
                 self._offers.offer(behind or self.watcher.checkpoint)
         if self._ending is None and not self._offers.settled():
@@ -144,7 +158,7 @@ class ExactlyOnce(Delivery):
         self.watcher.checkpoint, self._ending = self._ending, None
         self.watcher.release()
         self._end = None
-        self._durable = self.records
+        self._durable, self._ends = self.records, 0
         return True
 
     @property

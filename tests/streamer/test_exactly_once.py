@@ -13,6 +13,7 @@ import pytest
 from confluent_kafka import KafkaError
 
 from contract.gtid import GtidSet
+from streamer import exactly_once
 from streamer import patience as patience_module
 from streamer import stream as stream_module
 from streamer.checkpoints.kafka import TransactionalCheckpoints
@@ -218,6 +219,40 @@ class Busy(Binlog):
 
     def more(self) -> bool:
         return True
+
+
+def of_rows(attempt: Attempt, number: int, at: float, age: float = 0.0) -> None:
+    """A transaction of one row, read at that moment, when it was committed so many seconds ago."""
+    attempt.delivery.now = at
+    attempt.delivery.rows("sales.shop.t", [b"{}"], [b"{}"])
+    made = transaction(number, [])[-1]
+    assert isinstance(made, Commit)
+    made.ts_us = int((time.time() - age) * 1_000_000)
+    attempt.delivery.end(made)
+
+
+@pytest.mark.parametrize(("age", "seconds"), [(-60, 0.1), (0, 0.1), (1, 0.1), (1.5, 0.5), (2, 1.0), (3600, 1.0)])
+def test_a_stream_that_is_behind_commits_less_often(age: float, seconds: float) -> None:
+    sink = Transactions([])
+    attempt = Attempt(Binlog([]), sink)
+    began = attempt.delivery.now
+    for n in range(1, 310):
+        of_rows(attempt, n, began + n / 100, age)
+    sizes = [size - 1 for size in sink.batches]  # without the checkpoint
+    assert all(seconds * 100 - 2 <= size <= seconds * 100 + 3 for size in sizes), sizes
+    attempt.delivery.pause()
+    assert sum(sink.batches) - len(sink.batches) == 309, "at once where the source rests"
+
+
+def test_a_kafka_transaction_holds_no_more_transactions_than_a_careful_attempt_commits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(exactly_once, "BATCH_TRANSACTIONS", 5)
+    sink = Transactions([])
+    attempt = Attempt(Binlog([]), sink)
+    for n in range(1, 24):
+        of_rows(attempt, n, attempt.delivery.now)
+    assert sink.batches == [6, 6, 6, 6]
 
 
 def ends(attempt: Attempt) -> None:
