@@ -112,8 +112,8 @@ def everywhere(folder: Path, store: S3, kafka: Kafka) -> None:
 def archived(store: S3) -> dict[str, int]:
     login = {"endpoint_url": store.endpoint, "key": store.key, "secret": store.secret, "config_kwargs": OLDER}
     fs = fsspec.filesystem("s3", **login)
-    found = {name: fs.info(name)["size"] for name in fs.find("backups/binlogs")}
-    return {name.rpartition("/")[2].removesuffix(".part"): size for name, size in found.items()}
+    found = [name for name in fs.find("backups/binlogs") if "/binlog." in name]  # it lists folders too
+    return {name.rpartition("/")[2].removesuffix(".part"): fs.info(name)["size"] for name in found}
 
 
 def in_binlog(mysql: MySQL) -> dict[str, int]:

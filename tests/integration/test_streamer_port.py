@@ -64,5 +64,5 @@ def test_a_token_is_asked_for_where_others_reach_it(no_kafka: NoKafka, tmp_path:
     token.write_text("short")
     failed = streamer.command("run")
     assert failed.returncode == 1
-    assert "error (token)" in failed.stderr
+    assert json.loads(failed.stderr)["kind"] == "token"
     assert "openssl rand -hex 32" in failed.stderr
