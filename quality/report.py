@@ -37,12 +37,13 @@ def _unequal(facts: dict[str, Any]) -> str:
 
 def _rows(facts: dict[str, Any]) -> list[str]:
     """How many rows differ, in which columns, since when; their keys are in the lake alone."""
-    counts = [f"{n} {WORDS.get(kind, kind)}" for kind, n in sorted((facts.get("differences") or {}).items())]
-    if not counts:
+    found = facts.get("differences") or {}
+    if not found:
         return []
-    columns = f" in {', '.join(facts['columns'])}" if facts.get("columns") else ""
+    columns = {"changed": f" in {', '.join(facts['columns'])}"} if facts.get("columns") else {}
+    counts = [f"{found[kind]} {words}{columns.get(kind, '')}" for kind, words in WORDS.items() if kind in found]
     since = f", since {facts['since']}" if facts.get("since") else ""
-    return [f"{', '.join(counts)}{columns}{since} (keys in _differences of the lake)"]
+    return [f"{', '.join(counts)}{since} (keys in _differences of the lake)"]
 
 
 def _failed(expectation: dict[str, Any]) -> str:

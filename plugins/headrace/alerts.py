@@ -51,6 +51,7 @@ class Alert(BaseNotifier):
             return
         last = last_of(pipeline, alert)
         alert["next_step"] = NEXT_STEPS.get(alert["task"], NEXT_STEP).format(pipeline=pipeline.name)
+        self.log.error("next step: %s", alert["next_step"])
         alert |= standing(alert, context, at_fault(last))
         for table in alert["mended"]:
             self.log.info("ALL CLEAR %s", table)

@@ -137,7 +137,9 @@ def test_it_is_logged_kept_and_posted(tmp_path: Path, received: Any, capsys: pyt
     assert (kept["dag"], kept["task"], kept["message"]) == ("shop.quality", "verify", "1 of 2 tables differ")
     assert kept.pop("posted") is True
     assert received.bodies == [kept]
-    assert "ALERT shop.orders: rows 5 in the source, 4 in the lake" in capsys.readouterr().out
+    logged = capsys.readouterr().out
+    assert "ALERT shop.orders: rows 5 in the source, 4 in the lake" in logged
+    assert "next step: Start the DAG shop.repair" in logged
 
 
 def test_a_webhook_that_refuses_or_is_away_is_only_logged(

@@ -1,0 +1,13 @@
+"""A check's result in words."""
+
+from __future__ import annotations
+
+from quality.report import describe
+
+
+def test_columns_are_told_of_the_rows_that_changed_and_of_no_others() -> None:
+    facts = {"equal": False, "differences": {"changed": 1, "missing": 2}, "columns": ["name"], "since": "2026-01-01"}
+    assert describe({"tables": {"shop.orders": facts}}) == (
+        "shop.orders: 2 row(s) missing in the lake, 1 row(s) changed in name, since 2026-01-01 (keys in _differences "
+        "of the lake)"
+    )
