@@ -42,7 +42,7 @@ class Envelope:
     ) -> None:  # fmt: skip
         # MariaDB's binlog does not tell which thread changed a row.
         tells_thread = connector != "mariadb"
-        self._thread, self._numbers = (b"%d", _numbers) if tells_thread else (b"null", _numbers_but_thread)
+        self._thread, self._fields = (b"%d", _fields) if tells_thread else (b"null", _fields_but_thread)
         self._connector = f'"version":"{version}","connector":"{connector}","name":"{pipeline}"'.encode()
         self._tables = b'"db":%b,"table":%b' % (db, table)
         self._schema = schema
@@ -57,7 +57,9 @@ class Envelope:
         """Keys and values of all the batch's records."""
         if batch.file is not self._file or batch.server_id != self._server_id or batch.query is not self._query:
             self._bind(batch)
-        return self._updates(batch) if batch.op == "u" else self._images(batch)
+        if batch.op != "u":
+            return self._images(batch)
+        return self._update(batch) if len(batch.rows) == 2 else self._updates(batch)
 
     def _bind(self, batch: RowsBatch) -> None:
         """Makes the templates of a binlog file, which changes rarely, and of a statement, where rows carry it."""
@@ -67,7 +69,7 @@ class Envelope:
         self._many = {op: self._frame(op, batch, b"%%%%", b"%%d") for op in OPS}
 
     def _frame(self, op: Op, batch: RowsBatch, percent: bytes, row: bytes) -> bytes:
-        """Open: both images, then the fields of `_numbers`."""
+        """Open: the fields of `_fields`."""
         return (
             b'{"before":%b,"after":%b,"source":{'
             + self._connector
@@ -86,14 +88,12 @@ class Envelope:
         keys: list[bytes | None] = [*batch.keys] or [None] * len(rows)
         if len(rows) == 1:
             old, new = (b"null", rows[0]) if batch.op == "c" else (rows[0], b"null")
-            return keys, [self._one[batch.op] % (old, new, *self._numbers(batch))]
+            return keys, [self._one[batch.op] % self._fields(old, new, batch)]
         template = self._template(batch.op, batch)
         return keys, [template % (row, n, n) for n, row in enumerate(rows)]
 
     def _updates(self, batch: RowsBatch) -> Records:
         rows = batch.rows
-        if len(rows) == 2:
-            return self._update(batch)
         before, after = batch.keys[0::2], batch.keys[1::2]
         if before != after:
             return self._moved(batch)
@@ -109,7 +109,8 @@ class Envelope:
             key, moved_to = batch.keys
             if key != moved_to:
                 return self._moved(batch)
-        return [key], [self._one["u"] % (*batch.rows, *self._numbers(batch))]
+        old, new = batch.rows
+        return [key], [self._one["u"] % self._fields(old, new, batch)]
 
     def _moved(self, batch: RowsBatch) -> Records:
         """Updates of which one or more change the primary key. Its delete and its create are one row in the source's
@@ -131,12 +132,14 @@ class Envelope:
 
     def _template(self, op: Op, batch: RowsBatch) -> bytes:
         """With the row's images and, twice, its number left open."""
-        return self._many[op] % (*IMAGES[op], *self._numbers(batch))
+        return self._many[op] % self._fields(*IMAGES[op], batch)
 
 
-def _numbers(batch: RowsBatch) -> tuple[int | bytes, ...]:
-    """What differs from batch to batch, in the frame's order."""
+def _fields(old: bytes, new: bytes, batch: RowsBatch) -> tuple[int | bytes, ...]:
+    """The images, and what differs from batch to batch, in the frame's order."""
     return (
+        old,
+        new,
         batch.ts_ms,
         batch.ts_us,
         batch.gtid.encode(),
@@ -148,6 +151,6 @@ def _numbers(batch: RowsBatch) -> tuple[int | bytes, ...]:
     )
 
 
-def _numbers_but_thread(batch: RowsBatch) -> tuple[int | bytes, ...]:
-    told = _numbers(batch)
-    return (*told[:4], *told[5:])
+def _fields_but_thread(old: bytes, new: bytes, batch: RowsBatch) -> tuple[int | bytes, ...]:
+    told = _fields(old, new, batch)
+    return (*told[:6], *told[7:])

@@ -115,18 +115,21 @@ class Ledger:
         """Drops the acknowledged head. Returns the last transaction end in it, or None."""
         entries = self._entries
         before = len(entries)
+        depth = size = 0
         released = []
         while entries and not entries[0].pending:
             entry = entries.popleft()
-            if entry is self._open:  # its transaction goes on; the commit will get an entry of its own
-                self._open = None
-            self.depth -= entry.events or 1
-            self.size -= entry.size
+            depth += entry.events or 1
+            size += entry.size
             self._open_events += entry.events
             if entry.commit is not None:
                 released.append(entry.commit)
                 self.events += self._open_events
                 self._open_events = 0
+            elif entry is self._open:  # its transaction goes on; the commit will get an entry of its own
+                self._open = None
+        self.depth -= depth
+        self.size -= size
         self.passed += before - len(entries)
         self.released.add_all(end.gtid for end in released)
         return released[-1] if released else None
