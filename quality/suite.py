@@ -36,11 +36,13 @@ def run(
     schemas: Mapping[str, TableSchema],
     frames: Mapping[str, DataFrame] | None = None,
     constraints: Mapping[str, Mapping[str, str]] | None = None,
+    some: bool = False,
 ) -> dict[str, Any]:
     """`results`, `schemas` and `frames` are keyed by `db.table`. Of a table's result `frame_rows` (the rows that
     MySQL has for the frame's state), else `source_count`, is what its row count must be; none where it is None, of a
     sample. Without a frame the table is read as it is now, which is right only while nothing is written.
-    `constraints`: each table's CHECK clauses by name.
+    `constraints`: each table's CHECK clauses by name. `some`: these are not all of the pipeline's tables, so what was
+    kept of the others stays.
 
     Gives `{"ok", "docs", "tables": {name: {"ok", "evaluated", "failed": [...], "evaluations": [...], "untranslated":
     {constraint: why}}}, "files": [...]}`; `files` says what is wrong with suite files.
@@ -63,7 +65,7 @@ def run(
     context.build_data_docs()
     good = not files and all(table["ok"] for table in tables.values())
     result = {"ok": good, "docs": str(folder.docs(pipeline)), "tables": tables, "files": files}
-    _keep(pipeline, results, result)
+    _keep(pipeline, results, result, some)
     return result
 
 
@@ -162,7 +164,21 @@ def _raised(info: dict[str, Any]) -> str | None:
     return str(raised.get("exception_message")).splitlines()[0] if raised else None
 
 
-def _keep(pipeline: Pipeline, results: Mapping[str, Any], result: dict[str, Any]) -> None:
+def _keep(pipeline: Pipeline, results: Mapping[str, Any], result: dict[str, Any], some: bool) -> None:
     at = datetime.now(UTC).isoformat(timespec="seconds")
-    tables = {name: dict(facts) for name, facts in results.items()}
-    folder.write_last(pipeline, {"at": at, "pipeline": pipeline.name, "tables": tables, "expectations": result})
+    before = _others(pipeline, results) if some else {"tables": {}, "expectations": {}}
+    tables = {**before["tables"], **{name: dict(facts) for name, facts in results.items()}}
+    told = {**result, "tables": {**before["expectations"], **result["tables"]}}
+    folder.write_last(pipeline, {"at": at, "pipeline": pipeline.name, "tables": tables, "expectations": told})
+
+
+def _others(pipeline: Pipeline, results: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """What was kept of tables that have no result now: `tables` and, by table too, `expectations`."""
+    try:
+        last = folder.read_last(pipeline) or {}
+    except (OSError, ValueError):  # it is a convenience of the page's
+        last = {}
+    parts = {"tables": last.get("tables") or {}, "expectations": (last.get("expectations") or {}).get("tables") or {}}
+    return {
+        part: {name: facts for name, facts in known.items() if name not in results} for part, known in parts.items()
+    }

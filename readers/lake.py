@@ -68,8 +68,8 @@ def query(pipeline: Pipeline, sql: str) -> Answer:
         raise LakeReadError(str(error)) from None
     if found is None:
         raise LakeReadError(f"{names.lake_root(pipeline)} has no lake yet: run the compaction DAG of {pipeline.name}")
-    database = _Database(pipeline, found)
     try:
+        database = _Database(pipeline, found)
         if [one.type for one in duckdb.extract_statements(sql)] != [duckdb.StatementType.SELECT]:
             raise LakeReadError("one query is wanted, and nothing that writes: the lake is not written from here")
         database.load(sql)
@@ -94,7 +94,7 @@ class _Database:
         self.connection.execute(f"SET temp_directory = {literal(tempfile.gettempdir())}")
         self.connection.execute("SET TimeZone = 'UTC'")
         for db in {RAW, *(table.db for table in self.tables.values())}:
-            self.connection.execute(f"CREATE SCHEMA {quoted(db)}")
+            self.connection.execute(f"CREATE SCHEMA IF NOT EXISTS {quoted(db)}")  # DuckDB has one named main
 
     def load(self, sql: str) -> None:
         """Makes what the statement may name."""

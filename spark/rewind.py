@@ -76,6 +76,18 @@ class Past:
         parts = [self._images(later.where(fn.col("schema") == shape.version), shape, of) for shape in self.shapes]
         return reduce(DataFrame.unionByName, parts) if parts else None
 
+    def lacks(self) -> str | None:
+        """Why the changes since `low` may not lead back to it, in words; None where they do."""
+        since, counting = self.changes.where(begins(self.low)), {column.name.lower() for column in self.schema.columns}
+        known = {one.version: counting <= {column.name.lower() for column in one.columns} for one in self.shapes}
+        own = max((version for version, whole in known.items() if whole), default=0)
+        without = [version for version, whole in known.items() if not whole and version > own]
+        if not since.where("op = 't'").isEmpty():
+            return "the table was truncated"
+        if without and not since.where(fn.col("schema").isin(without)).isEmpty():
+            return "a column of the table was dropped"
+        return None
+
     def _images(self, changes: DataFrame, shape: TableSchema, of: Of) -> DataFrame:
         names = ("before", "after")
         wire = changes.select("_seq", "gtid", *[parsed(name, shape.columns).alias(name) for name in names])

@@ -78,9 +78,15 @@ class Staging:
 
     def begin(self) -> Checkpoint:
         """P0 of tables whose shapes were asked for."""
+        self.source.awake()
         p0 = self.places.now()
         self.reading.wait_for(p0.gtid_set, APPLIED if self.reading.replica else VISIBLE)
         return p0
+
+    def end(self) -> str:
+        """P1, behind the last read."""
+        self.source.awake()
+        return self.source.executed()
 
     def _stage(self, job: Unfinished, read: list[Progress]) -> Manifest:
         p0 = min((one.p0 for one in read), key=lambda found: found.place)
@@ -88,7 +94,7 @@ class Staging:
             id=job.id,
             pipeline=self.pipeline.name,
             p0=p0,
-            p1=self.source.executed(),
+            p1=self.end(),
             tables=[self.pipeline.show(one.shape).schema for one in read],
             counts={one.name: one.rows for one in read},
             later={one.name: one.p0 for one in read if one.p0 != p0},
@@ -99,6 +105,7 @@ class Staging:
 
     def found(self, db: str, table: str) -> Found:
         """The table as it is. Raises LakeError."""
+        self.reading.awake()
         schema = self.reading.schema(db, table)
         if schema is None:
             raise LakeError(f"{db}.{table} is no table of the source: check its name, or the user's SELECT right")

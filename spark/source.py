@@ -74,6 +74,10 @@ class Source:
         """Another connection to the same server."""
         return Source(self.pipeline, self.replica)
 
+    def awake(self) -> None:
+        """To be said behind a long rest, in which the server (wait_timeout) or what is in between may have hung up."""
+        self.connection.ping(reconnect=True)
+
     def row(self, sql: str, *arguments: Any) -> Sequence[Any] | None:
         with self.connection.cursor() as cursor:
             cursor.execute(sql, arguments or None)

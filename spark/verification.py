@@ -34,6 +34,8 @@ from spark.schema import OWN, Schemas
 from spark.source import Source
 
 POLL_SECONDS = 1.0
+# Asked for behind each wait: the lake may have changes by then that are written by a shape of after the check's begin.
+Shapes = Callable[[], Schemas]
 
 
 @dataclass(frozen=True)
@@ -127,11 +129,11 @@ class Verification:
         found = found_of(answer, last, steps, why(table), began)
         if table.unequal:
             return replace(found, boundary=None, reason=table.unequal)
-        if found.wrong and past and not past.changes.where("op = 't'").isEmpty():
-            return replace(found, reason="the table was truncated while it was checked: verify again")
+        if found.wrong and past and (lost := past.lacks()):
+            return replace(found, reason=f"{lost} while it was checked: verify again")
         return found
 
-    def pin(self, wrong: Sequence[tuple[Answer, Finding]], schemas: Schemas, seconds: float) -> list[Difference]:
+    def pin(self, wrong: Sequence[tuple[Answer, Finding]], shapes: Shapes, seconds: float) -> list[Difference]:
         """The rows that differ in the chunks that do, and the chunks of which no rows can be told."""
         opened = [self.reading.open(answer, sorted(finding.wrong)[:CHUNKS]) for answer, finding in wrong]
         known = [one for one in opened if one is not None]
@@ -142,6 +144,7 @@ class Verification:
         except LakeError as error:
             self.tell(f"which rows differ cannot be told: {error}")
             opened = [None] * len(opened)
+        schemas = shapes()
         for (answer, finding), one in zip(wrong, opened, strict=True):
             found += self._pinned(one, status, schemas) if one else []
             found += unopened(answer, finding.wrong - set(one.numbers if one else ()))

@@ -8,7 +8,7 @@ until its state is `success` or `failed`; `GET .../taskInstances/<task>/xcomEntr
 | `<pipeline>.topics`     | `{"logical_date": null}`                                 | provision                 |
 | `<pipeline>.snapshot`   | `{"logical_date": null, "conf": {"tables": ["db.table"]}}` | stage, ..., applied |
 | `<pipeline>.compaction` | `{"logical_date": null}`                                 | compact                   |
-| `<pipeline>.quality`    | `{"logical_date": null}`                                 | verify                    |
+| `<pipeline>.quality`    | `{"logical_date": null, "conf": {"tables": ["db.table"]}}` | verify                  |
 | `<pipeline>.maintenance` | `{"logical_date": null, "conf": {"steps": ["vacuum"]}}` | maintain                  |
 | `<pipeline>.erase`      | `{"logical_date": null, "conf": {"table": "db.table", "keys": ["7"]}}` | erase       |
 | `<pipeline>.repair`     | `{"logical_date": null, "conf": {"tables": ["db.table"]}}` | stage, ..., applied, verify |
@@ -174,13 +174,15 @@ def _mending(pipeline: Pipeline, purpose: str, form: forms.Form) -> DAG:
 
 
 def _quality(pipeline: Pipeline) -> DAG:
-    file = str(pipeline.path)
-    with _dag(pipeline, "quality", pipeline.quality.schedule) as dag:
+    file, form = str(pipeline.path), forms.QUALITY
+    with _dag(pipeline, "quality", pipeline.quality.schedule, params=form.params) as dag:
         SparkJob(
             task_id="verify",
             job="verify",
             name=f"headrace-{pipeline.name}-quality",
             pipeline_file=file,
+            tables=form.tables,
+            options=form.options,
         )
         if not pipeline.compaction.schedule:  # else nothing would take the lake to where the check compares
             # A check waits for the second time where it has found a difference, and read the rows in question.

@@ -75,6 +75,8 @@ BACKFILL = Form(
     {"tables": _tables("At least one."), "source": SOURCE, **RANGE, "since": SINCE, "until": UNTIL},
     {**ARGUMENTS, **{name: "{{ params." + name + " }}" for name in ("source", "since", "until")}},
 )
+WHOLE = _switch("All rows", "Also where the pipeline file asks for samples (quality.sample_percent).")
+QUALITY = Form({"tables": _tables(ALL), "whole": WHOLE}, {"whole": _yes("whole")})
 DO = Param(
     [*STEPS],
     type="array",

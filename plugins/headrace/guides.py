@@ -43,7 +43,8 @@ what was merged for each table.
 ### Quality of {name}
 Compares count and checksum of every table with MySQL at one commit boundary, while changes go on, then runs the
 expectations made from the table schemas and those in `quality/{name}/`. A failed check fails the task, names
-table and difference, and alerts{webhook}. Results and data docs: `{quality}`.
+table and difference, and alerts{webhook}. Choose tables in the form, or leave it empty for all. Results and data docs:
+`{quality}`.
 """,
     "maintenance": """
 ### Maintenance of {name}

@@ -91,7 +91,7 @@ class Backfill:
         """The report's facts. Raises LakeError."""
         parts = self._from_source(names, form, between) if self.source == MYSQL else self._rebuilt(names, form, between)
         return {
-            "p1": max((part.p1 for part in parts), default=""),
+            "p1": parts[-1].p1,  # the one that was read last
             "parts": {part.id: ".".join(part.name) for part in parts},
             "tables": {".".join(part.name): {"part": part.told} for part in parts},
         }

@@ -27,7 +27,7 @@ from spark.proof.pinning import unopened
 from spark.schema import Schemas
 from spark.streamed import streamed
 from spark.transformed import refuse_other_rules
-from spark.verification import Answer, Finding, Verification, incomparable, result, why
+from spark.verification import Answer, Finding, Shapes, Verification, incomparable, result, why
 
 THREADS = 4  # tables compared side by side
 
@@ -56,15 +56,16 @@ def verify(spark: SparkSession, pipeline: Pipeline, tables: list[str], whole: st
         answers = check.ask([(db, table) for db, table in wanted if f"{db}.{table}" not in results])
         constraints = {answer.name: source.checks(answer.schema.db, answer.schema.table) for answer in answers}
         if answers:
-            found = _compare(check, answers, Schemas(broker.schemas()), results)
-    expectations = _expectations(check, pipeline, answers, results, constraints) if answers else {}
-    facts = {"tables": results, "expectations": expectations, "seconds": round(time.time() - began.timestamp(), 1)}
+            found = _compare(check, answers, lambda: Schemas(broker.schemas()), results)
+    expectations = _expectations(check, pipeline, answers, results, constraints, bool(tables)) if answers else {}
+    report: dict[str, Any] = {"tables": results, "named": tables, "expectations": expectations}
+    report["seconds"] = round(time.time() - began.timestamp(), 1)
     if answers:
-        _keep(check, began, facts, found)
-    if wrong := differences(facts):
+        _keep(check, began, report, found)
+    if wrong := differences(report):
         told = " | ".join(f"{name}: {text}" for name, text in wrong.items())
-        raise JobFailedError(f"{len(wrong)} of {len(results)} table(s) are not as the source: {told}", facts)
-    return facts
+        raise JobFailedError(f"{len(wrong)} of {len(results)} table(s) are not as the source: {told}", report)
+    return report
 
 
 def _outdated(lake: Lake, name: str) -> str:
@@ -75,11 +76,12 @@ def _outdated(lake: Lake, name: str) -> str:
 
 
 def _compare(
-    check: Verification, answers: Sequence[Answer], schemas: Schemas, results: dict[str, dict[str, Any]]
+    check: Verification, answers: Sequence[Answer], shapes: Shapes, results: dict[str, dict[str, Any]]
 ) -> list[Difference]:
     """Puts each table's line into the results. Gives the differences that were found."""
     seconds, high = check.pipeline.quality.wait_seconds, max(answer.high for answer in answers)
     status = check.wait([answer.name for answer in answers], high, check.source.executed(), seconds)
+    schemas = shapes()
 
     def compare(answer: Answer) -> Finding:
         return check.compare(answer, status, schemas)
@@ -95,7 +97,7 @@ def _compare(
             wrong.append((answer, finding))
         else:
             found += unopened(answer, finding.wrong)
-    found += check.pin(wrong, schemas, seconds) if wrong else []
+    found += check.pin(wrong, shapes, seconds) if wrong else []
     check.reading.kept.forget()
     for name, facts in results.items():
         _tell_differences(name, facts, [one for one in found if f"{one.db}.{one.table}" == name])
@@ -138,13 +140,14 @@ def _expectations(
     answers: Sequence[Answer],
     results: dict[str, dict[str, Any]],
     constraints: dict[str, dict[str, str]],
+    some: bool,
 ) -> dict[str, Any]:
-    """The expectation suites over the very versions that were verified."""
+    """The expectation suites over the very versions that were verified. `some`: of tables that were named."""
     from quality import suite  # begun beside the source's reads
 
     schemas = {answer.name: answer.schema for answer in answers if answer.name in check.frames}
     frames = check.frames
-    told = suite.run(check.spark, pipeline, results, schemas=schemas, frames=frames, constraints=constraints)
+    told = suite.run(check.spark, pipeline, results, schemas=schemas, frames=frames, constraints=constraints, some=some)
     for name, table in told["tables"].items():
         for constraint, reason in table["untranslated"].items():
             _tell(f"{name}: CHECK {constraint} is not checked in the lake: {reason}")

@@ -106,10 +106,7 @@ class Mending:
         known = self.schemas.all(*part.name)
         columns = prepare(self.spark, path, part.shape, known[-1] if known else part.shape, self.lake.deletion_vectors)
         inside = part.inside(self.spark, self.lake)
-        changes = behind(
-            self.spark.read.format("delta").load(self.lake.changes).select(*USED), part.name, part.sequence
-        )
-        rows = inside(folded(self._staged(part, columns), changes, part.shape, self.schemas, columns))
+        rows = inside(folded(self._staged(part, columns), self._later(part), part.shape, self.schemas, columns))
         table = inside(self.spark.read.format("delta").load(path))
         found = compared(table, rows, part.shape).persist()
         try:
@@ -120,6 +117,13 @@ class Mending:
         finally:
             found.unpersist()
         self.tables.add(part.name)
+
+    def _later(self, part: Part) -> DataFrame | None:
+        """The changes behind the part's P0; None where nothing was changed yet."""
+        if not self.lake.is_table(self.lake.changes):
+            return None
+        changes = self.spark.read.format("delta").load(self.lake.changes)
+        return behind(changes.select(*USED), part.name, part.sequence)
 
     def _staged(self, part: Part, columns: dict[str, str]) -> DataFrame:
         rows = part.rows(self.spark, self.lake)

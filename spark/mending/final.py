@@ -25,16 +25,17 @@ EQUAL = "equal"
 
 
 def folded(
-    base: DataFrame, changes: DataFrame, shape: TableSchema, schemas: Schemas, columns: dict[str, str]
+    base: DataFrame, changes: DataFrame | None, shape: TableSchema, schemas: Schemas, columns: dict[str, str]
 ) -> DataFrame:
-    """`base`: typed rows, as they were at a place; `changes`: those of the table behind it. `columns`: the lake
+    """`base`: typed rows, as they were at a place; `changes`: those of the table behind it, if any. `columns`: the lake
     table's, name -> type. Raises TableStoppedError where the primary key became another one meanwhile."""
-    name = shape.db, shape.table
+    name, ordered = (shape.db, shape.table), [*map(quoted, columns), *OWN]
+    if changes is None:
+        return base.select(*ordered)
     found = changes.groupBy("op", "schema").agg(fn.max("_seq").alias("last")).collect()
     if cut := max((list(row["last"]) for row in found if row["op"] == "t"), default=None):
         base, changes = empty(base), changes.where(fn.col("_seq") > sequence(cut))
     versions = sorted({row["schema"] for row in found if row["op"] != "t"})
-    ordered = [*map(quoted, columns), *OWN]
     if not versions:
         return base.select(*ordered)
     shapes = [schemas.of(*name, version) for version in versions]

@@ -54,7 +54,7 @@ class SourceParts:
                     if rows is not None:
                         if chosen.keys is not None:
                             write_keys(lake, folder, chosen.keys)
-                        part = part.model_copy(update={"p1": self.staging.source.executed()})
+                        part = part.model_copy(update={"p1": self.staging.end(), "count": rows})
                         put(lake, part)
                         return part, rows
             except BaseException:

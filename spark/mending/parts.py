@@ -20,6 +20,7 @@ from contract import names
 from contract.checkpoint import Checkpoint
 from contract.schema import TableSchema
 from contract.sequence import file_number
+from spark.errors import TableStoppedError
 from spark.lake import Lake
 from spark.rows import keyed, parsed
 from spark.unfinished import BEAT
@@ -47,7 +48,8 @@ class Chosen:
 class Part(BaseModel):
     """`job`: repair or backfill, started by `by`. `source`: where the rows come from. `shape`: by which the table was
     shown. `where`, `keyed`: which rows, as of Chosen. `texts`: the rows are staged as records have them, else typed,
-    each with its `_seq`. `p1`: a GTID set; once the lake has it, every change of the rows is in `_changes`."""
+    each with its `_seq`. `p1`: a GTID set; once the lake has it, every change of the rows is in `_changes`. `count`: of
+    the staged rows; None where an earlier version of Headrace staged them."""
 
     id: str
     pipeline: str
@@ -61,6 +63,7 @@ class Part(BaseModel):
     texts: bool
     p0: Checkpoint
     p1: str
+    count: int | None = None
 
     @property
     def name(self) -> tuple[str, str]:
@@ -75,8 +78,15 @@ class Part(BaseModel):
         return lake.at(names.PARTS, self.id)
 
     def rows(self, spark: SparkSession, lake: Lake) -> DataFrame:
-        """As they were staged."""
-        return spark.read.parquet(f"{self.folder(lake)}/rows")
+        """As they were staged, all of them: of a row that is missing here the lake's would go. Raises
+        TableStoppedError."""
+        rows = spark.read.parquet(f"{self.folder(lake)}/rows")
+        if self.count is not None and (found := rows.count()) != self.count:
+            raise TableStoppedError(
+                f"{'.'.join(self.name)}: the {self.job} staged {self.count:,} row(s), and {self.folder(lake)}/rows has "
+                f"{found:,}: something removed the others. The table is as it was; run the {self.job} again"
+            )
+        return rows
 
     def inside(self, spark: SparkSession, lake: Lake) -> Callable[[DataFrame], DataFrame]:
         """Takes the part's rows out of rows that have the key's columns."""

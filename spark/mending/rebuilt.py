@@ -16,6 +16,7 @@ from pyspark.sql import functions as fn
 
 from contract import kept_history, names
 from contract.checkpoint import Checkpoint
+from contract.kept_history import Kept
 from contract.status import LakeStatus
 from spark.applied import Applied, AppliedSnapshots
 from spark.broken import broken_file
@@ -72,7 +73,8 @@ class Rebuild:
                 inside = part.inside(self.spark, self.lake)
                 self._refuse_mended(part)
                 self._written(inside(self._rows(part)), f"{folder}/rows")
-                put(self.lake, part)
+                count = self.spark.read.parquet(f"{folder}/rows").count()
+                put(self.lake, part.model_copy(update={"count": count}))
         except BaseException:
             self.lake.delete(folder)
             raise
@@ -89,9 +91,13 @@ class Rebuild:
         return mine.where(fn.col("_seq") < sequence(_place(self.p0)))
 
     def keys(self, since: datetime, until: datetime) -> tuple[str, ...]:
-        """Of the rows that changed in that time, the first moment of it included."""
-        told = self.changes() if self.source == KAFKA else behind(self._landed(), self.name, self.applied.floor)
-        mine = told.where((fn.col("ts") >= fn.lit(since)) & (fn.col("ts") < fn.lit(until)) & (fn.col("op") != "t"))
+        """Of the rows that changed in that time, the first moment of it included; before the snapshot, too."""
+        self._refuse_unknown(since)
+        told = self._landed().select(*USED)
+        if self.source == KAFKA:
+            told = told.unionByName(sent(self.spark, self.lake, self.name, self.applied.floor).select(*USED))
+        mine = told.where((fn.col("tbl") == self.told) & (fn.col("db") == self.name[0]) & (fn.col("op") != "t"))
+        mine = mine.where((fn.col("ts") >= fn.lit(since)) & (fn.col("ts") < fn.lit(until)))
         found = mine.select("key").distinct().orderBy("key").limit(MOST_KEYS + 1).collect()
         if len(found) > MOST_KEYS:
             raise LakeError(
@@ -122,9 +128,21 @@ class Rebuild:
         base = base.where(fn.col("_seq") <= sequence(self.applied.floor)).select(*map(quoted, columns), *OWN)
         return folded(base, self.changes(), part.shape, self.schemas, columns)
 
-    def _refuse_removed(self) -> None:
+    def _kept(self) -> Kept | None:
         """Of `_changes` older ones may be removed (retention.py), which is noted before they go."""
-        kept = kept_history.parse(self.lake.text(self.lake.at(kept_history.FILE))).tables.get(self.told)
+        return kept_history.parse(self.lake.text(self.lake.at(kept_history.FILE))).tables.get(self.told)
+
+    def _refuse_unknown(self, since: datetime) -> None:
+        kept = self._kept()
+        if kept and kept.since > since:
+            raise LakeError(
+                f"{self.told}: the changes of before {kept.since:%Y-%m-%d %H:%M} UTC were removed "
+                "(maintenance.history_days), so nobody knows which rows changed then. Nothing was written: choose a "
+                "later time, keys, or the whole table"
+            )
+
+    def _refuse_removed(self) -> None:
+        kept = self._kept()
         if kept and kept.begins > self.applied.p0_ms:
             raise LakeError(
                 f"{self.told}: the changes of before {kept.since:%Y-%m-%d %H:%M} UTC were removed "

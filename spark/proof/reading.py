@@ -125,7 +125,7 @@ class Reading:
     def open(self, answer: Answer, numbers: Sequence[int]) -> Opened | None:
         """None where the table has other columns by now."""
         source = answer.shown.source
-        self.source.connection.ping(reconnect=True)  # the wait for the lake may have been long
+        self.source.awake()  # the wait for the lake may have been long
         seen = self.source.seen()
         rows = self.rows(answer.shown, answer.split, list(numbers), together=True)
         rows = rows.persist(StorageLevel.MEMORY_AND_DISK)
@@ -140,6 +140,7 @@ class Reading:
         return opened if self._same(source) else None
 
     def _same(self, source: TableSchema) -> bool:
+        self.source.awake()
         now = self.source.schema(source.db, source.table)
         return now is not None and now.shape() == source.shape()
 
@@ -229,6 +230,7 @@ class Reading:
         seen = self.source.seen()
         rows = self.rows(shown, split, left)
         found = totals(rows, shown.schema, fn.expr(split.number()))
+        self.source.awake()
         read = Read({n: found.get(n, NOTHING) for n in left}, seen, self._position(self.source.position()))
         self.pace.took(read.total.rows, f"{shown.schema.db}.{shown.schema.table}", len(left), len(left))
         return read

@@ -113,6 +113,19 @@ def test_a_forms_keys_reach_the_job_as_they_were_written(folder: Path) -> None:
     assert task.options == {"present": "", "now": "yes", "run": "manual__1", "by": "ada"}
 
 
+def test_a_check_may_be_of_some_tables_and_of_all_their_rows(folder: Path) -> None:
+    (folder / "shop.yaml").write_text(text("shop", SCHEDULED))
+    for params, given in (
+        ({"tables": ["shop.a", "shop.b"], "whole": True}, ("shop.a,shop.b", {"whole": "yes"})),
+        ({"tables": [], "whole": False}, ("", {"whole": ""})),  # as the form is, and a scheduled run
+    ):
+        dag = bag().dags["shop.quality"]
+        assert {*dag.params} == {*params}
+        task = dag.get_task("verify")
+        task.render_template_fields({"params": params})
+        assert (task.tables, task.options) == given
+
+
 def test_stale_tables_are_read_again_where_the_file_says_so(folder: Path) -> None:
     (folder / "shop.yaml").write_text(text("shop", SCHEDULED + "snapshot: {reread_stale: true}\n"))
     task = bag().dags["shop.compaction"].get_task("reread")

@@ -71,8 +71,11 @@ def failed() -> dict[str, Any]:
     return {"ti": ti, "exception": JobFailed(RESULT)}
 
 
-def succeeded(task: str = "verify") -> dict[str, Any]:
-    return {"ti": SimpleNamespace(dag_id="shop.quality", task_id=task, run_id="r2", log_url="http://a/log")}
+def succeeded(task: str = "verify", *tables: str) -> dict[str, Any]:
+    """`tables`: those that it was started for; none: all."""
+    report = {"named": [*tables]} if tables else None
+    facts: dict[str, Any] = {"dag_id": "shop.quality", "task_id": task, "run_id": "r2", "log_url": "http://a/log"}
+    return {"ti": SimpleNamespace(**facts, xcom_pull=lambda task_ids: report)}
 
 
 def test_all_clear_is_said_once_behind_a_failure(tmp_path: Path, received: Any) -> None:
@@ -125,6 +128,25 @@ def test_of_several_tables_at_fault_the_mended_ones_are_told(tmp_path: Path, rec
     assert second["since"] == {"shop.orders": first["since"]["shop.orders"]}
     AllClear(file)(succeeded())
     assert received.bodies[-1]["message"] == "all clear: shop.orders"
+
+
+def test_a_check_of_some_tables_clears_no_other(tmp_path: Path, received: Any) -> None:
+    file = pipeline_file(tmp_path, received.url)
+    Alert(file)(verified(orders={"equal": False}, items={"equal": False}))
+    since = received.bodies[-1]["since"]
+    AllClear(file)(succeeded("verify", "shop.lines"))
+    assert len(received.bodies) == 1, "nothing is known of those at fault"
+    AllClear(file)(succeeded("verify", "shop.lines", "shop.items"))
+    told = received.bodies[-1]
+    assert told["message"] == "all clear: shop.items; not looked at, and at fault since it was: shop.orders"
+    assert (told["clear"], told["mended"], told["since"]) == (
+        False,
+        ["shop.items"],
+        {"shop.orders": since["shop.orders"]},
+    )
+    AllClear(file)(succeeded("verify", "shop.orders"))
+    assert received.bodies[-1]["message"] == "all clear: shop.orders"
+    assert received.bodies[-1]["clear"]
 
 
 def test_it_is_logged_kept_and_posted(tmp_path: Path, received: Any, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -54,6 +55,18 @@ def test_a_good_table_passes_and_leaves_pages_and_a_result(spark: SparkSession, 
     assert all(one["ok"] for one in table["evaluations"])
     assert "shop.orders" in (Path(result["docs"]) / "index.html").read_text()
     assert folder.read_last(pipeline)["expectations"]["ok"] is True
+
+
+def test_a_check_of_some_tables_keeps_what_is_known_of_the_others(spark: SparkSession, pipeline: Pipeline) -> None:
+    wrong = {"at": "2026-01-01", "tables": {"shop.items": {"equal": False, "source_count": 2, "lake_count": 1}}}
+    folder.write_last(pipeline, {**wrong, "expectations": {"tables": {"shop.items": {"ok": True}}}})
+    rows = spark.createDataFrame(ROWS, "shop_id bigint, id bigint, state string")
+    given: dict[str, Any] = {"schemas": {"shop.orders": SCHEMA}, "frames": {"shop.orders": rows}}
+    suite.run(spark, pipeline, {"shop.orders": {"source_count": 4, "equal": True}}, **given, some=True)
+    kept = folder.read_last(pipeline)
+    assert kept is not None
+    assert differences(kept) == {"shop.items": "rows 2 in the source, 1 in the lake"}
+    assert {*kept["expectations"]["tables"]} == {"shop.items", "shop.orders"}
 
 
 def test_each_kind_of_fault_is_named(spark: SparkSession, pipeline: Pipeline) -> None:

@@ -152,6 +152,18 @@ def test_what_the_past_cannot_say_is_said(pipeline: Pipeline) -> None:
     assert ended == [(55,)]
 
 
+def test_a_database_may_have_a_name_of_duckdbs_own(pipeline: Pipeline) -> None:
+    """`main` is a schema that is there; `pg_catalog` takes no table."""
+    file = Path(names.lake_root(pipeline), "_status.json")
+    text = file.read_text()
+    write_deltalake(names.lake_table(pipeline, "main", "items"), pl.DataFrame([row(7, "main's")], SHAPE))
+    file.write_text(text.replace("shop.items", "main.items").replace('"db":"shop"', '"db":"main"'))
+    assert rows_of(pipeline, "SELECT id FROM main.items") == rows_of(pipeline, "SELECT id FROM items") == [(7,)]
+    file.write_text(text.replace('"db":"shop"', '"db":"pg_catalog"'))
+    with pytest.raises(LakeReadError, match="system catalog"):
+        rows_of(pipeline, "SELECT 1")
+
+
 def test_the_command(pipeline: Pipeline) -> None:
     def told(*arguments: str, status: int = 0) -> str:
         found = CliRunner().invoke(app, ["sql", str(pipeline.path), *arguments])

@@ -57,11 +57,13 @@ def ids(spark: SparkSession, lake: Lake) -> list[tuple[int, str]]:
 def part(
     spark: SparkSession, lake: Lake, id: str, pos: int, *rows: dict[str, Any], of: TableSchema = ITEMS, **which: Any
 ) -> Part:
-    """Rows that a repair read from the source. `which`: the part's `keys` (rows of them) or `where`, else all."""
+    """Rows that a repair read from the source. `which`: the part's `keys` (rows of them) or `where`, else all; the
+    `count` of rows that it tells, if that is another."""
     keys = which.get("keys")
     made = Part(
         id=id, pipeline="shop", job="repair", by="test", source="mysql", shape=of, told="some rows",
         where=which.get("where"), keyed=keys is not None, texts=True, p0=checkpoint(pos), p1="",
+        count=which.get("count", len(rows)),
     )  # fmt: skip
     texts = [(key_of(of, row), compact_json(row)) for row in rows]
     spark.createDataFrame(texts, "key string, after string").write.parquet(f"{made.folder(lake)}/rows")

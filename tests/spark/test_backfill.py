@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from spark.errors import LakeError
 from spark.jobs import backfill as job
 from spark.jobs.backfill import backfill
 from spark.lake import Lake
+from spark.mending.choice import Form
 from tests.spark.changes_by_hand import ITEMS, change
 from tests.spark.lake_by_hand import AT, NAME, ids, item, land, part, seq, stage
 from tests.spark.test_repair import damage
@@ -65,21 +67,33 @@ def test_a_table_is_made_of_its_snapshot_and_the_changes_since_and_a_second_time
 @pytest.mark.parametrize(
     ("given", "rows"),
     [
-        pytest.param({"from": "1", "to": "2"}, [(1, "a"), (2, "b"), (3, "a"), (8, "x")], marks=pytest.mark.soak),
-        pytest.param({"keys": "[3, 4]"}, [(1, "x"), (4, "d"), (8, "x")], marks=pytest.mark.soak),
+        pytest.param(
+            {"from": "1", "to": "2"}, [(1, "a"), (2, "b"), (3, "a"), (8, "x"), (9, "x")], marks=pytest.mark.soak
+        ),
+        pytest.param({"keys": "[3, 4]"}, [(1, "x"), (4, "d"), (8, "x"), (9, "x")], marks=pytest.mark.soak),
         (
             {"since": "2026-01-01T00:00:00Z", "until": "2026-01-01T00:00:01Z"},
-            [(1, "x"), (2, "b"), (4, "d"), (7, "g"), (8, "x")],
+            [(1, "x"), (2, "b"), (4, "d"), (7, "g"), (8, "x")],  # 9 changed in that time, before the snapshot
         ),
-        pytest.param({"since": "2026-01-02T00:00:00Z"}, [(1, "x"), (3, "a"), (8, "x")], marks=pytest.mark.soak),
+        pytest.param(
+            {"since": "2026-01-02T00:00:00Z"}, [(1, "x"), (3, "a"), (8, "x"), (9, "x")], marks=pytest.mark.soak
+        ),
     ],
 )
 def test_a_part_of_it_and_no_more(
     spark: SparkSession, lake: Lake, made: Made, given: dict[str, str], rows: list[tuple[int, str]]
 ) -> None:
-    damage(spark, lake, (1, "x"), (3, "a"), (8, "x"))
+    damage(spark, lake, (1, "x"), (3, "a"), (8, "x"), (9, "x"))
     made(**given)
     assert ids(spark, lake) == rows
+
+
+def test_the_lake_is_waited_for_until_it_has_what_the_last_table_showed() -> None:
+    """A GTID set is no text to be compared: `u:1-99` is the greater one."""
+    ends = {"a": "u:1-99", "b": "u:1-100"}
+    parts = [SimpleNamespace(id=name, p1=p1, name=("shop", name), told="all") for name, p1 in ends.items()]
+    work = SimpleNamespace(source="mysql", _from_source=lambda *_: parts)
+    assert job.Backfill.run(work, [], Form(), None)["p1"] == "u:1-100"  # type: ignore[arg-type]
 
 
 def test_what_cannot_be_made_of_it_is_refused_with_the_next_step(
@@ -101,6 +115,7 @@ def test_what_cannot_be_made_of_it_is_refused_with_the_next_step(
     refused("'x' is no value of shop.items.id, which is int", keys='["x"]')
     lake.write(lake.at("_history.json"), {"tables": {"shop.items": {"begins": 1_700_000_000_001, "removed": 1}}})
     refused("the changes of before 2023-11-14 22:13 UTC were removed .*take the rows from mysql")
+    refused("nobody knows which rows changed then.*choose a later time", until="2026-01-02T00:00:00Z", source="mysql")
     lake.delete(lake.at("_history.json"))
     damage(spark, lake, (1, "a"))
     part(spark, lake, "p1", AT, item(1), item(2, "not logged"))

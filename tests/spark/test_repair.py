@@ -134,6 +134,21 @@ def test_a_part_waits_until_the_lake_has_what_its_rows_may_show(
     assert ids(spark, lake) == [(1, "a")]
 
 
+def test_a_part_with_staged_rows_missing_takes_no_row_out_of_the_table(
+    spark: SparkSession, lake: Lake, compact: Compact
+) -> None:
+    stage(spark, lake, "1", 50, item(1), item(2))
+    compact()
+    part(spark, lake, "p1", AT, item(1, "b"), count=2)
+    told = compact()["parts"]["p1"]["refused"]
+    assert "shop.items: the repair staged 2 row(s), and" in told
+    assert "has 1: something removed the others. The table is as it was; run the repair again" in told
+    assert ids(spark, lake) == [(1, "a"), (2, "a")]
+    part(spark, lake, "p2", AT, item(1, "b"), item(2))
+    assert compact()["parts"]["p2"]["rows"] == {"changed": 1}, "also where nothing was changed since the snapshot"
+    assert ids(spark, lake) == [(1, "b"), (2, "a")]
+
+
 def test_a_part_that_holds_no_more_is_refused_with_the_reason(
     spark: SparkSession, lake: Lake, compact: Compact
 ) -> None:

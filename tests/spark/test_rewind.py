@@ -1,0 +1,35 @@
+"""Whether a table's changes lead back to where a check began."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import SparkSession
+
+from contract.schema import TableSchema
+from contract.sequence import SPARK_TYPE
+from spark.rewind import Past
+from tests.spark.changes_by_hand import ITEMS
+
+LOW = (0, 1, 100)
+CHANGE = f"op string, schema int, _seq {SPARK_TYPE}"
+
+
+def shape(version: int, columns: int) -> TableSchema:
+    return ITEMS.model_copy(update={"version": version, "columns": ITEMS.columns[:columns]})
+
+
+@pytest.mark.parametrize(
+    ("changes", "shapes", "told"),
+    [
+        ([("t", None, 90), ("u", 1, 200)], [shape(1, 3)], None),  # truncated before the check: it says nothing of it
+        ([("t", None, 100)], [shape(1, 3)], "the table was truncated"),
+        ([("u", 1, 200)], [shape(1, 3), shape(2, 2)], None),  # dropped, and no row changed since
+        ([("u", 2, 200)], [shape(1, 3), shape(2, 2)], "a column of the table was dropped"),
+        ([("u", 1, 200), ("u", 2, 300)], [shape(1, 2), shape(2, 3)], None),  # added: what changed before lacks it
+    ],
+)
+def test_what_a_table_was_before_is_not_in_every_change(
+    spark: SparkSession, changes: list[tuple[str, int | None, int]], shapes: list[TableSchema], told: str | None
+) -> None:
+    rows = [(op, version, (0, 1, pos, 0, 0)) for op, version, pos in changes]
+    assert Past(spark.createDataFrame(rows, CHANGE), shapes, ITEMS, {}, LOW).lacks() == told
