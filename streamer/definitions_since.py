@@ -109,7 +109,7 @@ class _Statements:
 
     def __init__(self) -> None:
         self._packets = Packets()
-        self._gtid, self._domain, self._alone = "", b"", False
+        self._gtid, self._domain, self._alone, self._undone = "", b"", False, False
         self._whole: dict[bytes, str] = {}  # by domain the last transaction that has come to its end
 
     @property
@@ -126,12 +126,13 @@ class _Statements:
     def feed(self, chunk: bytes) -> Iterator[Statement]:
         """Those that may define a table."""
         for event in self._packets.feed(chunk):
-            d, o, _, header = event
+            d, o, end, header = event
             kind = header[ev.TYPE]
             if kind == ev.MARIADB_GTID:
                 self._end()
                 self._gtid, flags = mariadb.gtid(d, o, header[ev.SERVER_ID])
                 self._domain, self._alone = d[o + 8 : o + 12], flags & mariadb.STANDALONE != 0
+                self._undone = mariadb.is_undone(d, o, end, flags)
             elif kind in (ev.XID, ev.XA_PREPARE):
                 self._end()
             elif kind in (ev.QUERY, ev.QUERY_COMPRESSED):
@@ -143,7 +144,7 @@ class _Statements:
         if header[ev.TYPE] == ev.QUERY_COMPRESSED:
             read = read._replace(statement=mariadb.plain(read.statement, 0, len(read.statement)))
         means = meaning(read.statement, read.escapes)
-        if means is Meaning.DDL:
+        if means is Meaning.DDL and not self._undone:
             ended = header[ev.TIMESTAMP] + read.seconds
             yield statement(read.database, read.text(), ended, self._gtid, read.escapes)
         if self._alone or means in (Meaning.COMMIT, Meaning.ROLLBACK):

@@ -222,6 +222,8 @@ class Runner:
             stream.delivery.settle()  # the new epoch is durable before its first record
             stream.begin_anew(watcher.checkpoint.epoch)
             prepared.elsewhere()
+        else:
+            start.refuse_anonymous(found.source, stream.behind())
         self.report.reads(found.source, found.facts)
         stream.ddl.lower_case = prepared.temporary.lower_case = found.facts.lower_case
         definitions.source = found.source

@@ -17,7 +17,7 @@ from streamer.errors import SourceRefusedError
 from streamer.flavors import FLAVORS, flavor
 from streamer.flavors.port import End, Facts
 
-__all__ = ["End", "Facts", "before", "end", "facts", "files", "now", "tables"]
+__all__ = ["End", "Facts", "before", "end", "facts", "files", "lacks_gtid", "now", "tables"]
 
 TABLES = "SELECT table_schema, table_name FROM information_schema.tables WHERE table_type = 'BASE TABLE' ORDER BY 1, 2"
 
@@ -43,6 +43,12 @@ def before(source: Source, file: str) -> GtidSet | None:
     """The transactions before a binlog file, None where the server has no such file. Raises as `facts`."""
     with _cursor(source) as cursor:
         return flavor(source).before(cursor, file)
+
+
+def lacks_gtid(source: Source, file: str, pos: int) -> bool:
+    """Whether the first transaction behind that place has no GTID. Raises as `facts`."""
+    with _cursor(source) as cursor:
+        return flavor(source).lacks_gtid(cursor, file, pos)
 
 
 def files(source: Source) -> dict[str, int]:

@@ -154,7 +154,7 @@ class Stream:
         connection = self._connect(self.delivery.ledger.entered())
         if self.decoder is not None:
             self._ignored.update(self.decoder.ignored)
-        behind = self._behind()
+        behind = self.behind()
         self._place = Behind(behind)
         decoder = self.decoder = self._new_decoder(behind)
         self.halfway.connected()
@@ -164,7 +164,7 @@ class Stream:
             self.connected = False
             connection.close()
 
-    def _behind(self) -> tuple[str, int] | None:
+    def behind(self) -> tuple[str, int] | None:
         """The place that all is behind that is still to come: from there on 32 bits tell positions of 64. A start that
         reads an open XA transaction again knows it from its checkpoint, or not; up to 4 GiB nothing depends on it."""
         if self.last is not None and self.last is not self._elder:

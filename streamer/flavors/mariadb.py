@@ -103,6 +103,9 @@ class MariaDB:
         [position] = cursor.fetchone()
         return None if position is None else MariaGtids.parse(position)
 
+    def lacks_gtid(self, cursor: Any, file: str, pos: int) -> bool:
+        return False
+
     def request(self, connection: pymysql.Connection[Any], source: Source, start: GtidSet, reader: str) -> None:
         with connection.cursor() as cursor:
             cursor.execute("SET @master_heartbeat_period = %s", (dump.heartbeat_nanoseconds(source),))

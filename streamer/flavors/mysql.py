@@ -20,6 +20,8 @@ IDENTITY = (
 )
 OWNER = re.compile(r"#\d+")  # the thread, behind each GTID that is owned
 HEARTBEAT_V2 = 2  # flag: heartbeats tell 64-bit positions
+NO_TRANSACTION = ("Format_desc", "Previous_gtids", "Rotate", "Stop")  # as SHOW BINLOG EVENTS calls events
+ANONYMOUS = "Anonymous_Gtid"
 NO_SUCH_FILE = 1220  # ER_ERROR_WHEN_EXECUTING_COMMAND
 CASCADES_LOGGED = (9, 6)  # from here on the server writes rows changed by foreign keys into the binlog
 
@@ -104,6 +106,22 @@ class MySQL:
                 return None
             raise
         return next((GtidSet.parse(row[5]) for row in cursor.fetchall() if row[2] == "Previous_gtids"), GtidSet())
+
+    def lacks_gtid(self, cursor: Any, file: str, pos: int) -> bool:
+        cursor.execute("SHOW BINARY LOGS")
+        files = [row[0] for row in cursor.fetchall()]
+        for name in files[files.index(file) :] if file in files else ():
+            try:
+                cursor.execute("SHOW BINLOG EVENTS IN %s FROM %s LIMIT 5", (name, pos))
+            except pymysql.MySQLError as error:
+                if error.args[0] == NO_SUCH_FILE:  # or no such place: the dump has its own words for it
+                    return False
+                raise
+            kinds = [row[2] for row in cursor.fetchall() if row[2] not in NO_TRANSACTION]
+            if kinds:
+                return bool(kinds[0] == ANONYMOUS)
+            pos = dump.FIRST_POSITION
+        return False
 
     def request(self, connection: pymysql.Connection[Any], source: Source, start: GtidSet, reader: str) -> None:
         server_id, heartbeat = source.server_id, dump.heartbeat_nanoseconds(source)

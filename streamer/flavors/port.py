@@ -93,6 +93,10 @@ class Flavor(Protocol):
     def before(self, cursor: Any, file: str) -> GtidSet | None:
         """The transactions before a binlog file, None where there is no such file. Raises pymysql.MySQLError."""
 
+    def lacks_gtid(self, cursor: Any, file: str, pos: int) -> bool:
+        """Whether the first transaction behind that place has no GTID, so that a dump by GTID may pass it by. Raises
+        pymysql.MySQLError."""
+
     def request(self, connection: pymysql.Connection[Any], source: Source, start: GtidSet, reader: str) -> None:
         """Sends what makes the server give the binlog behind `start`; it may show the reader's name, in a way of its
         own. Raises pymysql.MySQLError, OSError."""

@@ -37,6 +37,7 @@ class Transactions(HeldRows):
         self.last_event_ts = 0
         self._begins: set[bytes] = set()
         self._temporary = self._prepared.temporary
+        self._undone = False  # whether the statement to come has changed nothing
         self._before = ""  # the transaction before this one in MariaDB's domain
 
     # Beginnings
@@ -56,11 +57,12 @@ class Transactions(HeldRows):
         self.last_event_ts = header[ev.TIMESTAMP]
         return ()
 
-    def _mariadb_gtid(self, d: bytes, o: int, _end: int, header: Header) -> Iterable[Item]:
+    def _mariadb_gtid(self, d: bytes, o: int, end: int, header: Header) -> Iterable[Item]:
         """It begins its transaction itself: no BEGIN follows."""
         text, flags = mariadb.gtid(d, o, header[ev.SERVER_ID])
         self._before = self._prepared.before(text[: text.index("-")], text)
         self._started(text, 0, header)
+        self._undone = mariadb.is_undone(d, o, end, flags)
         if not flags & mariadb.STANDALONE:
             self._thread = 0
             self._state = NEXT[self._state, "BEGIN"]
@@ -91,6 +93,8 @@ class Transactions(HeldRows):
             return ()
         of_a_thread = header[ev.FLAGS] & ev.OF_A_THREAD
         if kind is Meaning.DDL:
+            if self._undone:
+                return self._no_rows(header)
             if of_a_thread and self._of_a_temporary(read):
                 return self._ddl(read, header, temporary=True)
             self._defined_anew(read, header)

@@ -16,7 +16,10 @@ unpack_count = Struct("<I").unpack_from
 iter_list = Struct("<IIQ").iter_unpack  # domain, server, sequence
 COUNT = 0x0FFFFFFF  # the bits above it are flags
 STANDALONE = 0x01  # one statement, with no COMMIT behind it
+COMMIT_ID = 0x02  # eight bytes more, before the further flags
 PREPARED = 0x40  # an XA transaction's rows, which its end comes behind
+OF_XA = 0x40 | 0x80  # its id, instead
+ALTER_BEGINS, ALTER_GIVEN_UP = 0x02, 0x08  # further flags, with binlog_alter_two_phase
 COMPRESSED = 0x80  # in the first byte: the ways of compression follow, and how long the length is
 WAY, LENGTH = 0x70, 0x07
 ZLIB = 0
@@ -26,6 +29,13 @@ def gtid(d: bytes, o: int, server_id: int) -> tuple[str, int]:
     """`domain-server-sequence`, and the flags."""
     sequence, domain, flags = unpack_gtid(d, o)
     return f"{domain}-{server_id}-{sequence}", flags
+
+
+def is_undone(d: bytes, o: int, end: int, flags: int) -> bool:
+    """Whether the statement that follows has changed nothing: an ALTER TABLE that only begins, and comes again when it
+    has ended, or one that was given up."""
+    at = o + 13 + (8 if flags & COMMIT_ID else 0)
+    return at < end and not flags & OF_XA and d[at] & (ALTER_BEGINS | ALTER_GIVEN_UP) != 0
 
 
 def gtid_list(d: bytes, o: int, end: int) -> dict[tuple[str, str], int]:

@@ -21,7 +21,7 @@ from contract.start_at import FIRST, Place
 from streamer import source
 from streamer.definitions_since import NO_REPLICA
 from streamer.delivery_errors import StartError
-from streamer.errors import HeadraceError, PurgedError, SourceRefusedError
+from streamer.errors import HeadraceError, PurgedError, SourceRefusedError, UnsupportedTransactionError
 from streamer.servers import try_dump
 from streamer.source import Facts
 from streamer.start.marks import Mark, marks
@@ -70,6 +70,7 @@ def find(pipeline: Pipeline, facts: Facts) -> Found:
     if isinstance(begin, datetime):
         return _Search(pipeline, facts).time(begin)
     if begin == "earliest":
+        _refuse_anonymous(pipeline, facts)
         return Found(facts.purged, beginning, f"earliest: {beginning}")
     if begin == "latest":
         return Found(facts.executed, beginning, f"latest: behind all that the server has executed at {facts.file}")
@@ -91,6 +92,18 @@ def committed(pipeline: Pipeline, wanted: GtidSet, seen: GtidSet) -> int | None:
     file = files[max(0, bisect_left(files, True, key=beyond) - 1)]
     found = (mark for mark in marks(pipeline.source, file) if mark.gtid and wanted.contains(mark.gtid))
     return next((mark.from_us // 1000 for mark in found), None)
+
+
+def _refuse_anonymous(pipeline: Pipeline, facts: Facts) -> None:
+    """Raises StartError where the binlog begins with transactions of before the server had GTIDs: a dump by GTID passes
+    by their files in silence, and all that they changed."""
+    try:
+        next((mark for mark in marks(pipeline.source, facts.first_file) if mark.gtid), None)
+    except UnsupportedTransactionError as error:  # the server gives no such transaction
+        what = f"pipeline {pipeline.name} at {pipeline.streamer.start}"
+        cause = f"the binlog begins, in {facts.first_file}, with transactions without GTIDs"
+        hint = "Write latest (streamer.start in the pipeline file), and take a snapshot, which has what they changed."
+        raise StartError("starting", what, cause, hint) from error
 
 
 def _refuse_unknown(pipeline: Pipeline, facts: Facts, seen: GtidSet) -> None:

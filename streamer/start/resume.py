@@ -8,10 +8,13 @@ from collections.abc import Callable
 from contract import start_at
 from contract.checkpoint import Checkpoint
 from contract.gtid import GtidSet
-from contract.pipeline import Pipeline
+from contract.pipeline import Pipeline, Source
 from contract.sequence import file_number
+from streamer import source
 from streamer.delivery_errors import BehindError, FirstStartError, OtherFormError, SchemasLostError, WrongServerError
 from streamer.errors import PurgedError
+from streamer.protocol import refusals
+from streamer.protocol.events import ANONYMOUS_GTID
 from streamer.source import Facts
 
 
@@ -68,6 +71,15 @@ def refuse_lacking(checkpoint: Checkpoint, facts: Facts, streamed: GtidSet) -> N
         "Point source.host and source.port back at that server, or at one that has replicated all of it; else start a "
         "pipeline of a new name, with a new snapshot.",
     )
+
+
+def refuse_anonymous(reading: Source, behind: tuple[str, int] | None) -> None:
+    """`behind`: up to where this server was read. Where its GTIDs were switched off meanwhile, and on again, a dump by
+    GTID passes by what was written in between, in silence. Raises UnsupportedTransactionError there."""
+    if behind is None or behind[1] <= start_at.FIRST or not source.lacks_gtid(reading, *behind):
+        return
+    error, cause, hint = refusals.REASONS[ANONYMOUS_GTID]
+    raise error("resuming", f"the binlog of {reading.where} behind {behind[0]}:{behind[1]}", cause, hint)
 
 
 def anew(checkpoint: Checkpoint, facts: Facts) -> Checkpoint:

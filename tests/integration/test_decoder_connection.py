@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 import pytest
 from pydantic import SecretStr
 
+from contract.pipeline import Source
+from contract.pipeline_tls import Tls
+from spark.source import Source as LakesSource
 from stack.database import Database
-from streamer.connection import BinlogConnection
+from streamer.connection import BinlogConnection, Silence
 from streamer.errors import (
     AccessDeniedError,
     ConnectionLostError,
@@ -19,9 +24,11 @@ from streamer.errors import (
     ServerIdInUseError,
     UnreachableError,
 )
+from streamer.protocol.model import Item
 from streamer.source import facts
 from streamer.transaction import BinlogDecoder
-from tests.integration.decoding import endless, executed, items, nothing, purge, run, source
+from tests.integration.decoding import endless, executed, items, nothing, pipeline, purge, run, shape, source
+from tests.integration.proxy import Proxy
 
 pytestmark = pytest.mark.usefixtures("streams")
 Another = Callable[..., Database]
@@ -99,11 +106,94 @@ def test_a_server_that_goes_away_is_a_lost_connection(another: Another) -> None:
         list(BinlogConnection(source(server), nothing(server)).chunks())
 
 
+class Searching(Proxy):
+    """As before a server that says where a dump begins, and then looks for the place there for a while."""
+
+    SECONDS = 2.5
+
+    def _forward(self, source: socket.socket, target: socket.socket, answers: bool) -> None:
+        with suppress(OSError):
+            while data := source.recv(65536):
+                if answers and b"binlog.0" in data:
+                    first = 4 + int.from_bytes(data[:3], "little")
+                    target.sendall(data[:first])
+                    time.sleep(self.SECONDS)
+                    target.sendall(data[first:])
+                    answers = False
+                else:
+                    target.sendall(data)
+
+
+def test_a_server_that_looks_long_for_a_beginning_is_given_more_time_each_time(server: Database) -> None:
+    begin = executed(server)
+    run(server, "INSERT INTO t (id) VALUES (1)", database="streams")
+    proxy = Searching(server.port)
+    chosen = source(server, 4725, heartbeat_seconds=0.5).model_copy(
+        update={"port": proxy.port, "tls": Tls(mode="disabled")}
+    )
+    silence, given = Silence(), list[Item]()
+    for seconds in (1, 2):
+        with pytest.raises(ConnectionLostError, match=rf"nothing came for {seconds}\.\d s"):
+            list(BinlogConnection(chosen, begin, silence=silence).chunks())
+    reading, decoder = BinlogConnection(chosen, begin, silence=silence), BinlogDecoder(lambda db, table: True)
+    until = time.monotonic() + 20
+    for chunk in reading.chunks():
+        given += decoder.feed(chunk)
+        if (given and silence.times == 1) or time.monotonic() > until:
+            reading.close()
+    assert shape(given) == ["c", "Commit"]
+    assert silence.times == 1, "it has answered, so that silence is what it was"
+    proxy.cut()
+
+
 def test_a_wrong_password_is_access_denied(server: Database) -> None:
     wrong = source(server).model_copy(update={"password": type(source(server).password)("no")})
     with pytest.raises(AccessDeniedError) as error:
         list(BinlogConnection(wrong, nothing(server)).chunks())
     assert server.password not in str(error.value)
+
+
+@pytest.fixture
+def someone(server: Database) -> Iterator[Source]:
+    """A user of the test's own, whose password is no Latin-1."""
+    password = "ключ ß%"
+    run(server, "DROP USER IF EXISTS someone", f"CREATE USER someone IDENTIFIED BY '{password}'",
+        f"GRANT {server.grants} ON *.* TO someone")  # fmt: skip
+    yield source(server, 4724).model_copy(update={"user": "someone", "password": SecretStr(password)})
+    run(server, "DROP USER someone")
+
+
+def test_a_password_is_any_text(server: Database, someone: Source) -> None:
+    assert facts(someone).executed
+    read = BinlogConnection(someone, executed(server))
+    for _ in read.chunks():
+        read.close()
+    with LakesSource(pipeline(server, user=someone.user, password=someone.secret())) as asked:
+        assert asked.rows("SELECT 1")[0][0] == 1
+
+
+def test_a_user_without_a_free_connection_is_waited_for(server: Database, someone: Source) -> None:
+    run(server, "ALTER USER someone WITH MAX_USER_CONNECTIONS 1")
+    reading = BinlogConnection(someone, executed(server)).chunks()
+    assert next(reading)
+    with pytest.raises(UnreachableError, match="MAX_USER_CONNECTIONS of someone"):
+        facts(someone)
+    reading.close()
+
+
+@pytest.mark.lacks("mariadb", "it has no offline_mode")
+def test_a_server_that_is_taken_offline_is_waited_for(server: Database, someone: Source) -> None:
+    reading = BinlogConnection(someone, executed(server)).chunks()
+    assert next(reading)
+    run(server, "SET GLOBAL offline_mode = ON")
+    try:
+        with pytest.raises(ConnectionLostError):
+            list(reading)
+        with pytest.raises(UnreachableError, match="offline_mode = OFF"):
+            facts(someone)
+    finally:
+        run(server, "SET GLOBAL offline_mode = OFF")
+    assert facts(someone).executed
 
 
 @pytest.mark.lacks("mariadb", "it has no such plugin")

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from socket import socket
 from typing import Any
 
+import pymysql
 import pytest
 
 from stack.mariadb import MariaDB
@@ -18,10 +19,10 @@ from streamer.errors import UnclearTypeError, UnsupportedTypeError
 from streamer.flavors import FLAVORS
 from streamer.patience import Stopping
 from streamer.preflight.checks import run_checks
-from streamer.protocol.model import Commit, Item, RowsBatch
+from streamer.protocol.model import Commit, Ddl, Item, RowsBatch
 from streamer.protocol.position import WRAP
 from streamer.transaction import BinlogDecoder
-from tests.integration.decoding import executed, items, nothing, pipeline, recorded, rows, run, shape, source
+from tests.integration.decoding import chunks, executed, items, nothing, pipeline, recorded, rows, run, shape, source
 
 ROOM = ["DROP DATABASE IF EXISTS own", "CREATE DATABASE own"]
 TABLE = "CREATE TABLE t (id int primary key, v text)"
@@ -101,6 +102,23 @@ def test_compressed_events_are_the_same_as_plain_ones(mariadb: MariaDB) -> None:
     ]
     size = [sum(item.pos - item.tx_pos for item in some if isinstance(item, Commit)) for some in (plain, compressed)]
     assert size[1] < size[0] / 5, "it was compressed"
+
+
+def test_an_alter_in_two_phases_is_told_once_and_not_where_it_was_given_up(mariadb: MariaDB) -> None:
+    """Its binlog has the statement when it begins, and again when it has ended, in whatever way."""
+    two_phases, add = "SET binlog_alter_two_phase = ON", "ALTER TABLE t ADD c int DEFAULT 5"
+    unique = "ALTER TABLE t ADD UNIQUE (c), ADD d int DEFAULT 6"
+    begin = executed(mariadb)
+    with recorded(mariadb) as found:
+        run(mariadb, "INSERT INTO t VALUES (1, 'a'), (2, 'b')", two_phases, add, database="own")
+        with pytest.raises(pymysql.IntegrityError):
+            run(mariadb, two_phases, unique, database="own")
+        run(mariadb, "INSERT INTO t VALUES (3, 'c', 7)", database="own")
+    written = b"".join(chunks(mariadb, begin, executed(mariadb)))
+    assert (written.count(add.encode()), written.count(unique.encode())) == (2, 2)
+    assert [item.statement for item in found if isinstance(item, Ddl)] == [add]
+    assert shape(found) == ["c", "Commit", "Commit", "Ddl", "Commit", "Commit", "Commit", "c", "Commit"]
+    assert rows(found)[-1] == ("c", {"id": 3, "v": "c", "c": 7})
 
 
 def test_a_transaction_that_is_read_again_from_its_middle(mariadb: MariaDB) -> None:

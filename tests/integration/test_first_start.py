@@ -17,6 +17,7 @@ from stack.database import Database
 from streamer import source
 from streamer.delivery_errors import StartError
 from streamer.errors import PurgedError
+from streamer.preflight.checks import run_checks
 from streamer.protocol.model import Commit
 from streamer.start import first as first_start
 from tests.integration.decoding import executed, items, nothing, pipeline, purge, run
@@ -130,6 +131,24 @@ def test_a_gtid_set_that_the_server_has_not_is_refused(server: Database) -> None
             found(server, each)
         assert "streamer.start" in error.value.hint
         assert error.value.object.endswith(each)
+
+
+@pytest.mark.lacks("mariadb", "its transactions always have GTIDs")
+def test_earliest_is_refused_where_a_binlog_begins_without_gtids(another: Another) -> None:
+    """By GTID the server would begin behind all of it, and say nothing."""
+    server = another(options=["gtid_mode=OFF", "enforce_gtid_consistency=OFF"])
+    run(server, "CREATE DATABASE a", "CREATE TABLE a.t (id int primary key)", "INSERT INTO a.t VALUES (1)")
+    [missing] = run_checks(pipeline(server))
+    run(server, *(statement for statement in missing.statement.split(";") if statement.strip()))
+    run(server, "INSERT INTO a.t VALUES (2)")
+    with pytest.raises(StartError, match=r"begins, in binlog\.000001, with transactions without GTIDs.*latest"):
+        found(server, "earliest")
+    latest, _ = found(server, "latest")
+    run(server, "INSERT INTO a.t VALUES (3)")
+    assert len(behind(server, latest)) == 1
+    purge(server, list(source.files(read_from(server)))[-1])
+    earliest, _ = found(server, "earliest")
+    assert len(behind(server, earliest)) == 2, "those without are purged"
 
 
 def test_before_a_whole_binlog_is_its_beginning_and_before_a_purged_one_is_refused(another: Another) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -223,6 +223,22 @@ def test_a_replica_that_keeps_what_it_applies_out_of_its_binlog_is_refused(anoth
     assert run_checks(pipeline(mended)) == []
 
 
+@pytest.fixture(params=["its own sql_mode", "another sql_mode"])
+def spelled_otherwise(server: Database, request: pytest.FixtureRequest) -> Iterator[None]:
+    """A server of which new sessions quote names in another way, or not at all."""
+    mode = {"mysql": "ANSI,NO_BACKSLASH_ESCAPES", "mariadb": "ORACLE,EMPTY_STRING_IS_NULL"}[server.flavor]
+    if request.param == "its own sql_mode":
+        yield
+        return
+    with server.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("SELECT @@GLOBAL.sql_mode")
+        [before] = cursor.fetchone()
+        cursor.execute(f"SET GLOBAL sql_mode = '{mode}', GLOBAL sql_quote_show_create = 0")
+        yield
+        cursor.execute("SET GLOBAL sql_mode = %s, GLOBAL sql_quote_show_create = 1", (before,))
+
+
+@pytest.mark.usefixtures("spelled_otherwise")
 def test_foreign_keys_that_change_rows_below_the_binlog(server: Database) -> None:
     """Pitfall "Changes without row events": a finding exactly where the server writes no rows for what a key did."""
     run(

@@ -13,7 +13,7 @@ from stack.database import Database
 from tests.integration import failover
 from tests.integration.decoding import executed, run
 from tests.integration.semi_sync import OPTIONS, held
-from tests.integration.streaming import insert, kill_dumps, rows
+from tests.integration.streaming import fails, insert, kill_dumps, rows
 from tests.integration.test_failover import share_password
 from tests.integration.test_sinks import FILES, POSITION
 from tests.integration.topic_records import replayed
@@ -67,6 +67,31 @@ def test_what_was_streamed_before_its_commit_returned_is_not_missing_there(
     streamer.wait_until_released()
     assert streamer.stop() == 0
     assert keys(tmp_path, name) == [0, 1, 2]
+
+
+@pytest.mark.lacks("mariadb", "its transactions always have GTIDs")
+def test_gtids_that_were_off_while_the_streamer_was_away_are_noticed(
+    no_kafka: NoKafka, another: Another, tmp_path: Path
+) -> None:
+    """By GTID the server would go on in the file behind what it wrote meanwhile, and say nothing of that."""
+    own = another()
+    name = f"off{own.name}"
+    streamer = no_kafka(name, FILES + POSITION, mysql=own).started()
+    insert(own, name, 0, 3)
+    streamer.wait_until_released()
+    assert streamer.stop() == 0
+    run(own, "FLUSH BINARY LOGS")
+    streamer.started()
+    insert(own, name, 3, 1)
+    streamer.wait_until_released()
+    assert streamer.stop() == 0
+    run(own, "SET GLOBAL gtid_mode = ON_PERMISSIVE", "SET GLOBAL gtid_mode = OFF_PERMISSIVE")
+    insert(own, name, 4, 1)
+    run(own, "SET GLOBAL gtid_mode = ON_PERMISSIVE", "SET GLOBAL gtid_mode = ON")
+    insert(own, name, 5, 1)
+    log = fails(streamer, "the transaction has no GTID", "start a pipeline of a new name behind it")
+    assert "behind binlog.0000" in log
+    assert keys(tmp_path, name) == [0, 1, 2, 3]
 
 
 def test_what_stands_before_what_no_decoder_knows_is_delivered(
