@@ -23,7 +23,7 @@ from streamer.protocol.table_map import laid_out
 from streamer.protocol.values.reader import Field
 
 MEANINGS = {
-    "PLAIN": "changes only the characters that JSON escapes",
+    "PLAIN": "changes only what escape looks at: characters that JSON escapes, and halves of characters",
     "escape": "escapes them",
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pymysql
 import pytest
 
 from contract import types
@@ -130,3 +131,24 @@ def test_half_a_character_of_ucs2_stops_with_its_column(server: Database, code: 
     with pytest.raises(UnsupportedTypeError, match=r"column c of the character set ucs2.*surrogate"):
         given.extend(items(server, begin, executed(server)))
     assert [json.loads(row) for one in given if isinstance(one, RowsBatch) for row in one.rows] == [{"id": 1, "c": "a"}]
+
+
+@pytest.mark.parametrize("charset", ["utf8mb3", "utf8mb4"])
+@pytest.mark.parametrize("code", ["EDA080", "61EDBFBF62", "EDA0BDEDB880"])
+def test_half_a_character_of_utf8_is_in_no_record(server: Database, charset: str, code: str) -> None:
+    """MySQL refuses it; MariaDB keeps it, and no reader of JSON takes it for a text."""
+    given: list[Item] = []
+    begin = executed(server)
+    run(server, *SESSION, f"CREATE TABLE half (id int PRIMARY KEY, c varchar(9) CHARACTER SET {charset})",
+        "INSERT INTO half VALUES (1, '퟿힣')")  # fmt: skip
+    try:
+        run(server, *SESSION, f"INSERT INTO half VALUES (2, _{charset} x'{code}')")
+    except pymysql.MySQLError:
+        assert server.flavor == "mysql"
+    if server.flavor == "mysql":
+        given.extend(items(server, begin, executed(server)))
+    else:
+        with pytest.raises(UnsupportedTypeError, match=r"a column of the character set utf8mb3 or utf8mb4.*surrogate"):
+            given.extend(items(server, begin, executed(server)))
+    rows = [json.loads(row) for one in given if isinstance(one, RowsBatch) for row in one.rows]
+    assert rows[0] == {"id": 1, "c": "퟿힣"}, "what begins with the same byte is text"

@@ -11,16 +11,20 @@ from streamer.protocol.values.compressed import inflated
 from streamer.protocol.values.reader import Field, Reader, prefixed
 
 LIMIT = 10_000  # combinations of a SET kept as text
-# Translates the bytes that JSON escapes into another one and leaves the rest: a text that it does not change needs no
-# escape. CPython gives such a text back without a copy, which makes this the cheapest test.
-PLAIN = bytes(byte if byte >= 32 and byte not in b'"\\' else ord("?") for byte in range(256))
+# Translates the bytes that JSON escapes, and the one that half a character begins with, into another one and leaves the
+# rest: a text that it does not change needs no second look. CPython gives such a text back without a copy, which makes
+# this the cheapest test.
+PLAIN = bytes(byte if byte >= 32 and byte not in b'"\\\xed' else ord("?") for byte in range(256))
+_HALF = re.compile(rb"\xed[\xa0-\xbf]")  # a surrogate, which MariaDB's utf8mb3 and utf8mb4 take for a character
 _UNSAFE = re.compile(rb'[\x00-\x1f"\\]')
 _ESCAPES = {bytes((byte,)): b"\\u%04x" % byte for byte in range(32)}
 _ESCAPES |= {b"\b": b"\\b", b"\t": b"\\t", b"\n": b"\\n", b"\f": b"\\f", b"\r": b"\\r", b'"': b'\\"', b"\\": b"\\\\"}
 
 
 def escape(raw: bytes) -> bytes:
-    """UTF-8 text as it stands between the quotes of a JSON string."""
+    """UTF-8 text as it stands between the quotes of a JSON string. Raises UnsupportedTypeError for half a character."""
+    if _HALF.search(raw):
+        raise _no_text("a column", "utf8mb3 or utf8mb4")
     return _UNSAFE.sub(lambda match: _ESCAPES[match[0]], raw)
 
 
@@ -50,18 +54,18 @@ def _converter(field: Field) -> Callable[[bytes], bytes]:
         try:
             return escape(charset.text(raw).encode())
         except NoTextError:
-            raise _no_text(field.column.name, charset.name) from None
+            raise _no_text(f"column {field.column.name}", charset.name) from None
 
     return convert
 
 
-def _no_text(column: str, charset: str) -> UnsupportedTypeError:
+def _no_text(what: str, charset: str) -> UnsupportedTypeError:
     cause = f"a value holds a surrogate, half of a character, which is no text outside {charset}; queries differ on it"
     hint = (
         "Change the column to utf8mb4 and mend the value, or exclude the table in the pipeline file; then take a new "
         "snapshot of the table"
     )
-    return UnsupportedTypeError("read", f"column {column} of the character set {charset}", cause, hint)
+    return UnsupportedTypeError("read", f"{what} of the character set {charset}", cause, hint)
 
 
 def enum(field: Field) -> Reader:
