@@ -18,6 +18,7 @@ from pathlib import Path
 
 from contract import CHECKOUT
 
+LASTING = {"compact_loop"}
 CONF = {
     "spark.log.level": "WARN",  # at INFO the job's own words drown
     "spark.ui.showConsoleProgress": "false",
@@ -40,9 +41,12 @@ def spark_memory() -> str:
     return os.environ.get("HEADRACE_SPARK_MEMORY") or "1g"
 
 
-def spark_java() -> str:
-    """Options of the driver's JVM. For short jobs on few cores, -XX:TieredStopAtLevel=1 spares the compiler."""
-    return f"-Duser.timezone=UTC {os.environ.get('HEADRACE_SPARK_JAVA', '')}".strip()
+def spark_java(job: str = "") -> str:
+    """Options of the driver's JVM. For short jobs on few cores, -XX:TieredStopAtLevel=1 spares the compiler; a job that
+    runs for days gets its optimizing part back."""
+    given = os.environ.get("HEADRACE_SPARK_JAVA", "").split()
+    kept = [option for option in given if job not in LASTING or not option.startswith("-XX:TieredStopAtLevel=")]
+    return " ".join(["-Duser.timezone=UTC", *kept])
 
 
 def spark_python() -> str:
@@ -63,7 +67,7 @@ def driver(job: str, master: str, *arguments: str) -> tuple[list[str], dict[str,
     options = ["--master", master, "--driver-memory", spark_memory()]
     if jars := spark_jars():
         options += ["--jars", jars]
-    for name, value in {**CONF, "spark.driver.extraJavaOptions": spark_java()}.items():
+    for name, value in {**CONF, "spark.driver.extraJavaOptions": spark_java(job)}.items():
         options += ["--conf", f"{name}={value}"]
     submit = {"PYSPARK_SUBMIT_ARGS": shlex.join([*options, "pyspark-shell"])}
     command = [spark_python(), str(CHECKOUT / "spark" / "jobs" / f"{job}.py"), *arguments]

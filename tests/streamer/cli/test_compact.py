@@ -59,9 +59,13 @@ def test_it_is_the_jobs_process_with_its_arguments_and_options(file: Path, tmp_p
     made = run(file, "shop.a", "shop.b", "--source", "kafka", command="backfill", **settings, LOGNAME="ada")
     job = f"{ROOT}/spark/jobs/backfill.py --pipeline {file} --tables=shop.a,shop.b --source=kafka --by=ada"
     assert made.stdout.splitlines()[0] == job
-    looping = run(file, "--loop", "--master", "spark://h:7077", **settings)
+    short = "-XX:TieredStopAtLevel=1 -XX:+UseParallelGC"
+    assert short in run(file, **settings, HEADRACE_SPARK_JAVA=short).stdout
+    looping = run(file, "--loop", "--master", "spark://h:7077", **settings, HEADRACE_SPARK_JAVA=short)
     assert looping.stdout.startswith(f"{ROOT}/spark/jobs/compact_loop.py --pipeline {file}")
     assert "--master spark://h:7077 " in looping.stdout
+    assert "TieredStopAtLevel" not in looping.stdout
+    assert "-XX:+UseParallelGC" in looping.stdout
 
 
 @pytest.mark.parametrize(
