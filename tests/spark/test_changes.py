@@ -18,7 +18,7 @@ from spark.lake import Lake
 from spark.marks import Marks
 from spark.records import shaped
 from spark.topic_ids import TopicIds
-from tests.spark.changes_by_hand import record, records
+from tests.spark.changes_by_hand import ITEMS, record, records
 
 Seq = tuple[int, int, int, int, int]
 
@@ -74,6 +74,14 @@ def test_partitions_have_marks_of_their_own(spark: SparkSession, pipeline: Pipel
     # Older by its seq, but the first of its partition: no duplicate.
     landing._batch(records(spark, record(0, seq(50), "c", row(2), partition=1)), 1, "q")
     assert landed(spark, lake) == [(50, 0), (100, 0)]
+
+
+def test_more_tables_than_a_task_has_files_open(spark: SparkSession, pipeline: Pipeline, lake: Lake) -> None:
+    tables = [ITEMS.model_copy(update={"table": f"t{n % 12}"}) for n in range(36)]
+    batch = records(spark, *[record(n, seq(10 + n), "c", row(n), schema=table) for n, table in enumerate(tables)])
+    Landing(spark, pipeline, lake)._batch(batch, 0, "q")
+    found = spark.read.format("delta").load(lake.changes).select("tbl", "_seq.pos").collect()
+    assert sorted((r["pos"], r["tbl"]) for r in found) == [(10 + n, f"shop.t{n % 12}") for n in range(36)]
 
 
 def test_rows_of_one_event_are_told_apart(spark: SparkSession, pipeline: Pipeline, lake: Lake) -> None:
