@@ -57,10 +57,17 @@ def parts_applied(pipeline_file: str, report: dict[str, Any]) -> str | None:
     missing = sorted({table for id, table in report["parts"].items() if known is None or id not in known.parts})
     if not missing:
         return None
-    at = known.checkpoint.gtid_set if known and known.checkpoint else "nothing yet"
     stopped = [t.stopped for name, t in (known.tables if known else {}).items() if name in missing and t.stopped]
-    told = f": {'; '.join(stopped)}" if stopped else f", which is complete up to {at} and needs {report['p1']}"
+    told = f": {'; '.join(stopped)}" if stopped else _behind(known, report["p1"])
     return f"the lake has not taken the rows of {', '.join(missing)}{told}: does {pipeline.name}.compaction run?"
+
+
+def _behind(known: status.LakeStatus | None, end: str) -> str:
+    """Said only where the lake lacks changes; rows from history end at no place of the binlog."""
+    if not end or (known and known.covers(end)):
+        return ""
+    at = known.checkpoint.gtid_set if known and known.checkpoint else "nothing yet"
+    return f", which is complete up to {at} and needs {end}"
 
 
 def parts(pipeline_file: str, report: dict[str, Any]) -> list[status.PartStatus]:

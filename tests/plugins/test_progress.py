@@ -63,6 +63,10 @@ def test_it_waits_for_every_part_that_was_staged(tmp_path: Path, file: str) -> N
     assert "has not taken the rows of shop.a, shop.b" in str(progress.parts_applied(file, report))
     write_status(tmp_path, 49, {"a": "s1"}, {"one": None, "older": None})
     assert f"rows of shop.b, which is complete up to {UUID}:1-49" in str(progress.parts_applied(file, report))
+    write_status(tmp_path, 50, {"a": "s1"}, {"one": None})
+    complete = "the lake has not taken the rows of shop.b: does shop.compaction run?"
+    assert progress.parts_applied(file, report) == complete
+    assert progress.parts_applied(file, {**report, "p1": ""}) == complete  # a backfill from history
     write_status(tmp_path, 50, {"a": "s1"}, {"one": None, "two": "read anew"})
     assert progress.parts_applied(file, report) is None
     assert [part.refused for part in progress.parts(file, report)] == [None, "read anew"]
