@@ -32,11 +32,17 @@ def _tables(empty: str) -> Param:
 
 
 def _text(title: str, description: str, **more: Any) -> Param:
-    return Param("", type="string", title=title, description=description, **more)
+    """May be left empty: Airflow's page starts no run while one that may not be null is."""
+    return Param("", type=["string", "null"], title=title, description=description, **more)
 
 
 def _switch(title: str, description: str) -> Param:
     return Param(False, type="boolean", title=title, description=description)
+
+
+def _given(name: str) -> str:
+    """By its name in brackets: `from` is a word of the template's own."""
+    return "{{ params['" + name + "'] or '' }}"
 
 
 def _yes(name: str) -> str:
@@ -58,7 +64,7 @@ KEYS = _text(
 FROM = _text("From", "The first value of the key's first column, of one table: a whole number, a date or a time.")
 TO = _text("To", "The last value of it. The range has both ends; an empty one is open.")
 RANGE = {"keys": KEYS, "from": FROM, "to": TO}
-ARGUMENTS = {name: "{{ params['" + name + "'] }}" for name in RANGE}  # `from` is a word of the template's own
+ARGUMENTS = {name: _given(name) for name in RANGE}
 REPAIR = Form(
     {"tables": _tables("Empty: all tables at which their last check found a difference."), **RANGE}, ARGUMENTS
 )
@@ -73,7 +79,7 @@ SINCE = _text("Since", "The rows that changed at this time or later, of one tabl
 UNTIL = _text("Until", "And before this time.")
 BACKFILL = Form(
     {"tables": _tables("At least one."), "source": SOURCE, **RANGE, "since": SINCE, "until": UNTIL},
-    {**ARGUMENTS, **{name: "{{ params." + name + " }}" for name in ("source", "since", "until")}},
+    {**ARGUMENTS, **{name: _given(name) for name in ("source", "since", "until")}},
 )
 WHOLE = _switch("All rows", "Also where the pipeline file asks for samples (quality.sample_percent).")
 QUALITY = Form({"tables": _tables(ALL), "whole": WHOLE}, {"whole": _yes("whole")})

@@ -113,6 +113,25 @@ def test_a_forms_keys_reach_the_job_as_they_were_written(folder: Path) -> None:
     assert task.options == {"present": "", "now": "yes", "run": "manual__1", "by": "ada"}
 
 
+def test_a_form_can_be_sent_as_it_opens(folder: Path) -> None:
+    """By the rule of Airflow's page: what may not be null may not be an empty text either, else nothing is sent."""
+    (folder / "shop.yaml").write_text(text("shop", SCHEDULED))
+    dags = bag().dags
+    wanted = {
+        (id, name)
+        for id, dag in dags.items()
+        for name in dag.params
+        if "null" not in (param := dag.params.get_param(name)).schema["type"]
+        and not (param.has_value and param.value != "")
+    }
+    assert wanted == {("shop.erase", "table")}
+    task = dags["shop.backfill"].get_task("stage")
+    task.render_template_fields(
+        {"params": dict.fromkeys(dags["shop.backfill"].params) | {"tables": ["a.b"]}, "run_id": "r"}
+    )
+    assert task.options == {**dict.fromkeys(("keys", "from", "to", "source", "since", "until"), ""), "by": "r"}
+
+
 def test_a_check_may_be_of_some_tables_and_of_all_their_rows(folder: Path) -> None:
     (folder / "shop.yaml").write_text(text("shop", SCHEDULED))
     for params, given in (
