@@ -277,5 +277,5 @@ def test_a_place_that_is_none_is_told(server: Database, file: str, arguments: li
 def test_a_missing_package_is_told_with_its_mend(server: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pymysqlreplication", None)
     checking: Pipeline = pipeline(server)
-    with pytest.raises(MissingPackageError, match=r"pip install 'headrace\[crosscheck\]'"):
+    with pytest.raises(MissingPackageError, match="pip install mysql-replication=="):
         command.crosscheck(checking, 1, None, None)
