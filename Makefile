@@ -122,7 +122,7 @@ bench-streamer: install ## speed from binlog to Kafka, beside Debezium, Maxwell 
 bench-latency: install ## how long a change takes from MySQL to Kafka (BENCH=--help lists its options)
 	@exec $(PYTHON_IN) -m bench.latency $(BENCH)
 
-bench-lake: install ## speed of compaction: a backlog, or how old the lake is under load (BENCH=backlog or fresh; --help)
+bench-lake: install ## compaction: a backlog, how old the lake is under load, bytes written (BENCH=backlog, fresh or bytes; --help)
 	@exec $(PYTHON_IN) -m bench.lake $(or $(BENCH),backlog)
 
 bench-verify: install ## rows a second that a check proves, by kind of key (BENCH=--help lists its options)

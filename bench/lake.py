@@ -1,5 +1,6 @@
 """How fast compaction is: `python -m bench.lake backlog`, changes that wait in Kafka, from their first byte to merged
-tables; `python -m bench.lake fresh`, how old the lake is while changes come at an even rate.
+tables; `python -m bench.lake fresh`, how old the lake is while changes come at an even rate; `python -m bench.lake
+bytes`, how many bytes merges write into tables of several sizes (written.py).
 
 MySQL, Kafka, the streamer and Spark on the same machine, as a small installation has it.
 """
@@ -19,7 +20,7 @@ from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
 
-from bench import load
+from bench import load, written
 from bench.headrace import ROOT
 from bench.snapshot import fill
 from contract import jobs
@@ -203,7 +204,12 @@ def arguments() -> argparse.Namespace:
     some_age.add_argument("--seconds", type=int, default=600)
     some_age.add_argument("--rows", type=int, default=1_000_000, help="of the table; a multiple of the rate")
     some_age.set_defaults(work=fresh)
-    for part in (some, some_age):
+    merges = parts.add_parser("bytes", help="how many bytes merges write, by changes and by the table's size")
+    merges.add_argument("--sizes", type=int, nargs="+", default=written.SIZES, help="rows of the tables")
+    merges.add_argument("--changes", type=int, nargs="+", default=written.CHANGES, help="rows that each merge changes")
+    merges.add_argument("--out", type=Path, default=ROOT / "bench" / "out", help="folder of written.json, written.svg")
+    merges.set_defaults(work=written.run)
+    for part in (some, some_age, merges):
         part.add_argument("--memory", default="2g", help="spark.driver.memory")
         part.add_argument("--java", default=JAVA, help="spark.driver.extraJavaOptions")
     return parser.parse_args()
@@ -212,7 +218,8 @@ def arguments() -> argparse.Namespace:
 def main() -> None:
     chosen = arguments()
     with tempfile.TemporaryDirectory(prefix="headrace-bench-") as home, ExitStack() as running:
-        chosen.work(Site(Path(home), running), chosen)
+        place = Path(home) if chosen.work is written.run else Site(Path(home), running)
+        chosen.work(place, chosen)
 
 
 if __name__ == "__main__":
