@@ -19,76 +19,79 @@ from spark.jobs.backfill import backfill
 from spark.jobs.snapshot import snapshot
 from spark.jobs.verify import verify
 from spark.lake import Lake
+from stack.database import Database
 from stack.kafka import Kafka
-from stack.mysql import MySQL
 from tests.faults import kit
 from tests.integration.decoding import run
 from tests.integration.streaming import Streamer
 from tests.integration.test_lake_servers import beside, compacting
 
-NAME = "backfilled"
-TABLE = f"{NAME}.items"
 ROWS = 30
 
 
 @pytest.fixture
-def streamer(mysql: MySQL, kafka: Kafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Streamer]:
-    monkeypatch.setenv("TEST_PASSWORD", mysql.password)
+def streamer(server: Database, kafka: Kafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Streamer]:
+    monkeypatch.setenv("TEST_PASSWORD", server.password)
     monkeypatch.setattr("spark.jobs.verify._expectations", lambda *_: {})  # they have tests of their own
     items = [f"({n}, {n}.5, 'b{n}')" for n in range(1, ROWS + 1)]
+    name = f"backfilled{server.name}"  # the topics are of one Kafka
     run(
-        mysql, f"CREATE DATABASE {NAME}", f"USE {NAME}",
+        server, f"CREATE DATABASE {name}", f"USE {name}",
         "CREATE TABLE items (id int PRIMARY KEY, a decimal(9,1), b varchar(20))",
         f"INSERT INTO items VALUES {', '.join(items)}",
     )  # fmt: skip
-    made = Streamer(tmp_path, mysql, kafka, NAME)
+    made = Streamer(tmp_path, server, kafka, name)
     made.file.write_text(made.file.read_text() + "quality: {wait_seconds: 60}\n")
     yield made
     made.close()
 
 
 def rows(spark: SparkSession, pipeline: Pipeline) -> list[tuple[Any, ...]]:
-    frame = spark.read.format("delta").load(Lake(spark, pipeline).table(NAME, "items")).select("id", "a", "b", "c")
+    frame = (
+        spark.read.format("delta").load(Lake(spark, pipeline).table(pipeline.name, "items")).select("id", "a", "b", "c")
+    )
     return sorted(tuple(row) for row in frame.collect())
 
 
-def test_the_rows_are_the_same_whichever_the_source(spark: SparkSession, mysql: MySQL, streamer: Streamer) -> None:
+@pytest.mark.soak_on("mysql", "mysql80")  # a repair of MySQL's rows: test_lake_repair.py
+def test_the_rows_are_the_same_whichever_the_source(spark: SparkSession, server: Database, streamer: Streamer) -> None:
+    table = f"{streamer.name}.items"
     streamer.started()
     pipeline = load(streamer.file)
     with pytest.raises(LakeError, match="run the DAG backfilled"):
-        backfill(spark, pipeline, [TABLE])
-    run(mysql, "UPDATE items SET b = 'before' WHERE id = 1", database=NAME)
+        backfill(spark, pipeline, [table])
+    run(server, "UPDATE items SET b = 'before' WHERE id = 1", database=streamer.name)
     streamer.wait_until_released()
     snapshot(spark, pipeline, [])
     compact(spark, pipeline, [])
     run(
-        mysql, "UPDATE items SET a = 7 WHERE id = 2", "UPDATE items SET id = 103 WHERE id = 3",
+        server, "UPDATE items SET a = 7 WHERE id = 2", "UPDATE items SET id = 103 WHERE id = 3",
         "DELETE FROM items WHERE id = 4", "ALTER TABLE items ADD COLUMN c int", "UPDATE items SET c = 5 WHERE id = 5",
-        "INSERT INTO items VALUES (200, 1, 'n', 2)", database=NAME,
+        "INSERT INTO items VALUES (200, 1, 'n', 2)", database=streamer.name,
     )  # fmt: skip
     streamer.wait_until_released()
     compact(spark, pipeline, [])
-    right, version = rows(spark, pipeline), kit.version_of(spark, pipeline, TABLE)
+    right, version = rows(spark, pipeline), kit.version_of(spark, pipeline, table)
     assert [row[0] for row in right] == [1, 2, *range(5, ROWS + 1), 103, 200]
     for source in ("changes", "kafka", "mysql"):
-        kit.restore(spark, pipeline, TABLE, version)
-        kit.damage(spark, pipeline, TABLE, [
+        kit.restore(spark, pipeline, table, version)
+        kit.damage(spark, pipeline, table, [
             kit.missing("id", 5), kit.extra("id", 1, 3), kit.duplicate("id", 2), kit.changed("id", 103, "b", "string"),
             kit.missing("id", 20), kit.missing("id", 200), kit.extra("id", 1, 4, "resurrected row"),
         ])  # fmt: skip
         assert rows(spark, pipeline) != right
         for wrong in ({"missing": 3, "extra": 2, "duplicate": 1, "changed": 1}, {}):
-            [id] = backfill(spark, pipeline, [TABLE], source=source)["parts"]
+            [id] = backfill(spark, pipeline, [table], source=source)["parts"]
             streamer.wait_until_released()
             assert compact(spark, pipeline, [])["parts"][id]["rows"] == wrong, source
             assert rows(spark, pipeline) == right, source
     with beside(partial(compacting, spark, pipeline)):
-        assert verify(spark, pipeline, [])["tables"][TABLE]["equal"]
+        assert verify(spark, pipeline, [])["tables"][table]["equal"]
     client = AdminClient({"bootstrap.servers": streamer.kafka.address})
-    all = [TopicPartition(f"{NAME}.{NAME}.items", number, OFFSET_END) for number in (0, 1)]
+    all = [TopicPartition(f"{streamer.name}.{streamer.name}.items", number, OFFSET_END) for number in (0, 1)]
     for done in client.delete_records(all).values():
         done.result(30)
     with pytest.raises(LakeError, match="7 of these rows were mended from the source since the snapshot"):
-        backfill(spark, pipeline, [TABLE])
+        backfill(spark, pipeline, [table])
     with pytest.raises(LakeError, match=r"Kafka has deleted records of .* take them from changes or mysql instead"):
-        backfill(spark, pipeline, [TABLE], source="kafka", keys="[9]")
+        backfill(spark, pipeline, [table], source="kafka", keys="[9]")
