@@ -20,15 +20,8 @@ from streamer.flavors import flavor
 from streamer.protocol import refusals
 from streamer.protocol.events import ANONYMOUS_GTID
 
-DENIED = {
-    1044,
-    1045,
-    1142,
-    1227,
-    1698,
-    1862,
-    3118,
-}  # login, database, table, privilege; password expired, account locked
+# Login, database, table, privilege; password expired, account locked.
+DENIED = {1044, 1045, 1142, 1227, 1698, 1862, 3118}
 LACKING = {1142, 1227}  # a right on a table, a privilege: the login itself was good
 FULL = {1040, 1203, 1226}  # no connection is free: of the server, or of those that the user may have
 CLOSED = 3032  # MySQL's offline_mode
