@@ -18,7 +18,7 @@ SETTINGS = {
     # A task has the files of so many partitions open before it sorts its rows by them, which spills to disk; each has
     # a row group in memory, so those are smaller than Parquet's 128 MB.
     "spark.sql.maxConcurrentOutputFileWriters": "8",
-    "parquet.block.size": str(16 * 1024 * 1024),
+    "spark.hadoop.parquet.block.size": str(16 * 1024 * 1024),
     "spark.sql.parquet.compression.codec": "zstd",  # a third of the bytes of Spark's snappy, in the same time
     "spark.databricks.delta.snapshotPartitions": "2",  # the log of a table is small; the default 50 costs seconds
     "spark.sql.streaming.numRecentProgressUpdates": "1000",
