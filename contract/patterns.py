@@ -26,6 +26,11 @@ def is_glob(name: str) -> bool:
     return any(sign in name for sign in "*?[")
 
 
+def is_plain(pattern: str) -> bool:
+    """Whether the whole pattern stands for one name alone."""
+    return not is_regex(pattern) and not is_glob(pattern)
+
+
 def check(pattern: str, form: str, example: str) -> None:
     """`form`: `db.table` or the like. Raises ValueError for what chooses no such name."""
     if is_regex(pattern):

@@ -15,6 +15,7 @@ from contract.pipeline_kafka import Misfit, Section
 if TYPE_CHECKING:
     from contract.pipeline import Pipeline
 
+LOCAL = ("file://", "local://")  # fsspec's names of a disk
 DOTTED = r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)+$"
 Compression = Literal["none", "gzip", "zstd"]
 
@@ -153,6 +154,12 @@ def _of_kafka_alone(pipeline: Pipeline) -> Iterator[Misfit]:
 def _among_sinks(pipeline: Pipeline) -> Iterator[Misfit]:
     if not pipeline.sinks:
         yield ("sinks",), "[]", "names no sink", "add {type: kafka}, or leave sinks out"
+    for at, sink in enumerate(pipeline.sinks):
+        if isinstance(sink, ObjectsOutput) and sink.url.startswith(LOCAL):
+            path = sink.url.partition("://")[2]
+            message = "is a folder, where an object that a crash cuts off would stay as half of one"
+            fix = f"write {{type: files, path: {path}}}, whose files are closed when they are whole and synced"
+            yield ("sinks", at, "url"), sink.url, message, fix
     titles = Counter(sink.title for sink in pipeline.sinks if not isinstance(sink, OwnClass))
     for title in [title for title, times in titles.items() if times > 1]:
         yield ("sinks",), title, f"{title} is named twice: each record would come there twice", "keep one of the two"

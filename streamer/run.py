@@ -81,6 +81,7 @@ class Runner:
         self._resting = Resting(source.end)
         self._silence = Silence()
         self._moved_to: Callable[[], Iterable[str]] = tuple  # topics that transforms chose
+        self._new: Checkpoint | None = None  # of a pipeline of which the broker has nothing
 
     def run(self) -> None:
         """Until the stop, or the end of a oneshot run. Raises HeadraceError when the pipeline cannot go on, after what
@@ -106,10 +107,20 @@ class Runner:
         found = self._servers.any()
         if pipeline.has_kafka:
             self._patience.until_answered(partial(broker.answers, pipeline.kafka, BROKER_SECONDS), KAFKA)
+            self._new = self._before_topics(found)
             self._patience.until_answered(self._service_topics, KAFKA)
         attempt, forget = partial(self._attempt, found), self.report.detach
         self._attempts = Attempts(pipeline, self.status, self._patience, self._stop, attempt, forget)
         self._attempts.run()
+
+    def _before_topics(self, found: Chosen) -> Checkpoint | None:
+        """Where a first start begins, which may be refused before anything is made in Kafka; None of another start, as
+        far as the broker knows."""
+        pipeline = self._pipeline
+        if not pipeline.commits_in_kafka:
+            return None
+        has_log = partial(broker.has_topic, pipeline.kafka, names.commit_log_topic(pipeline), BROKER_SECONDS)
+        return None if self._patience.until_answered(has_log, KAFKA) else self._first(found)
 
     def _attempt(self, found: Chosen) -> None:
         """From the last checkpoint on."""
@@ -125,7 +136,7 @@ class Runner:
         checkpoints = guarantee.checkpoints
         checkpoint, known = self._kept(checkpoints)
         pipeline = self._pipeline
-        begin, found = self._resume(checkpoint) if checkpoint else (self._first(found), found)
+        begin, found = self._resume(checkpoint) if checkpoint else (self._begin(found), found)
         begin = self._by_rules(begin).joining(
             dict.fromkeys(joined.over(begin, Lake(pipeline).read), False), begin.place
         )
@@ -318,6 +329,11 @@ class Runner:
             told["run"] = ""  # what stands in Kafka behind a checkpoint from now on was not taken back
         same = all(getattr(begin, name) == value for name, value in told.items())
         return begin if same else begin.model_copy(update=told)
+
+    def _begin(self, found: Chosen) -> Checkpoint:
+        """The file may have got other tables meanwhile: then it is asked again what they want."""
+        new, self._new = self._new, None
+        return new if new is not None and new.tables == self._pipeline.tables else self._first(found)
 
     def _first(self, found: Chosen) -> Checkpoint:
         start.refuse_lost_checkpoint(self._pipeline, self._used())

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
 
 from contract import names
+from contract.patterns import is_plain
 from contract.pipeline import Pipeline
 from streamer.kafka import broker, topics
 from streamer.kafka.compacted import NO_LEADER_YET, reader
@@ -45,6 +46,23 @@ class Change(NamedTuple):
         source = self.value["source"]
         found: list[int] = source["seq"] if "seq" in source else json.loads(source["sequence"])
         return found
+
+
+def silent(pipeline: Pipeline, patterns: Iterable[str]) -> Iterator[str]:
+    """In words, which of the `db.table` patterns name a table of which nothing was sent yet: its name may be a wrong
+    one, or its first change is to come. Raises TopicError of a pipeline without Kafka, and as `broker.answers`."""
+    topics.refuse_without(pipeline, "showing the changes of")
+    for pattern in filter(is_plain, patterns):
+        db, _, table = pattern.partition(".")
+        if not pipeline.tables.match(db, table):
+            yield f"{pattern} is not among the pipeline's tables (tables.include, tables.exclude)"
+            continue
+        topic = names.events_topic(pipeline, db, table)
+        if not broker.has_topic(pipeline.kafka, topic, ANSWER_SECONDS):
+            yield (
+                f"nothing was sent of {pattern} yet: there is no topic {topic}. Is the name right, capitals and all? "
+                "Waiting for its first change"
+            )
 
 
 def changes(

@@ -7,20 +7,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from contextlib import closing
 from struct import pack
 from typing import Any
 
 import pymysql
 
 from contract.pipeline import Source
-from streamer.connection import BinlogConnection, connect
-from streamer.connection_errors import refused
+from streamer.connection import BinlogConnection
 from streamer.errors import ServerIdInUseError
-from streamer.flavors import dump, flavor
+from streamer.flavors import dump
 from streamer.flavors.dump import replica_uuid
 from streamer.flavors.port import Facts
 from streamer.patience import RETRY_SECONDS
+from streamer.source import readers
 
 ENDS = 1  # flag: the dump ends at the end of the last file
 ALL_EVENTS = 2  # flag: MariaDB leaves out no event; to MySQL it says how heartbeats look
@@ -29,7 +28,6 @@ SETTINGS = (
     "@master_binlog_checksum = @@GLOBAL.binlog_checksum, @source_binlog_checksum = @@GLOBAL.binlog_checksum, "
     "@slave_uuid = '{uuid}', @replica_uuid = '{uuid}', @mariadb_slave_capability = 4"
 )
-GHOST_HEARTBEATS = 3  # within which a server notices that a client was killed
 
 
 class FileDump(BinlogConnection):
@@ -55,9 +53,9 @@ def refuse_taken_id(source: Source, server: Facts, wait: Callable[[float], bool]
     """A reader that was killed is still known to the server for some heartbeats: these are
     waited for; `wait` sleeps, and tells whether to stop. MariaDB lists its readers to users alone that have REPLICATION
     MASTER ADMIN; without it the older of two readers is ended. Raises ServerIdInUseError, and as `connection`."""
-    until = time.monotonic() + GHOST_HEARTBEATS * source.heartbeat_seconds
+    until = time.monotonic() + dump.GHOST_HEARTBEATS * source.heartbeat_seconds
     own = server.server_id == source.server_id
-    while own or source.server_id in _readers(source, server.version):
+    while own or any(source.server_id == number for number, _ in readers(source, server.version)):
         if own or time.monotonic() > until:
             who = "the server itself has" if own else "another client reads under"
             hint = "Give archive.server_id in the pipeline file a number that nothing else has"
@@ -65,22 +63,3 @@ def refuse_taken_id(source: Source, server: Facts, wait: Callable[[float], bool]
             raise ServerIdInUseError("read", where, f"{who} the server id {source.server_id}", hint)
         if wait(RETRY_SECONDS):
             return
-
-
-def _readers(source: Source, version: str) -> set[int]:
-    try:
-        with closing(connect(source, read_timeout=60)) as connection, connection.cursor() as cursor:
-
-            def ask(statement: str, *values: object) -> list[tuple[Any, ...]] | None:
-                try:
-                    cursor.execute(statement, values or None)
-                except pymysql.MySQLError as error:
-                    if error.args[0] == dump.MAY_NOT:
-                        return None
-                    raise
-                return list(cursor.fetchall())
-
-            numbers = tuple(map(int, version.partition("-")[0].split(".")))
-            return {int(row[0]) for row in flavor(source).replicas(ask, numbers) or []}
-    except (pymysql.MySQLError, OSError) as error:
-        raise refused(source, error) from None

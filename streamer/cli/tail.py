@@ -42,7 +42,8 @@ def tail(
     with explained():
         settings = pipeline_file.load(pipeline, secrets="kafka")
         _refuse_without_kafka(settings)
-        _say_what_is_not_followed(settings, patterns)
+        for told in tailing.silent(settings, patterns):
+            err.print(told, markup=False)
         wanted = (lambda db, name: any_matches(patterns, db, name)) if patterns else settings.tables.match
         found = tailing.changes(
             settings, wanted, from_beginning, stop.is_set, lambda text: err.print(text, markup=False)
@@ -61,11 +62,3 @@ def _refuse_without_kafka(pipeline: Pipeline) -> None:
             "following", f"pipeline {pipeline.name}", "none of its sinks is Kafka, which is what is read",
             "Look at what its sinks write, or add {type: kafka} to sinks.",
         )  # fmt: skip
-
-
-def _say_what_is_not_followed(pipeline: Pipeline, patterns: tuple[str, ...]) -> None:
-    """A name that is no pattern is a table, and may be a wrong one."""
-    for pattern in patterns:
-        db, _, table = pattern.partition(".")
-        if pattern.replace(".", "").isidentifier() and not pipeline.tables.match(db, table):
-            err.print(f"{pattern} is not among the pipeline's tables (tables.include, tables.exclude)", markup=False)

@@ -19,6 +19,7 @@ COM_BINLOG_DUMP, COM_REGISTER_SLAVE, COM_BINLOG_DUMP_GTID = 0x12, 0x15, 0x1E
 FIRST_POSITION = 4
 NO_SUCH_STATEMENT = 1064
 MAY_NOT = 1227
+GHOST_HEARTBEATS = 3  # within which a server notices that a client was killed
 APPLIES = ("Replica_SQL_Running", "Slave_SQL_Running")
 
 

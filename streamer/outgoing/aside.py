@@ -19,6 +19,7 @@ from contract import names
 from contract.dead_letter import letter
 from contract.pipeline import Pipeline
 from contract.pipeline_records import Oversized
+from contract.pipeline_sinks import LOCAL
 from streamer import disk
 from streamer.delivery_errors import AwayError, OversizedStoreError
 from streamer.errors import HeadraceError
@@ -40,7 +41,7 @@ class Aside:
     title = "the place of records.oversized"
 
     def __init__(self, pipeline: Pipeline, oversized: Oversized) -> None:
-        self._name = pipeline.name
+        self._pipeline, self._name = pipeline, pipeline.name
         self._limit = letters.limit(pipeline)
         self._topic = names.dead_letter_topic(pipeline)
         folder = local(oversized)
@@ -55,7 +56,7 @@ class Aside:
         envelope = json.loads(record.value)
         source = envelope["source"]
         name = f"{source['db']}.{source['table']}"
-        path = self._path(source, self._target)
+        path = self._path(source, self._target, self._moved(source, record.topic))
         self._write(path, record.value)
         self.counts[name] += 1
         facts = {key: source[key] for key in ("gtid", "file", "pos", "row")}
@@ -73,9 +74,15 @@ class Aside:
         self._write(path, json.dumps(told["value"], separators=(",", ":"), ensure_ascii=False).encode())
         return letters.without_value(record, value_at=path)
 
-    def _path(self, source: dict[str, Any], folder: str) -> str:
+    def _moved(self, source: dict[str, Any], topic: str) -> str:
+        """What tells a record that a transform moved to another topic from the delete of its row, which has the same
+        place in the order."""
+        own = names.events_topic(self._pipeline, source["db"], source["table"])
+        return "" if topic == own else f"/{names.escape(topic)}"
+
+    def _path(self, source: dict[str, Any], folder: str, more: str = "") -> str:
         place = "-".join(f"{number:012}" for number in source["seq"])
-        return f"{folder}/{names.escape(source['db'])}.{names.escape(source['table'])}/{place}.json"
+        return f"{folder}/{names.escape(source['db'])}.{names.escape(source['table'])}{more}/{place}.json"
 
     def _write(self, path: str, data: bytes) -> None:
         try:
@@ -96,7 +103,9 @@ class Aside:
 
 def local(oversized: Oversized) -> Path | None:
     """The folder, however it is written; None of an object store."""
-    target = oversized.target.removeprefix("file://")
+    target = oversized.target
+    for scheme in LOCAL:
+        target = target.removeprefix(scheme)
     return None if "://" in target else Path(target)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -16,41 +17,54 @@ from streamer import guarantees, outputs
 from streamer.control.http import take_port
 from streamer.control.status import Status
 from streamer.delivery_errors import BrokerUnreachableError, PortInUseError
+from streamer.flavors.dump import GHOST_HEARTBEATS, replica_uuid
 from streamer.kafka import broker
 from streamer.ledger import Ledger
 from streamer.patience import Patience, Stopping
 from streamer.seek.errors import SeekError, SkipsChangesError, StillRunningError
 from streamer.seek.plan import Plan, plan
-from streamer.servers import Servers
+from streamer.servers import Chosen, Servers
+from streamer.source import readers
 from streamer.start import resume as start
 
 log = structlog.get_logger("streamer")
 WRITE_SECONDS = 30.0
+LOOK_SECONDS = 0.5
 PAUSE = "Pause or stop it first."
 
 
 def seek(pipeline: Pipeline, to: str, skip_changes: bool = False, dry_run: bool = False) -> Plan:
     """Moves the pipeline, unless it stands there already. `skip_changes`: changes that were not delivered may be lost.
+    `dry_run`: nothing is moved, and the pipeline may stream meanwhile.
 
     Raises SeekError, SkipsChangesError, StillRunningError, PurgedError, WrongServerError, and the errors of a
     connection and of the broker; nothing was moved then.
     """
+    if dry_run:
+        return _planned(pipeline, to, skip_changes)[0]
     with _alone(pipeline):
-        checkpoint = _checkpoint(pipeline)
-        found = Servers(pipeline).any()
-        seen = pipeline.source.gtids(checkpoint.seen_set or checkpoint.gtid_set)
-        start.refuse_lacking(checkpoint, found.facts, seen)
-        planned = plan(Servers(pipeline).pipeline(found.source), checkpoint, found.facts, to)
-        if planned.skipped and not skip_changes:
-            raise SkipsChangesError(
-                "moving", f"pipeline {pipeline.name} to {to}",
-                f"these transactions were not delivered, and never would be: {planned.skipped}",
-                "If that is meant, say so (--skip-changes; over the REST API skip_changes: true), and run the snapshot "
-                "DAG afterwards.",
-            )  # fmt: skip
-        if planned.moves and not dry_run:
+        planned, checkpoint, found = _planned(pipeline, to, skip_changes)
+        if planned.moves:
+            if pipeline.delivery == "at_least_once":
+                _refuse_reader(pipeline, found)
             _write(pipeline, checkpoint, planned.checkpoint)
         return planned
+
+
+def _planned(pipeline: Pipeline, to: str, skip_changes: bool) -> tuple[Plan, Checkpoint, Chosen]:
+    checkpoint = _checkpoint(pipeline)
+    found = Servers(pipeline).any()
+    seen = pipeline.source.gtids(checkpoint.seen_set or checkpoint.gtid_set)
+    start.refuse_lacking(checkpoint, found.facts, seen)
+    planned = plan(Servers(pipeline).pipeline(found.source), checkpoint, found.facts, to)
+    if planned.skipped and not skip_changes:
+        raise SkipsChangesError(
+            "moving", f"pipeline {pipeline.name} to {to}",
+            f"these transactions were not delivered, and never would be: {planned.skipped}",
+            "If that is meant, say so (--skip-changes; over the REST API skip_changes: true), and run the snapshot "
+            "DAG afterwards.",
+        )  # fmt: skip
+    return planned, checkpoint, found
 
 
 @contextmanager
@@ -78,6 +92,20 @@ def _members(pipeline: Pipeline) -> int:
     except KafkaException as error:
         raise broker.typed(error, "asking for the streamers of", pipeline.kafka) from None
     return len(found.members)
+
+
+def _refuse_reader(pipeline: Pipeline, found: Chosen) -> None:
+    """Without transactions nothing shuts a streamer out that runs elsewhere, and an idle one writes nothing that would
+    tell of it; but the server lists its readers. One that has just ended is still among them for some heartbeats: that
+    is waited for. Raises StillRunningError."""
+    source = found.source
+    ours = source.server_id, replica_uuid(source.server_id, pipeline.name)
+    until = time.monotonic() + GHOST_HEARTBEATS * source.heartbeat_seconds
+    while ours in readers(source, found.facts.version):
+        if time.monotonic() >= until:
+            cause = f"a streamer of it, on another machine perhaps, reads the binlog of {source.where}"
+            raise StillRunningError("moving", f"pipeline {pipeline.name}", cause, PAUSE)
+        time.sleep(LOOK_SECONDS)
 
 
 def _checkpoint(pipeline: Pipeline) -> Checkpoint:

@@ -19,7 +19,7 @@ from starlette.exceptions import HTTPException
 
 from contract.pipeline import PipelineFileError, Problem
 from streamer import VERSION
-from streamer.supervisor import metrics, problems, shown
+from streamer.supervisor import metrics, problems, reference, shown
 from streamer.supervisor.guard import OPERATE, READ, Home, Limit
 from streamer.supervisor.problems import Mistake
 from streamer.supervisor.shown import Checked, Detail, Failure, Summary
@@ -85,6 +85,10 @@ def _pages(app: FastAPI, supervisor: Supervisor) -> None:
     @app.get("/", response_class=HTMLResponse, include_in_schema=False)
     def page() -> str:
         return PAGE.read_text(encoding="utf-8")
+
+    @app.get("/docs", response_class=HTMLResponse, include_in_schema=False)
+    def documentation() -> str:
+        return reference.page(app.openapi())
 
     @app.get("/healthz", response_class=PlainTextResponse, tags=["service"])
     def healthz() -> str:
@@ -188,11 +192,14 @@ def _orders(app: FastAPI, supervisor: Supervisor) -> None:
 
     @app.post("/pipelines/{name}/seek", dependencies=[OPERATE], responses=told(404, 409, 503), tags=["orders"])
     def seek_pipeline(name: Name, wanted: shown.Wanted) -> shown.Moved:
-        """Let a pipeline that stands still go on from another place of its server's binlog."""
+        """Let a pipeline that stands still go on from another place of its server's binlog. What that would mean
+        (`dry_run`) is told of one that runs, too."""
         from streamer.seek.command import seek  # Kafka's client is loaded by the first move, not by every supervisor
 
+        if wanted.dry_run:
+            return shown.moved(seek(supervisor.files.pipeline(name), wanted.to, wanted.skip_changes, True))
         with supervisor.standing(name, "moving") as pipeline:
-            return shown.moved(seek(pipeline, wanted.to, wanted.skip_changes, wanted.dry_run))
+            return shown.moved(seek(pipeline, wanted.to, wanted.skip_changes))
 
 
 def _document(app: FastAPI) -> None:

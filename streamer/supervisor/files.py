@@ -58,6 +58,8 @@ class Files:
                 raise ConflictError("making", "a pipeline", "single files are served, and no folder", hint)
             name = self._folder.check(text, home / "new.yaml").name
             path = home / f"{name}.yaml"
+            if self._supervisor.has(name):
+                self._supervisor.free(name)  # one that is being deleted is gone in a moment
             if self._supervisor.has(name) or path.exists():
                 hint = "Change the one that is there (PUT), or choose another name."
                 raise ConflictError("making", f"pipeline {name}", f"there is {path.name} already", hint)

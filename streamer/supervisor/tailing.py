@@ -23,6 +23,7 @@ from streamer.errors import HeadraceError
 from streamer.supervisor.errors import ConflictError
 
 AT_ONCE = 8
+HALF = "backslashreplace"  # of a character, in what somebody else wrote: as JSON spells it
 AHEAD = 200  # changes that wait for a slow reader; then Kafka is read no further
 TURN_SECONDS = 1.0
 ALIVE_SECONDS = 10.0
@@ -88,8 +89,10 @@ class Tail:
 
     def _read(self) -> None:
         try:
-            from streamer.tail import changes  # Kafka's client is loaded by the first reader, not by every supervisor
+            from streamer.tail import changes, silent  # Kafka's client is loaded by the first reader, not before
 
+            for told in silent(self._pipeline, (self._table,)):
+                self._say(told)
             found = changes(self._pipeline, self._wanted, self._beginning, self._stopping, self._say)
             with closing(found):
                 for change in islice(found, self._limit):
@@ -127,4 +130,5 @@ def _event(change: Any) -> bytes:
 
 
 def _text(kind: str, facts: dict[str, Any]) -> bytes:
-    return f"event: {kind}\ndata: {json.dumps(facts, ensure_ascii=False, separators=(',', ':'))}\n\n".encode()
+    data = json.dumps(facts, ensure_ascii=False, separators=(",", ":"))
+    return f"event: {kind}\ndata: {data}\n\n".encode(errors=HALF)

@@ -74,6 +74,7 @@ def test_a_class_of_ones_own_gets_its_settings(tmp_path: Path) -> None:
         ("sinks:\n  - type: files\n    pth: x\n" + FILE, 7, "sinks[0].pth", "did you mean path?"),
         ("sinks:\n  - type: files\n    path: x\n    max_bytes: 3\n" + FILE, 8, "sinks[0].max_bytes", "at least 1024"),
         ("sinks: [{type: objects, url: /x}]\n" + FILE, 5, "sinks[0].url", "s3://bucket"),
+        ("sinks: [{type: objects, url: file:///srv/x}]\n" + FILE, 5, "sinks[0].url", "{type: files, path: /srv/x}"),
         ("sinks: []\n" + FILE, 5, "sinks", "names no sink"),
         ("sinks: [{type: stdout}, {type: stdout}]\n" + FILE, 5, "sinks", "named twice"),
         ("sinks: [{type: stdout}]\n", 5, "sinks", "checkpoints: {type: file"),

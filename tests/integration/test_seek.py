@@ -18,6 +18,7 @@ from contract.pipeline import Pipeline, load
 from stack.database import Database
 from stack.kafka import Kafka
 from stack.mysql import MySQL
+from stack.ports import free_port
 from streamer.errors import HeadraceError
 from streamer.run import Runner
 from streamer.seek import command
@@ -120,9 +121,11 @@ def test_what_runs_and_what_there_is_not_is_not_moved(make: Make, mysql: Databas
     streamer = make("seeknot", mysql)
     refused_by_command(streamer, "seek", "latest")  # no checkpoint yet
     streamer.started()
+    begin = str(executed(mysql))
     insert(mysql, "seeknot", 1, 1)
     streamer.wait_until_released()
     refused(streamer, "still_running", "latest")
+    assert seek(streamer, begin, dry_run=True)["moves"], "what it would mean is told of one that runs, too"
     assert streamer.stop() == 0
     stood = last(kafka, "seeknot")
     uuid = stood.server_uuid
@@ -131,6 +134,26 @@ def test_what_runs_and_what_there_is_not_is_not_moved(make: Make, mysql: Databas
     refused(streamer, "seek", "some day")
     assert last(kafka, "seeknot") == stood
     once(streamer)
+
+
+@pytest.mark.parametrize("kind", ["mysql", "mariadb"])
+def test_an_idle_streamer_elsewhere_is_noticed_without_transactions(
+    make: Make, request: pytest.FixtureRequest, kafka: Kafka, kind: str
+) -> None:
+    """It writes nothing that would tell of it, and is not shut out by who writes."""
+    server: Database = request.getfixturevalue(kind)
+    name = f"seekidle{kind}"
+    streamer = make(name, server, delivery="at_least_once").started()
+    begin = str(executed(server))
+    insert(server, name, 1, 1)
+    streamer.wait_until_released()
+    stood = last(kafka, name)
+    here = streamer.file.read_text()
+    streamer.file.write_text(here.replace(str(streamer.values["http"]), str(free_port())))  # as on another machine
+    refused(streamer, "still_running", begin)
+    assert last(kafka, name) == stood
+    assert streamer.stop() == 0
+    assert seek(streamer, begin)["epoch"] == 1, "one that has just ended is waited for"
 
 
 def test_what_is_purged_is_not_gone_back_to(make: Make, mysql_server: Any, kafka: Kafka) -> None:

@@ -259,6 +259,8 @@ def test_a_first_start_at_a_gtid_set_that_the_server_has_not(make: Make, server:
     wrong = "7-7-5000" if server.flavor == "mariadb" else "77777777-7777-7777-7777-777777777777:1-5000"
     streamer = make(name, mysql=server, start=f"'{wrong}'")
     refused(streamer, f"the server has not executed {wrong}", "streamer.start")
+    topics = AdminClient({"bootstrap.servers": kafka.address}).list_topics(timeout=5).topics
+    assert not [topic for topic in topics if topic.startswith(f"{name}.")], "nothing is made for it yet"
     known = str(executed(server))
     insert(server, name, 0, 2)
     streamer.file.write_text(streamer.file.read_text().replace(wrong, known))

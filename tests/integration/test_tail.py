@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
 from typing import Any
+from unittest import mock
 
+from contract.pipeline import load
 from stack.kafka import Kafka
 from stack.mysql import MySQL
+from streamer.tail import silent
 from tests.integration.streaming import ROOT, Make, Streamer, execute, insert
 
 
@@ -52,6 +56,12 @@ def test_a_topic_that_is_made_meanwhile_joins_with_its_first_record(make: Make, 
     time.sleep(3)
     execute(mysql, "CREATE TABLE tailnew.made (id INT PRIMARY KEY)", "INSERT INTO tailnew.made VALUES (1), (2)")
     assert sorted(json.loads(line)["key"]["id"] for line in ended(live)) == [1, 2]
+    with mock.patch.dict(os.environ, TEST_PASSWORD=streamer.password):
+        pipeline = load(streamer.file)
+    [told] = silent(pipeline, ["tailnew.mode", "tailnew.made", "tailnew.m*de"])
+    assert "nothing was sent of tailnew.mode yet: there is no topic tailnew.tailnew.mode" in told
+    [told] = silent(pipeline, ["tailknew.made"])
+    assert "tailknew.made is not among the pipeline's tables" in told
 
 
 def test_a_broker_that_does_not_answer_is_an_error(make: Make, mysql: MySQL) -> None:

@@ -276,6 +276,23 @@ def large(number: int) -> list[Any]:
     return made
 
 
+def test_a_row_that_leaves_and_its_delete_are_put_aside_beside_each_other(tmp_path: Path) -> None:
+    """Both have the change's place in the order."""
+    script = "if (event.after or event.before)['v'][0] == 'y':\n    event.topic = 'elsewhere'\nreturn event"
+    [batch, end] = transaction(1, [1])
+    assert isinstance(batch, RowsBatch)
+    batch.op, batch.keys = "u", [b'{"id":1}'] * 2
+    batch.rows = [b'{"id":1,"v":"%b"}' % (letter * 4000) for letter in (b"x", b"y")]
+    asked = too_large(tmp_path, script=script, oversized={"target": str(tmp_path / "large")})
+    what = rig(Binlog([[batch, end]]), asked=asked)
+    run_until_released(what, 1)
+    gone, made = what.sink.values("sales.dead-letter")
+    assert (gone["op"], gone["topic"], made["op"], made["topic"]) == ("d", "sales.shop.t", "u", "elsewhere")
+    for letter in (gone, made):
+        data = Path(letter["value_at"]).read_bytes()
+        assert (len(data), json.loads(data)["op"]) == (letter["value_bytes"], letter["op"])
+
+
 def test_a_store_that_is_away_is_waited_for_while_acknowledgements_go_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,6 +1,7 @@
 """Stands in for `headrace run`: answers on the pipeline's port, ends as it is told by the file's name.
 
 `crash...`: by SIGKILL of itself, a moment after its start; `wants...`: by an error for a person; `once...`: well.
+`slow...` takes its time when it is stopped.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ def say(event: str, **fields: object) -> None:
 
 
 def end(*_: object) -> None:
+    if settings.name.startswith("slow"):
+        time.sleep(0.5)
     say("flushed")
     os._exit(0)
 

@@ -175,15 +175,17 @@ def test_a_pipeline_that_stands_still_is_moved(
     api.post("/pipelines", content=text("shop"), headers=YAML)
     served.wait(lambda: served.state("shop") == "streaming")
     problem(api.post("/pipelines/shop/seek", json={"to": "earliest"}), 409, "conflict")
-    api.post("/pipelines/shop/pause")
-    served.wait(lambda: served.state("shop") == "paused")
     moved = api.post("/pipelines/shop/seek", json={"to": "earliest", "dry_run": True}).json()
     assert (moved["epoch"], moved["pos"], moved["sent_again"]) == (4, 9, f"{SOURCE}:5-7")
+    assert served.state("shop") == "streaming", "it was only asked"
+    api.post("/pipelines/shop/pause")
+    served.wait(lambda: served.state("shop") == "paused")
+    assert api.post("/pipelines/shop/seek", json={"to": "earliest"}).json() == moved
     problem(api.post("/pipelines/shop/seek", json={"to": "latest"}), 409, "skips_changes")
     problem(api.post("/pipelines/shop/seek", json={"to": "latest", "skip": True}), 422, "request")
     problem(api.post("/pipelines/shop/seek", content="no JSON", headers={"Content-Type": "application/json"}), 422,
             "request")  # fmt: skip
-    assert asked == [("shop", "earliest", False, True), ("shop", "latest", False, False)]
+    assert asked == [("shop", "earliest", False, True), ("shop", "earliest", False), ("shop", "latest", False)]
     assert api.post("/pipelines/shop/resume").status_code == 200
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from fastapi.testclient import TestClient
 
 from streamer.control.http import serving, take_port
 from streamer.supervisor.api import application
@@ -27,6 +28,24 @@ def sections(served: Served, tmp_path_factory: pytest.TempPathFactory) -> dict[s
         document = shown(tmp_path_factory.mktemp("chromium"), f"http://127.0.0.1:{served.port}/#shop")
     parts = dict(re.findall(r'<section data-name="([\w-]+)"[^>]*>(.*?)</section>', document, re.DOTALL))
     return {"": document.partition('<div id="pipelines"')[0], **parts}
+
+
+def test_the_rest_api_is_told_to_a_reader(served: Served) -> None:
+    """Each operation with what it takes and answers; nothing is fetched from elsewhere."""
+    app = application(served.supervisor, Tokens([], []))
+    api = TestClient(app, base_url="http://127.0.0.1:8180")
+    found = api.get("/docs")
+    assert found.headers["content-type"].startswith("text/html")
+    for path, methods in api.get("/openapi.json").json()["paths"].items():
+        for method in methods:
+            assert f"<h3>{method.upper()} {path}</h3>" in found.text
+    told = text(found.text)
+    assert "dry_run boolean left out: false" in told
+    assert "limit integer changes, after which it ends; left out: 1000; from 1; to 10000" in told
+    assert "Answers 201: application/json Summary or a Problem : 400, 401" in told
+    links = set(re.findall(r'href="#(\w+)"', found.text))
+    assert {"Wanted", "Moved", "Detail", "Problem"} <= links <= set(re.findall(r'<section id="(\w+)"', found.text))
+    assert not re.search(r"https?://|<script", found.text)
 
 
 def test_what_a_person_sees_of_the_pipelines(sections: dict[str, str]) -> None:

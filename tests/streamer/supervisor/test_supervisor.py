@@ -165,6 +165,17 @@ def test_a_pipeline_made_stopped_waits_and_a_deleted_one_is_forgotten(served: Se
     served.wait(lambda: served.state("shop") == "streaming")
 
 
+def test_one_that_is_being_deleted_is_made_again_in_a_moment(served: Served) -> None:
+    served.put("slow")
+    served.run().wait(lambda: served.state("slow") == "streaming")
+    served.supervisor.files.delete("slow")
+    with pytest.raises(ConflictError, match="deleting it is under way"):
+        served.supervisor.files.create(text("slow"), start=True)
+    served.wait(lambda: not served.supervisor.units())
+    served.supervisor.files.create(text("slow"), start=True)
+    served.wait(lambda: served.state("slow") == "streaming")
+
+
 def test_nobody_starts_what_must_stand_still(served: Served) -> None:
     served.put("shop")
     served.run().wait(lambda: served.state("shop") == "streaming")

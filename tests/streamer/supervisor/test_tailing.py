@@ -26,7 +26,7 @@ def change(number: int, table: str = "t") -> Change:
               "file": "binlog.000003", "pos": 500}  # fmt: skip
     if number % 2:  # in Debezium's form
         source["sequence"] = json.dumps(source.pop("seq"))
-    value = {"op": "c", "before": None, "after": {"id": number, "text": "a\nb"}, "source": source}
+    value = {"op": "c", "before": None, "after": {"id": number, "text": "a\nb\ud800"}, "source": source}
     return Change("shop.shop.t", 1, 10 + number, {"id": number}, value)
 
 
@@ -54,11 +54,13 @@ def test_changes_come_with_their_place_until_the_limit(api: TestClient, monkeypa
         yield from (change(number) for number in range(100))
 
     monkeypatch.setattr(tail, "changes", changes)
-    found = events(api, "table=shop.t&limit=3&from_beginning=true")
+    monkeypatch.setattr(tail, "silent", lambda pipeline, patterns: (f"nothing of {one} yet" for one in patterns))
+    told, *found = events(api, "table=shop.t&limit=3&from_beginning=true")
+    assert (told["event"], json.loads(told["data"])) == ("waiting", {"message": "nothing of shop.t yet"})
     assert asked == [("shop", True, False, True)]
     assert [one["event"] for one in found] == ["change", "change", "change", "end"]
     assert found[1]["id"] == "0.3.400.1.0"
-    assert json.loads(found[1]["data"])["after"] == {"id": 1, "text": "a\nb"}
+    assert json.loads(found[1]["data"])["after"] == {"id": 1, "text": "a\nb\ud800"}
 
 
 def test_a_read_ends_with_its_time(api: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
