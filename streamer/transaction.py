@@ -10,33 +10,26 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from struct import error as StructError  # noqa: N812
-from zlib import error as ZlibError  # noqa: N812
-
-from zstandard import ZstdError
 
 from contract.gtid import GtidSet
 from streamer.errors import CorruptEventError, DecodeError
 from streamer.protocol import events as ev
 from streamer.protocol import refusals
-from streamer.protocol.boundaries import Transactions
 from streamer.protocol.dispatch import BETWEEN, Handlers
 from streamer.protocol.filters import Filters
-from streamer.protocol.gtid_event import gtid, tagged_gtid
+from streamer.protocol.gtid_event import tagged_gtid
 from streamer.protocol.gtid_set import decode
 from streamer.protocol.held import PreparedXa
 from streamer.protocol.mariadb import gtid_list
 from streamer.protocol.model import Item
-from streamer.protocol.packets import HINT, Event, Header, Packets
+from streamer.protocol.packets import BROKEN, HINT, Event, Header
 from streamer.protocol.payload import payload
 from streamer.protocol.server import started, writer
 from streamer.protocol.unclear import Definitions
-
-BROKEN = (ValueError, IndexError, KeyError, StructError, OverflowError, ZstdError, ZlibError)
-NOTHING: Header = (0,) * 8
+from streamer.protocol.usual import UsualTransactions
 
 
-class BinlogDecoder(Transactions):
+class BinlogDecoder(UsualTransactions):
     """`wanted(db, table)`: whose rows are given; others are skipped undecoded but counted in the ordinals.
     `prepared`: the XA transactions that the connection before this one left open. `statements`: whether rows carry
     the statement that made them, where the server sends it. `definitions`: what MariaDB's binlog does not tell.
@@ -55,7 +48,6 @@ class BinlogDecoder(Transactions):
         self._position.behind = behind
         self._taken = taken
         self.ignored: Counter[str] = Counter()
-        self._packets = Packets()
         self._handlers = self._table(statements)
 
     @property
@@ -76,18 +68,18 @@ class BinlogDecoder(Transactions):
     def feed(self, chunk: bytes) -> Iterator[Item]:
         """To be run to its end before the next chunk is fed. Raises DecodeError, ServerAnswerError."""
         handlers = self._handlers
-        header: Header = NOTHING
         try:
             for d, start, end, header in self._packets.feed(chunk):
                 if items := handlers[header[ev.TYPE]](d, start, end, header):
                     yield from items
         except DecodeError as error:
-            error.object += f" ({self._place(header)})"
+            error.object += f" ({self._place()})"
             raise
         except BROKEN as error:
-            raise self._corrupt(self._place(header), error) from None
+            raise self._corrupt(self._place(), error) from None
 
-    def _place(self, header: Header) -> str:
+    def _place(self) -> str:
+        header = self._packets.header
         self._position.move(header)
         return f"{ev.name_of(header[ev.TYPE])}, {self.file}:{self._position.start}"
 
@@ -101,7 +93,7 @@ class BinlogDecoder(Transactions):
         handlers.update(dict.fromkeys(ev.NEUTRAL, self._neutral))
         handlers.update(
             {
-                ev.GTID: partial(self._gtid_event, gtid),
+                ev.GTID: self._usual,
                 ev.GTID_TAGGED: partial(self._gtid_event, tagged_gtid),
                 ev.MARIADB_GTID: self._mariadb_gtid,
                 ev.GTID_LIST: self._gtid_list,

@@ -186,10 +186,13 @@ class Transactions(HeldRows):
 
     def _end(self, header: Header, xid: int | None) -> Iterable[Item]:
         self._state = NEXT[self._state, "end"]
+        commit = self._commit(header, xid)
+        return self._odd_end(commit) if self._odd else (commit,)
+
+    def _commit(self, header: Header, xid: int | None) -> Commit:
         place = self._position
         place.move(header)
-        commit = Commit(self._gtid, place.file, place.pos, self._tx_pos, xid, self._micros, header[ev.SERVER_ID])
-        return self._odd_end(commit) if self._odd else (commit,)
+        return Commit(self._gtid, place.file, place.pos, self._tx_pos, xid, self._micros, header[ev.SERVER_ID])
 
     def _odd_end(self, commit: Commit) -> Iterable[Item]:
         """Of a transaction with rows that were held, or savepoints, or while an XA transaction is open or a temporary

@@ -9,7 +9,11 @@ Raises ServerAnswerError for the server's ERR packet, ChecksumError, CorruptEven
 from __future__ import annotations
 
 from collections.abc import Iterator
+from struct import error as StructError  # noqa: N812
 from zlib import crc32
+from zlib import error as ZlibError  # noqa: N812
+
+from zstandard import ZstdError
 
 from streamer.errors import ChecksumError, CorruptEventError
 from streamer.protocol.events import ARTIFICIAL, FLAGS, FORMAT_DESCRIPTION, FRAME, HEADER, PACKET, SIZE, TYPE
@@ -24,6 +28,8 @@ CRC32 = 1  # the checksum algorithm's number in a format description
 Header = tuple[int, ...]
 Event = tuple[bytes, int, int, Header]
 unpack_frame = FRAME.unpack_from
+# What the reading of broken bytes raises, beside typed errors.
+BROKEN = (ValueError, IndexError, KeyError, StructError, OverflowError, ZstdError, ZlibError)
 HINT = "Check the network and the server's disk; read the place with mysqlbinlog --verify-binlog-checksum"
 
 
@@ -36,14 +42,17 @@ class ServerAnswerError(Exception):
 
 
 class Packets:
-    """`ended`: the server has said that nothing more comes."""
+    """`ended`: the server has said that nothing more comes. `tail`: the length of the checksum behind each event of
+    this file. `header`: of the event that was given last; `next`: where in its buffer the packet behind it begins. Who
+    reads further ones there sets both."""
 
     def __init__(self) -> None:
         self.ended = False
         self._parts: list[bytes] = []  # received, not yet given out
         self._held = 0
         self._needed = 0  # no event is whole before this many bytes are held
-        self._tail = 0  # length of the checksum behind each event of this file
+        self.tail = self.next = 0
+        self.header: Header = (0,) * 8
 
     def feed(self, chunk: bytes) -> Iterator[Event]:
         """To be run to its end before the next chunk is fed."""
@@ -54,7 +63,7 @@ class Packets:
         if self._held < self._needed:
             return
         buffer = chunk if len(self._parts) == 1 else b"".join(self._parts)
-        at, size, tail = 0, len(buffer), self._tail
+        at, size, tail = 0, len(buffer), self.tail
         while True:
             if at + WHOLE <= size:
                 header = unpack_frame(buffer, at)
@@ -71,15 +80,17 @@ class Packets:
                 ):
                     if tail and crc32(buffer[at + PACKET : end]) != RESIDUE:
                         raise wrong_checksum()
+                    self.header, self.next = header, end
                     yield buffer, at + WHOLE, end - tail, header
-                    at = end
+                    at = self.next
                     continue
             packet, at = self._packet(buffer, at)
             if packet is None:
                 break
             if event := self._event(packet):
+                self.header = event[3]
                 yield event
-            tail = self._tail
+            tail = self.tail
         rest = buffer[at:]
         self._parts, self._held = [rest] if rest else [], len(rest)
 
@@ -119,15 +130,15 @@ class Packets:
         """The length of the event's checksum, which is checked."""
         right = crc32(packet[1:]) == RESIDUE
         if header[TYPE] == FORMAT_DESCRIPTION:  # always has room for a checksum; its last byte says if there is one
-            self._tail = CHECKSUM if packet[-CHECKSUM - 1] == CRC32 else 0
-            if self._tail and not right:
+            self.tail = CHECKSUM if packet[-CHECKSUM - 1] == CRC32 else 0
+            if self.tail and not right:
                 raise wrong_checksum()
             return CHECKSUM
-        if header[FLAGS] & ARTIFICIAL and not self._tail:  # comes before the format description that would tell
+        if header[FLAGS] & ARTIFICIAL and not self.tail:  # comes before the format description that would tell
             return CHECKSUM if right else 0
-        if self._tail and not right:
+        if self.tail and not right:
             raise wrong_checksum()
-        return self._tail
+        return self.tail
 
 
 def wrong_checksum() -> ChecksumError:

@@ -92,17 +92,22 @@ class RowsEvents:
         decode(d, o, end, rows.append, keys.append)
         if op == "u" and len(rows) % 2:
             raise ValueError("an update without its after image")
-        place = self._position
-        place.move(header)
         if table.dropped and op in table.dropped:
+            self._position.move(header)
             self._filters.drop_rows(f"{table.db}.{table.table}", op, len(rows))
             return ()
+        return (self._batch(op, table, rows, keys, header, ordinal),)
+
+    def _batch(
+        self, op: Op, table: TableMap, rows: list[bytes], keys: list[bytes], header: Header, ordinal: int
+    ) -> RowsBatch:
+        """Of a rows event that was read."""
+        place = self._position
+        place.move(header)
         self._given += 1
-        return (
-            RowsBatch(
-                op, table, rows, keys, self._micros, self._gtid, self._thread, header[ev.SERVER_ID], place.file,
-                place.number, place.start, self._tx_pos, ordinal,
-            ),
+        return RowsBatch(
+            op, table, rows, keys, self._micros, self._gtid, self._thread, header[ev.SERVER_ID], place.file,
+            place.number, place.start, self._tx_pos, ordinal,
         )  # fmt: skip
 
 
