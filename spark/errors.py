@@ -9,6 +9,10 @@ class LakeError(Exception):
     """A job cannot go on; nothing was lost, and the same run may be started again once the cause is mended."""
 
 
+class PassingError(LakeError):
+    """What kept the job from its end may be over by the next run, with nothing mended."""
+
+
 class TableStoppedError(LakeError):
     """One table cannot be merged; the others go on, and its changes wait in `_changes`."""
 

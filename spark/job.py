@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 
 from contract import jobs
 from contract.pipeline import PipelineFileError, load
+from spark.errors import PassingError
 from spark.failures import message_of
 from spark.session import session
 
@@ -60,7 +61,9 @@ def run(name: str, work: Work, options: Mapping[str, str] | None = None) -> NoRe
     except JobFailedError as error:
         _end(name, pipeline.name, str(error), error.facts)
     except Exception as error:  # the job's outermost frame: whatever it is becomes one message
-        _end(name, pipeline.name, message_of(error, pipeline), {})
+        _end(
+            name, pipeline.name, message_of(error, pipeline), {"again": True} if isinstance(error, PassingError) else {}
+        )
     _end(name, pipeline.name, None, facts)
 
 

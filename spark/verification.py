@@ -22,7 +22,7 @@ from contract.pipeline import Pipeline
 from contract.pipeline_events import CHANGES_ROWS, dropped
 from contract.status import LakeStatus, TableStatus, parse
 from spark.checksum import Total, totals
-from spark.errors import LakeError
+from spark.errors import LakeError, PassingError
 from spark.lake import Lake
 from spark.proof.boundary import Match, match, relevant
 from spark.proof.differences import Difference
@@ -54,7 +54,8 @@ class Finding:
 
 @dataclass
 class Verification:
-    """One check of some tables. `tell` gets lines of progress."""
+    """One check of some tables. `tell` gets lines of progress. `lost`: the tables of which it could not tell, and
+    another check can."""
 
     spark: SparkSession
     pipeline: Pipeline
@@ -63,6 +64,7 @@ class Verification:
     low: Checkpoint
     tell: Callable[[str], None] = print
     frames: dict[str, DataFrame] = field(default_factory=dict)
+    lost: set[str] = field(default_factory=set)
     reading: Reading = field(init=False)
 
     def __post_init__(self) -> None:
@@ -90,7 +92,7 @@ class Verification:
                 return status
             at = status.checkpoint.gtid_set if status and status.checkpoint else "nothing yet"
             if time.time() > deadline:
-                raise LakeError(
+                raise PassingError(
                     f"after {seconds:.0f} s the lake is complete up to {at}, the check needs {executed}: do the "
                     f"streamer and the DAG {self.pipeline.name}.compaction run? (quality.wait_seconds is the limit)"
                 )
@@ -106,7 +108,7 @@ class Verification:
         if c is None:
             return False
         if c.epoch != self.low.epoch:
-            raise LakeError("the streamer moved to another server during the check: verify again")
+            raise PassingError("the streamer moved to another server during the check: verify again")
         if c.place < high and not status.covers(executed):
             return False
         # A snapshot's rows may be younger than the lake's checkpoint, until that has passed the snapshot's end.
@@ -130,6 +132,7 @@ class Verification:
         if table.unequal:
             return replace(found, boundary=None, reason=table.unequal)
         if found.wrong and past and (lost := past.lacks()):
+            self.lost.add(answer.name)
             return replace(found, reason=f"{lost} while it was checked: verify again")
         return found
 

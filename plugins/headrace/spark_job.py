@@ -1,8 +1,9 @@
 """The operator that runs one of Headrace's Spark jobs: one Spark application for all tables of a pipeline.
 
 In: the job's name and the pipeline file. Out (XCom): the result that the job reported (contract/jobs.py).
-Fails without a retry, with the job's own words, where the job reported an error; with a retry, and with the
-last thing that Spark said, where it died without a report.
+Fails without a retry, with the job's own words, where the job reported an error; with a retry, where the job said that
+another run may do better (a check that waited for the lake in vain), and, with the last thing that Spark said, where it
+died without a report.
 """
 
 from __future__ import annotations
@@ -34,6 +35,14 @@ class JobFailed(AirflowFailException):
 
     def __init__(self, result: dict[str, Any]) -> None:
         super().__init__(str(result.get("error") or f"the {result.get('job')} job failed"))
+        self.result = result
+
+
+class JobFailedForNow(AirflowException):
+    """The same of a job whose next run may do better: it is retried."""
+
+    def __init__(self, result: dict[str, Any]) -> None:
+        super().__init__(str(result.get("error")))
         self.result = result
 
 
@@ -102,7 +111,7 @@ class SparkJob(SparkSubmitOperator):
             self.log.info("%s", line)
         if result and not result["ok"]:
             context["ti"].xcom_push(key="return_value", value=result)  # a failed task keeps no return value
-            raise JobFailed(result)
+            raise JobFailedForNow(result) if result.get("again") else JobFailed(result)
         if failure or not result:
             raise self._died(failure)
         return result

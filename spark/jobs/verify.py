@@ -63,6 +63,7 @@ def verify(spark: SparkSession, pipeline: Pipeline, tables: list[str], whole: st
     if answers:
         _keep(check, began, report, found)
     if wrong := differences(report):
+        report["again"] = wrong.keys() <= check.lost
         told = " | ".join(f"{name}: {text}" for name, text in wrong.items())
         raise JobFailedError(f"{len(wrong)} of {len(results)} table(s) are not as the source: {told}", report)
     return report

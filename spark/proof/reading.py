@@ -28,7 +28,7 @@ from contract.sequence import file_number
 from spark import chunks
 from spark.checksum import Total, hashed_by_source, source_sql, sum_of, totals
 from spark.choice import shown_of
-from spark.errors import LakeError
+from spark.errors import LakeError, PassingError
 from spark.load import Load
 from spark.proof.boundary import NOTHING, Read
 from spark.proof.kept import Kept
@@ -120,7 +120,7 @@ class Reading:
                 self.tell(_line(answer))
                 return answer
             self.kept.drop(f"{db}.{table}")
-        raise LakeError(f"{db}.{table}: its columns keep changing; verify again when the ALTER TABLEs are through")
+        raise PassingError(f"{db}.{table}: its columns keep changing; verify again when the ALTER TABLEs are through")
 
     def open(self, answer: Answer, numbers: Sequence[int]) -> Opened | None:
         """None where the table has other columns by now."""

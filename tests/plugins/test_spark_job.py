@@ -12,7 +12,7 @@ import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from headrace import CHECKOUT
-from headrace.spark_job import JobFailed, SparkJob, cause
+from headrace.spark_job import JobFailed, JobFailedForNow, SparkJob, cause
 
 FAKE = "#!{python}\nimport sys, os\nsys.path.insert(0, {checkout!r})\nfrom contract.jobs import report\n{body}\n"
 
@@ -84,6 +84,15 @@ def test_a_reported_failure_becomes_the_tasks_error_and_is_not_retried(submit: A
     assert str(caught.value) == "shop.orders: rows 5 in the source, 4 in the lake"
     assert caught.value.result["tables"]["shop.orders"]["lake_count"] == 4
     submit.ti.xcom_push.assert_called_once_with(key="return_value", value=caught.value.result)
+
+
+def test_a_failure_that_may_be_over_by_the_next_run_is_retried(submit: Any) -> None:
+    told = "after 600 s the lake is complete up to u:1-5, the check needs u:1-9"
+    with pytest.raises(JobFailedForNow) as caught:
+        submit(f"report(job='verify', pipeline='shop', error={told!r}, again=True)\nsys.exit(1)")
+    assert not isinstance(caught.value, AirflowFailException)
+    assert str(caught.value) == told
+    assert caught.value.result["again"] is True
 
 
 def test_a_job_that_dies_says_its_last_error_and_may_be_retried(submit: Any) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pymysql
 import pytest
 
-from spark.errors import LakeError
+from spark import job
+from spark.errors import LakeError, PassingError
 from spark.failures import message_of
 from tests.spark.sessions import pipeline_in
 
@@ -47,3 +49,24 @@ def test_what_is_not_known_is_told_by_its_innermost_reason(tmp_path: Path) -> No
     message = message_of(raised(KeyError("something odd")), pipeline_in(tmp_path))
     assert "something odd" in message
     assert "log above" in message
+
+
+@pytest.mark.parametrize(("error", "facts"), [(PassingError("late"), {"again": True}), (LakeError("wrong"), {})])
+def test_the_report_tells_whether_another_run_may_do_better(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, facts: dict[str, Any]
+) -> None:
+    class EndedError(Exception):
+        pass
+
+    def end(*told: Any) -> None:
+        raise EndedError(told)
+
+    def work(*_: Any) -> dict[str, Any]:
+        raise error
+
+    monkeypatch.setattr(job, "_end", end)
+    monkeypatch.setattr(job, "session", lambda name: None)
+    monkeypatch.setattr("sys.argv", ["verify", "--pipeline", str(pipeline_in(tmp_path).path)])
+    with pytest.raises(EndedError) as caught:
+        job.run("verify", work)
+    assert caught.value.args[0] == ("verify", "shop", str(error), facts)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
 from contract.pipeline import Pipeline
@@ -9,11 +12,12 @@ from contract.pipeline_columns import Columns
 from contract.schema import Column, TableSchema
 from quality.report import differences
 from spark.checksum import Total
+from spark.errors import PassingError
 from spark.proof.boundary import Read, match, window
 from spark.proof.reading import Answer
 from spark.proof.splits import Ranges
 from spark.rewind import Step
-from spark.verification import found_of, incomparable, result
+from spark.verification import Verification, found_of, incomparable, result
 from tests.checkpoints import checkpoint
 
 UUID = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
@@ -119,3 +123,10 @@ def test_a_table_of_which_changes_are_left_out_is_not_compared() -> None:
     assert facts["equal"] is None
     assert facts["reason"].startswith("not compared: events in shop.yaml leaves out its delete, truncate changes")
     assert differences({"tables": {"shop.audit": facts}}) == {}, "no false alarm"
+
+
+def test_a_lake_that_is_late_is_a_reason_to_try_again() -> None:
+    lake = SimpleNamespace(status="_status.json", text=lambda path: None)
+    check: Any = SimpleNamespace(lake=lake, pipeline=SimpleNamespace(name="shop"), tell=print)
+    with pytest.raises(PassingError, match=r"the lake is complete up to nothing yet, the check needs u:1-9"):
+        Verification.wait(check, ["shop.t"], (0, 1, 900), "u:1-9", -1.0)
