@@ -70,9 +70,10 @@ class Shown:
 
     def type_of(self, name: str, flavor: str) -> Type:
         """The type table's row of a shown column. Its SQL works on the source's column."""
-        column = self.source.column(name)
-        mask = self.masks.get(name)
-        return masks.type_of(column, mask, flavor) if mask else types.of(column, flavor)
+        column, mask = self.source.column(name), self.masks.get(name)
+        if mask:
+            return masks.type_of(column, mask, flavor)
+        return types.of(column.model_copy(update={"unfit": self.schema.column(name).unfit}), flavor)
 
 
 class Columns(Section):

@@ -10,6 +10,8 @@ from pydantic import Field, field_validator
 
 from contract import CHECKOUT
 from contract.pipeline_kafka import Misfit, Section
+from contract.schema import TableSchema, Unfit
+from contract.types import may_not_fit
 
 if TYPE_CHECKING:
     from contract.pipeline import Pipeline
@@ -75,7 +77,15 @@ class Lake(Section):
     readers: Literal["modern", "compatible"] = Field(
         "modern", description="compatible: tables that are made from now on are without deletion vectors"
     )
+    unrepresentable: Unfit = Field(
+        "null", description="what becomes of a value that the lake's types cannot hold, such as a zero date"
+    )
     s3: S3 = S3()
+
+    @field_validator("unrepresentable", mode="before")
+    @classmethod
+    def _null(cls, given: object) -> object:
+        return "null" if given is None else given  # as YAML reads it without quotes
 
     @field_validator("path")
     @classmethod
@@ -85,6 +95,14 @@ class Lake(Section):
         if given.startswith(S3A) and not IN_S3.fullmatch(given):
             raise ValueError("is no bucket and folder: write s3a://bucket/folder, the bucket in lower case letters")
         return given
+
+    def lands(self, schema: TableSchema) -> TableSchema:
+        """The table as this lake is to have it."""
+        if self.unrepresentable == "null":
+            return schema
+        set_to = {"unfit": self.unrepresentable}
+        columns = [c.model_copy(update=set_to) if may_not_fit(c) else c for c in schema.columns]
+        return schema.model_copy(update={"columns": tuple(columns)})
 
     @property
     def place(self) -> str:

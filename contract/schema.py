@@ -7,9 +7,13 @@ server's spelling of them.
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from contract.sequence import Sequence
+
+Unfit = Literal["null", "string", "fail"]
 
 
 class Column(BaseModel):
@@ -19,7 +23,8 @@ class Column(BaseModel):
     contract/types.py finds its row. `length`: characters of char/varchar, bytes of binary/varbinary, bits of
     bit, dimensions of vector; None for others. `precision`, `scale`: of decimal. `fsp`: fractional digits of time,
     datetime, timestamp. `members`: of enum and set, in order. `mask`: what takes the place of the column's
-    values (contract/masks.py); the other facts are the masked column's then.
+    values (contract/masks.py); the other facts are the masked column's then. `unfit`: what the lake makes of values
+    that it cannot hold (`lake.unrepresentable`): the reader's own setting, which is never written.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -35,6 +40,7 @@ class Column(BaseModel):
     nullable: bool = True
     members: tuple[str, ...] = ()
     mask: str | None = None
+    unfit: Unfit = Field("null", exclude=True)
 
 
 class TableSchema(BaseModel):

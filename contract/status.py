@@ -55,7 +55,8 @@ class TableStatus(Record):
     the table that goes with the status's `changes_version`. `stopped`: why the table is no longer merged.
     `unequal`: why it cannot be what the source has, until it gets another snapshot. `stale`: why it may not be, until
     then. `outdated`: why a part of its rows is shown by rules that hold no more, until then, too. `unread`: why rows
-    that it had in the source before it was followed are missing, until then."""
+    that it had in the source before it was followed are missing, until then. `nulled`: for how many values, since the
+    first run, the lake has a null because its types cannot hold them."""
 
     db: str
     table: str
@@ -70,6 +71,7 @@ class TableStatus(Record):
     stale: Stale | None = None
     outdated: str | None = None
     unread: str | None = None
+    nulled: int = 0
 
 
 class PartStatus(Record):

@@ -46,6 +46,8 @@ def of(column: Column, flavor: str = "mysql") -> Type:
     if not known(column.type, flavor):
         raise UnknownTypeError(f"column {column.name}: type {column.type!r} is not in contract/types.py")
     made = TABLE[column.type](column)
+    if column.unfit == "string" and may_not_fit(column):
+        return _as_text(made)
     if flavor == "mysql" and column.charset == "ascii":
         return _of_ascii(made)
     if flavor == "mariadb" and made.snapshot_sql is quote:
@@ -64,6 +66,24 @@ def _of_ascii(made: Type) -> Type:
         checksum_sql=checked and (lambda x: checked(way(x))),
         text_sql=told and (lambda x: told(way(x))),
     )
+
+
+def _as_text(made: Type) -> Type:
+    """The wire value itself, so that nothing of it is lost."""
+    return replace(
+        made,
+        spark="string",
+        parse=_same,
+        missing_sql=Type.missing_sql,
+        checksum_sql=made.text_sql,
+        checksum_spark=_same,
+    )
+
+
+def may_not_fit(column: Column) -> bool:
+    """Whether the column may have values that the lake's type for it cannot hold: zero and partial dates. A DECIMAL of
+    more than 38 digits and TIME are texts in the lake in any case, which hold all."""
+    return column.type in MOMENTS and column.mask is None
 
 
 def known(kind: str, flavor: str = "mysql") -> bool:
@@ -161,6 +181,7 @@ def _bit(column: Column) -> Type:
     )
 
 
+MOMENTS = ("date", "datetime", "timestamp")
 # What the lake has no value for (a zero or partial date) is null there, and so it is in the checksum.
 NOT_WHOLE = "({0} is null or month({0}) = 0 or day({0}) = 0)".format
 

@@ -65,4 +65,6 @@ def _column(name: str, columns: Mapping[str, Column], within: str) -> str:
     allowed = TEXTS if within else (*NUMBERS, *MOMENTS)
     if column.type not in allowed:
         raise UntranslatableError(f"{name} is {column.type}, which may compare in another way")
+    if column.unfit == "string":
+        raise UntranslatableError(f"{name} is a text in the lake (lake.unrepresentable)")
     return name

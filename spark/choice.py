@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from contract.checkpoint import Checkpoint
 from contract.pipeline import Pipeline
 from contract.pipeline_columns import ColumnRuleError, Shown
@@ -43,8 +45,10 @@ def refuse_unfollowed(p0: Checkpoint, tables: list[tuple[str, str]]) -> None:
 
 
 def shown_of(pipeline: Pipeline, source: TableSchema) -> Shown:
-    """The table as the stream tells it. Raises LakeError where a rule of `columns` cannot hold for it."""
+    """The table as the stream tells it and the lake has it. Raises LakeError where a rule of `columns` cannot hold for
+    it."""
     try:
-        return pipeline.show(source)
+        shown = pipeline.show(source)
     except ColumnRuleError as error:
         raise LakeError(error.told(pipeline.path)) from None
+    return replace(shown, schema=pipeline.lake.lands(shown.schema))

@@ -93,6 +93,7 @@ def run(spark: SparkSession, pipeline: Pipeline, lake: Lake) -> dict[str, Any]:
     reached("run ended")
     counts: dict[str, Any] = {"changes": landing.landed, "landing_seconds": round(landed_at - began, 1)}
     counts |= {"unreadable": _put_aside(landing.letters, letters, last)}
+    counts |= {"nulled": _nulled(standing.nulled)}
     counts |= {"parts": {id: part.model_dump() for id, part in mending.done.items()}}
     return _facts(status, counts, evolution.told, foreign)
 
@@ -103,6 +104,15 @@ def _put_aside(letters: Letters, count: int, last: LakeStatus | None) -> int:
     if new:
         print(f"{new:,} record(s) that are no change were put aside in {letters.table}", flush=True)
     return new
+
+
+def _nulled(values: Mapping[Name, int]) -> dict[str, int]:
+    """How many of this run by table, told too."""
+    counts = {".".join(name): count for name, count in sorted(values.items())}
+    for name, count in counts.items():
+        told = f"{count:,} value(s) that the lake's types cannot hold are null there (lake.unrepresentable)"
+        print(f"{name}: {told}", flush=True)
+    return counts
 
 
 def _facts(

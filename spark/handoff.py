@@ -29,8 +29,8 @@ from spark.failpoints import reached
 from spark.lake import Lake
 from spark.manifests import Manifest, manifests
 from spark.merge import behind, misfit, sequence
-from spark.rows import keyed, parsed, quoted
-from spark.schema import columns_of, fields, fitted, prepare
+from spark.rows import keyed, nulled, parsed, quoted
+from spark.schema import columns_of, fields, fitted, landed_otherwise, prepare
 from spark.stopped import Name, StoppedTables
 from spark.tables import THREADS
 from spark.truncated import Truncated
@@ -39,12 +39,14 @@ from spark.truncated import Truncated
 @dataclass
 class HandOff:
     """What a run did with the staged snapshots. `applied`: the tables made anew. `refused`: why a table could not
-    take its part, which the next run tries again. `snapshots`: each table's newest, of this run or an earlier."""
+    take its part, which the next run tries again. `snapshots`: each table's newest, of this run or an earlier.
+    `nulled`: for how many values of the applied rows the lake has a null."""
 
     snapshots: AppliedSnapshots
     stopped: StoppedTables
     applied: set[Name] = field(default_factory=set)
     refused: dict[Name, str] = field(default_factory=dict)
+    nulled: dict[Name, int] = field(default_factory=dict)
 
 
 def apply_ready(spark: SparkSession, lake: Lake) -> HandOff:
@@ -66,7 +68,7 @@ def _hand_off(spark: SparkSession, lake: Lake, manifest: Manifest, result: HandO
     table = (schema.db, schema.table)
     if not result.snapshots.has(table, manifest.id):
         try:
-            _apply_somehow(spark, lake, manifest, schema, result.stopped)
+            result.nulled[table] = _apply_somehow(spark, lake, manifest, schema, result.stopped)
         except TableStoppedError as error:
             result.refused[table] = str(error)
             return
@@ -100,20 +102,24 @@ def _facts(manifest: Manifest, schema: TableSchema, version: int | None) -> Appl
 
 def _apply_somehow(
     spark: SparkSession, lake: Lake, manifest: Manifest, schema: TableSchema, stopped: StoppedTables
-) -> None:
-    """Also where the table itself cannot be read: then it is the staged rows, and all changes since P0 are merged into
-    it again, for which the table counts as stopped there."""
+) -> int:
+    """Also where the table itself cannot be read, or has values in another form: then it is the staged rows, and all
+    changes since P0 are merged into it again, for which the table counts as stopped there. Gives for how many values
+    the lake has a null."""
     name = (schema.db, schema.table)
+    path = lake.table(*name)
     try:
-        _apply(spark, lake, manifest, schema)
+        reason = landed_otherwise(schema, columns_of(spark, path)) if lake.is_table(path) else None
+        if reason is None:
+            return _apply(spark, lake, manifest, schema)
     except Exception as error:
-        if (reason := broken_table(name, lake.table(*name), error)) is None:
+        if (reason := broken_table(name, path, error)) is None:
             raise
-        stopped.stop(name, manifest.sequence(schema), reason)
-        _apply(spark, lake, manifest, schema, readable=False)
+    stopped.stop(name, manifest.sequence(schema), reason)
+    return _apply(spark, lake, manifest, schema, readable=False)
 
 
-def _apply(spark: SparkSession, lake: Lake, manifest: Manifest, schema: TableSchema, readable: bool = True) -> None:
+def _apply(spark: SparkSession, lake: Lake, manifest: Manifest, schema: TableSchema, readable: bool = True) -> int:
     path = lake.table(schema.db, schema.table)
     wanted = fields(schema)
     staged = _staged(spark, lake, manifest, schema)
@@ -132,6 +138,7 @@ def _apply(spark: SparkSession, lake: Lake, manifest: Manifest, schema: TableSch
     table = replaced(current, staged, superseded, schema, manifest, ordered)
     table.write.format("delta").mode("overwrite").option("overwriteSchema", "true").save(path)
     reached("snapshot written")
+    return nulled(staged, "after", schema)
 
 
 def _staged(spark: SparkSession, lake: Lake, manifest: Manifest, schema: TableSchema) -> DataFrame:
@@ -161,16 +168,20 @@ def replaced(
 ) -> DataFrame:
     """The table after the snapshot. `staged`: the rows' texts in `after`; `superseded`: the keys' columns."""
     p0, ts_ms = sequence(manifest.sequence(schema)), manifest.begun(schema).ts_ms
-    rows = staged.withColumn("_wire", parsed("after", schema.columns)).select(
-        *keyed("_wire", schema),
-        p0.alias("_seq"),
-        fn.timestamp_millis(fn.lit(ts_ms)).alias("_ts"),
-    )
-    if superseded is not None:
+    rows = staged.withColumn("_wire", parsed("after", schema.columns))
+    if superseded is not None:  # first: a row that was mended since is no reason to refuse the others
+        rows = rows.select("_wire", *keyed("_wire", key_of(schema)))
         rows = rows.join(superseded, list(schema.key), "left_anti")
+    at = [p0.alias("_seq"), fn.timestamp_millis(fn.lit(ts_ms)).alias("_ts")]
+    rows = rows.select(*keyed("_wire", schema), *at)
     newer = current.where(fn.col("_seq") > p0)
     together = newer.unionByName(rows, allowMissingColumns=True)
     return together.select(*[fn.col(quoted(name)) for name in columns], "_seq", "_ts")
+
+
+def key_of(schema: TableSchema) -> TableSchema:
+    """The key's columns alone."""
+    return schema.model_copy(update={"columns": tuple(schema.column(name) for name in schema.key)})
 
 
 def _keys_after(spark: SparkSession, lake: Lake, schema: TableSchema, p0: list[int]) -> DataFrame | None:
@@ -181,5 +192,5 @@ def _keys_after(spark: SparkSession, lake: Lake, schema: TableSchema, p0: list[i
     texts = rows.select("key").distinct()
     # By value: where ALTER TABLE changed a key column meanwhile, the texts of one key differ. What cannot be read as
     # the snapshot's key is of another key and raises, as a null.
-    key = schema.model_copy(update={"columns": tuple(schema.column(name) for name in schema.key)})
+    key = key_of(schema)
     return texts.withColumn("_wire", parsed("key", key.columns, "PERMISSIVE")).select(*keyed("_wire", key))

@@ -39,8 +39,10 @@ class Broker:
         return Checkpoint.greatest(map(Checkpoint.read, own))
 
     def schemas(self) -> list[TableSchema]:
+        """As the lake is to have them."""
         records = self._records(names.schemas_topic(self.pipeline))
-        return [TableSchema.model_validate_json(value) for _, value in records if value is not None]
+        found = [TableSchema.model_validate_json(value) for _, value in records if value is not None]
+        return [self.pipeline.lake.lands(schema) for schema in found]
 
     def ddl(self, read: Mapping[int, int]) -> tuple[list[DdlRecord], dict[int, int]]:
         """The DDL topic's records behind the offsets `read` of its partitions, and the offsets behind the last ones."""

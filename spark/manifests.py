@@ -58,4 +58,6 @@ def manifests(lake: Lake) -> Iterator[Manifest]:
     """The snapshots that are staged whole, the oldest first."""
     for name in lake.list(lake.at(names.STAGING)):
         if text := lake.text(lake.at(names.STAGING, name, MANIFEST)):
-            yield Manifest.model_validate_json(text)
+            found = Manifest.model_validate_json(text)
+            # Staged are texts: what becomes of them is told by the pipeline file of now.
+            yield found.model_copy(update={"tables": [lake.pipeline.lake.lands(schema) for schema in found.tables]})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from functools import reduce
 from typing import Any
@@ -14,7 +15,7 @@ from contract.schema import TableSchema
 from contract.sequence import FIELDS
 from spark.errors import chain, reason
 from spark.failpoints import reached
-from spark.rows import NO_KEY, keyed, parsed, quoted
+from spark.rows import NO_KEY, NO_VALUE, keyed, parsed, quoted
 from spark.stopped import Name
 
 # What Spark says of a value that does not fit its column's type.
@@ -58,6 +59,12 @@ def misfit(name: Name, error: BaseException) -> str | None:
     """Why the rows do not fit their table, in the words that the table is stopped with; None for another failure."""
     db, table = name
     told, why = "\n".join(chain(error)), reason(error)
+    if found := re.search(rf"{NO_VALUE} <(.*)>", told):
+        return (
+            f"{db}.{table}: {found[1]}, which no type of the lake's can hold, and lake.unrepresentable is fail. Give "
+            "the row a whole date: then the next run goes on; or set lake.unrepresentable to null, or to string and "
+            "run the snapshot DAG for the table. Its changes wait in _changes meanwhile"
+        )
     if NO_KEY in told:
         return (
             f"{db}.{table}: a row's primary key has no value in the lake (a zero or partial date, or a key that is no "

@@ -10,12 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as fn
 
 from contract import types
 from contract.schema import Column, TableSchema
 
 NO_KEY = "headrace-key-without-value"  # what the error of such a row says
+NO_VALUE = "headrace-value-without-a-place"  # and of one that is to fail
+ZERO = "-00"  # in the text of each zero or partial date
 
 
 def quoted(name: str) -> str:
@@ -50,10 +53,38 @@ def typed(struct: str, schema: TableSchema, lake: Mapping[str, str] | None = Non
 
 
 def keyed(struct: str, schema: TableSchema, lake: Mapping[str, str] | None = None) -> list[SparkColumn]:
-    """As `typed`; a row whose key is null in one of its columns raises: nothing would find it again."""
+    """As `typed`; a row whose key is null in one of its columns raises: nothing would find it again. So does one with a
+    value that the lake cannot hold, where that is to fail."""
     columns = []
     for column, value in zip(schema.columns, typed(struct, schema, lake), strict=True):
+        if column.unfit == "fail":
+            value = fn.when(_lost(struct, column), _refused(struct, schema, column)).otherwise(value)
         if column.name in schema.key:
             value = fn.when(value.isNull(), fn.raise_error(fn.lit(f"{NO_KEY} {column.name}"))).otherwise(value)
         columns.append(value.alias(column.name))
     return columns
+
+
+def _lost(struct: str, column: Column) -> SparkColumn:
+    """Whether the wire value is one that the lake's type cannot hold."""
+    wire = f"{quoted(struct)}.{quoted(column.name)}"
+    return fn.expr(f"{wire} is not null and {types.of(column).parse(wire)} is null")
+
+
+def _refused(struct: str, schema: TableSchema, column: Column) -> SparkColumn:
+    key = fn.to_json(fn.struct(*[fn.col(f"{quoted(struct)}.{quoted(name)}").alias(name) for name in schema.key]))
+    value = fn.col(f"{quoted(struct)}.{quoted(column.name)}")
+    return fn.raise_error(
+        fn.concat(fn.lit(f"{NO_VALUE} <column {column.name} of the row "), key, fn.lit(" is "), value, fn.lit(">"))
+    )
+
+
+def nulled(rows: DataFrame, json: str, schema: TableSchema) -> int:
+    """For how many values of the rows, JSON texts in the column named `json`, the lake has a null because its types
+    cannot hold them."""
+    columns = [column for column in schema.columns if types.may_not_fit(column) and column.unfit == "null"]
+    if not columns:
+        return 0
+    wire = rows.where(fn.col(json).contains(ZERO)).select(parsed(json, columns).alias("_wire"))
+    found = wire.select(sum((_lost("_wire", c).cast("int") for c in columns), fn.lit(0)).alias("n")).agg(fn.sum("n"))
+    return int(found.collect()[0][0] or 0)

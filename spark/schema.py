@@ -6,7 +6,7 @@ the lake's column cannot hold as it is stops the table, and no other.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from delta.tables import DeltaTable
 from pyspark.errors import AnalysisException
@@ -105,6 +105,8 @@ def prepare(
         if known.get(name.lower(), kind) not in (kind, later.get(name.lower()))
     ]
     if wrong:
+        if told := landed_otherwise(schema, present):
+            raise TableStoppedError(f"{told}; its changes wait in _changes meanwhile")
         raise TableStoppedError(
             f"{schema.db}.{schema.table}: a column's type changed: {'; '.join(wrong)}. Run the snapshot DAG for this "
             "table, which writes it anew with its new type; its changes wait in _changes meanwhile"
@@ -112,6 +114,20 @@ def prepare(
     missing = {name: kind for name, kind in wanted.items() if name.lower() not in known}
     _add(spark, path, missing, list(present)[-1])
     return {**present, **missing}
+
+
+def landed_otherwise(schema: TableSchema, lake: Mapping[str, str]) -> str | None:
+    """Why the lake's columns, name -> type, have other types than `schema`'s, where that is because the table was made
+    by another `lake.unrepresentable`."""
+    kinds = {name.lower(): kind for name, kind in lake.items()}
+    made = {column.name: types.of(column).spark for column in schema.columns if types.may_not_fit(column)}
+    other = [name for name, kind in made.items() if (kinds.get(name.lower(), kind) == "string") != (kind == "string")]
+    if not other:
+        return None
+    return (
+        f"{schema.db}.{schema.table}: lake.unrepresentable was another when the lake's table was made, and so are its "
+        f"types of {', '.join(other)}: run the snapshot DAG for the table, or put the setting back"
+    )
 
 
 def fitted(rows: DataFrame, lake: dict[str, str]) -> DataFrame:

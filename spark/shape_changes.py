@@ -95,7 +95,7 @@ def _renamed(before: TableSchema, after: TableSchema) -> Iterator[tuple[str, str
 def _column(was: Column, now: Column) -> Iterator[ShapeChange]:
     if (size := _size(was, now)) is not None:
         fits = _lake_type(was) == _lake_type(now) is not None
-        rule = STOPPED if not fits else CARRIED if size == "widened" else STALE
+        rule = STOPPED if not fits else CARRIED if size == "widened" and not _respelled(was, now) else STALE
         yield ShapeChange(size, now.name, spelled(was), spelled(now), rule)
     if was.charset != now.charset and was.type == now.type:
         yield ShapeChange("charset", now.name, was.charset or "", now.charset or "", STALE)
@@ -139,6 +139,11 @@ def _holds(wide: Column, narrow: Column) -> bool:
 def _range(column: Column) -> tuple[int, int]:
     bits = BITS[column.type]
     return (0, 2**bits - 1) if column.unsigned else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+
+
+def _respelled(was: Column, now: Column) -> bool:
+    """Whether the lake has the values as texts, and those of now have another number of digits behind the point."""
+    return _lake_type(now) == "string" and (was.fsp, was.scale) != (now.fsp, now.scale)
 
 
 def _lake_type(column: Column) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
@@ -41,6 +42,7 @@ class Standing:
         self.last = parse(text) if text else None
         self.counts = {} if clean else self._counts()
         self.lacking = letters.tables(merging.schemas.tables())
+        self.nulled = Counter(merging.nulled) + Counter(handoff.nulled)  # of this run
 
     def status(self, checkpoint: Checkpoint | None, began: float) -> LakeStatus:
         known = {(t.db, t.table) for t in self.last.tables.values()} if self.last else set()
@@ -84,6 +86,7 @@ class Standing:
             stale=self.stale.get(name),
             outdated=self._outdated(name, checkpoint),
             unread=unread,
+            nulled=(last.nulled if last else 0) + self.nulled.get(name, 0),
         )
 
     def _unread(self, name: Name, checkpoint: Checkpoint | None) -> str | None:

@@ -22,12 +22,14 @@ from pyspark import inheritable_thread_target
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
+from contract.schema import TableSchema
 from spark.batches import run_batches
 from spark.broken import broken_table
 from spark.errors import TableStoppedError
 from spark.failpoints import reached
 from spark.lake import Lake
 from spark.merge import latest, merge, misfit, sequence, together
+from spark.rows import ZERO, nulled
 from spark.schema import Schemas, prepare
 from spark.stopped import Name, Stopped, StoppedTables
 from spark.truncated import Truncated
@@ -39,19 +41,22 @@ USED = ("db", "tbl", "key", "op", "after", "schema", "_seq", "ts")
 @dataclass
 class Batch:
     """One table's part of a batch of changes. `versions`: the schema versions of its rows, each with its greatest
-    `_seq`; `since`: the least `_seq` of all; `truncated`: the greatest of a truncation, empty without one."""
+    `_seq`; `since`: the least `_seq` of all; `truncated`: the greatest of a truncation, empty without one. `zeros`: the
+    versions with rows in whose texts a date without a month or a day may be."""
 
     name: Name
     versions: dict[int, list[int]]
     changes: int
     since: list[int]
     truncated: list[int] = field(default_factory=list)
+    zeros: set[int] = field(default_factory=set)
 
 
 @dataclass
 class Merging:
     """One run of step 2. `floors`: the `_seq` up to which each table's changes are in its snapshot. `merged` counts
-    the changes per table, `rows` what they added to its rows; of the tables in `emptied` nobody counted."""
+    the changes per table, `rows` what they added to its rows; of the tables in `emptied` nobody counted. `nulled`: for
+    how many values of the merged rows the lake has a null."""
 
     spark: SparkSession
     lake: Lake
@@ -60,6 +65,7 @@ class Merging:
     merged: dict[Name, int] = field(default_factory=dict)
     rows: dict[Name, int] = field(default_factory=dict)
     emptied: set[Name] = field(default_factory=set)
+    nulled: dict[Name, int] = field(default_factory=dict)
     stopped: StoppedTables = field(init=False)
     truncated: Truncated = field(init=False)
 
@@ -156,6 +162,13 @@ class Merging:
             last = latest(changes.where(fn.col("schema").isin([schema.version for schema in group])))
             more = merge(self.spark, path, together(last, group, columns), group[-1].key, list(columns))
             self.rows[part.name] = self.rows.get(part.name, 0) + more
+            self._count_nulled(last, part, group)
+
+    def _count_nulled(self, last: DataFrame, part: Batch, schemas: list[TableSchema]) -> None:
+        likely = [schema for schema in schemas if schema.version in part.zeros]
+        count = sum(nulled(last.where(fn.col("schema") == schema.version), "after", schema) for schema in likely)
+        if count:
+            self.nulled[part.name] = self.nulled.get(part.name, 0) + count
 
 
 def parts_of(changes: DataFrame) -> list[Batch]:
@@ -163,13 +176,15 @@ def parts_of(changes: DataFrame) -> list[Batch]:
     row = fn.col("op") != "t"
     last, cut = fn.max(fn.when(row, fn.col("_seq"))).alias("last"), fn.max(fn.when(~row, fn.col("_seq"))).alias("cut")
     since, n = fn.min("_seq").alias("since"), fn.count("*").alias("n")
+    zeros = fn.coalesce(fn.bool_or(fn.col("after").contains(ZERO)), fn.lit(False)).alias("zeros")
     parts: dict[Name, Batch] = {}
-    for found in changes.groupBy("db", "tbl", "schema").agg(last, cut, since, n).collect():
+    for found in changes.groupBy("db", "tbl", "schema").agg(last, cut, since, n, zeros).collect():
         name = (found["db"], found["tbl"][len(found["db"]) + 1 :])
         part = parts.setdefault(name, Batch(name, {}, 0, list(found["since"])))
         if found["last"]:
             part.versions[found["schema"]] = list(found["last"])
         part.truncated = max(part.truncated, list(found["cut"] or []))
         part.changes += found["n"]
+        part.zeros |= {found["schema"]} if found["zeros"] else set()
         part.since = min(part.since, list(found["since"]))
     return list(parts.values())

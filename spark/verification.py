@@ -30,7 +30,7 @@ from spark.proof.kept import Kept
 from spark.proof.pinning import CHUNKS, Pinning, unopened
 from spark.proof.reading import Answer, Opened, Reading
 from spark.rewind import Past, Position, Step
-from spark.schema import OWN, Schemas
+from spark.schema import OWN, Schemas, landed_otherwise
 from spark.source import Source
 
 POLL_SECONDS = 1.0
@@ -131,6 +131,8 @@ class Verification:
         found = found_of(answer, last, steps, why(table), began)
         if table.unequal:
             return replace(found, boundary=None, reason=table.unequal)
+        if found.wrong and (told := landed_otherwise(answer.schema, dict(now.dtypes))):
+            return replace(found, reason=told)
         if found.wrong and past and (lost := past.lacks()):
             self.lost.add(answer.name)
             return replace(found, reason=f"{lost} while it was checked: verify again")

@@ -131,7 +131,8 @@ def parts(lake: Lake) -> Iterator[Part]:
     """Those that are staged whole, the oldest first."""
     for name in lake.list(lake.at(names.PARTS)):
         if text := lake.text(lake.at(names.PARTS, name, MANIFEST)):
-            yield Part.model_validate_json(text)
+            found = Part.model_validate_json(text)
+            yield found.model_copy(update={"shape": lake.pipeline.lake.lands(found.shape)})
 
 
 def sweep(lake: Lake) -> None:

@@ -106,7 +106,8 @@ def _name(shown: Shown) -> str:
 
 def _shape(shown: Shown) -> Any:
     facts = shown.schema.model_dump(mode="json", include={"columns", "key"})
-    return [facts["columns"], facts["key"]]
+    otherwise = {column.unfit for column in shown.schema.columns} - {"null"}
+    return [facts["columns"], facts["key"], *sorted(otherwise)]
 
 
 def _read(facts: list[Any]) -> Read:

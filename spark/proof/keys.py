@@ -24,6 +24,8 @@ def _wire(column: Column, x: str) -> str:
     """Back from the lake's value to that of records (contract/types.py)."""
     made = types.of(column)
     text = made.checksum_spark or "cast({} as string)".format
+    if made.spark == "string":
+        return x
     if made.spark == "binary":
         return f"base64({x})"
     if column.type == "timestamp":

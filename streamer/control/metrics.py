@@ -55,6 +55,7 @@ BY_TABLE = (
     ("headrace_put_aside", "Records since this start that were too large for Kafka and were put aside", "put_aside"),
     ("headrace_bent_values", "Values since this start that have no room in Debezium's form of records", "bent"),
 )
+NULLED = "Values since the first compaction that the lake's types cannot hold, and that are null there"
 
 
 class StatusCollector(Collector):
@@ -81,6 +82,7 @@ class StatusCollector(Collector):
         yield _dropped(name, _at(status, ("filtered", "tables")) or {})
         for metric, text, key in BY_TABLE:
             yield _by_table(metric, text, name, _at(status, (key,)) or {})
+        yield _by_table("headrace_nulled_values", NULLED, name, self._report.nulled())
         yield _transformed(name, _at(status, ("transformed",)) or {})
         for metric, text, path in BY_KIND:
             yield _by_kind(metric, text, name, _at(status, path) or {})

@@ -115,6 +115,11 @@ class Report:
             "schemas": stream.router.schemas.latest(),
         }
 
+    def nulled(self) -> dict[str, int]:
+        """For how many values the lake has a null, by table, as its last compaction said."""
+        lake = self._lake.latest()
+        return {name: table.nulled for name, table in lake.tables.items() if table.nulled} if lake else {}
+
     def _tables(self) -> dict[str, Any]:
         """Those that are followed. `reload`: why the pipeline file as it is now is not; `without_key`: since this
         start; `not_yet_snapshotted`: where each joined, as epoch, number of the file, position."""

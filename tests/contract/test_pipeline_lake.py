@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from contract import CHECKOUT
+from contract import CHECKOUT, types
 from contract.names import lake_root
 from contract.pipeline import Pipeline, PipelineFileError, load
+from contract.schema import Column, TableSchema
 from readers.store import options
 from spark.store import settings
 
@@ -126,3 +127,29 @@ def test_who_reads_the_lake_alone_needs_its_secrets_alone(tmp_path: Path, monkey
     with pytest.raises(PipelineFileError, match=r"sales.yaml:8: .*LAKE_SECRET is not set"):
         loaded(tmp_path, STORE, "lake")
     assert loaded(tmp_path, STORE, False).lake.bucket == "lakes"
+
+
+@pytest.mark.parametrize(
+    ("written", "setting"), [("null", "null"), ("'null'", "null"), ("string", "string"), ("fail", "fail")]
+)
+def test_what_becomes_of_zero_dates_is_of_the_columns_that_may_have_them(
+    tmp_path: Path, written: str, setting: str
+) -> None:
+    lake = loaded(tmp_path, f"lake: {{path: lake, unrepresentable: {written}}}\n").lake
+    kinds = ("date", "datetime", "timestamp", "time", "decimal", "int")
+    masked = Column(name="masked", type="date", mask="null")
+    columns = (*(Column(name=kind, type=kind) for kind in kinds), masked)
+    landed = lake.lands(TableSchema(db="shop", table="t", columns=columns, key=("int",)))
+    assert [column.unfit for column in landed.columns] == [setting] * 3 + ["null"] * 4
+    assert "unfit" not in landed.model_dump_json(), "no topic has it"
+    kept = {column.name: types.of(column).spark for column in landed.columns}
+    assert {kept[name] for name in kinds[:3]} == (
+        {"string"} if setting == "string" else {"date", "timestamp_ntz", "timestamp"}
+    )
+
+
+def test_no_other_setting_is_taken(tmp_path: Path) -> None:
+    with pytest.raises(
+        PipelineFileError, match=r"lake\.unrepresentable.*\n.*null, string or fail|lake\.unrepresentable"
+    ):
+        loaded(tmp_path, "lake: {path: lake, unrepresentable: zero}\n")

@@ -12,11 +12,15 @@ from pyspark.sql import functions as fn
 from contract import types
 from contract.pipeline import Pipeline
 from contract.pipeline_columns import Columns
-from contract.schema import TableSchema
+from contract.schema import TableSchema, Unfit
 from spark.checksum import Total, halves, joined, row_hash, source_sql, total
+from spark.choice import shown_of
+from spark.lake import Lake
 from spark.row_texts import rows_of
 from spark.rows import parsed, typed
+from spark.schema import Schemas
 from spark.source import Source
+from spark.tables import Merging
 from stack.mysql import USER, MySQL
 from tests.integration.decoding import HOST, run
 from tests.integration.edge_values import CASES
@@ -84,6 +88,34 @@ def test_each_columns_checksum_is_the_same_on_both_sides(
     assert whole is not None
     assert Total(int(whole[0]), int(whole[1])) == total(rows, schema.model_copy(update={"columns": tuple(exact)}))
     rows.unpersist()
+
+
+@pytest.mark.parametrize("setting", ["null", "string"])
+def test_dates_that_are_merged_are_proven_whatever_the_lake_makes_of_them(
+    spark: SparkSession, pipeline: Pipeline, schema: TableSchema, tmp_path: Path, setting: Unfit
+) -> None:
+    """From the server into the lake's table, whose checksum the server's own is."""
+    section = pipeline.lake.model_copy(update={"unrepresentable": setting, "path": str(tmp_path)})
+    lake = Lake(spark, pipeline.model_copy(update={"lake": section}))
+    dates = tuple(column for column in schema.columns if column.type in ("int", "date", "datetime", "timestamp"))
+    shown = shown_of(lake.pipeline, schema.model_copy(update={"columns": dates, "version": 1}))
+    texts = rows_of(spark, pipeline, shown.source, ["1 = 1"])
+    told = texts.selectExpr(
+        "'worth' as db", "'worth.t' as tbl", "key", "'c' as op", "after", "1 as schema", "timestamp'2026-01-01' as ts",
+        "named_struct('epoch', 0L, 'file', 1L, 'pos', 1L, 'event', 0L, 'row', 0L) as _seq",
+    )  # fmt: skip
+    step = Merging(spark, lake, Schemas([shown.schema]))
+    step._batch(told, 0, "q")
+    assert step.stopped.tables == {}
+    assert bool(step.nulled) == (setting == "null")
+    table = spark.read.format("delta").load(lake.table("worth", "t"))
+    with Source(pipeline) as asked:
+        said = asked.row(source_sql(shown))
+    assert said is not None
+    assert Total(int(said[0]), int(said[1])) == total(table, shown.schema)
+    if setting == "string":
+        name = next(column.name for column in dates if column.type == "date")
+        assert "2024-00-10" in {row[0] for row in table.select(name).collect()}
 
 
 PACKET = 1024 * 1024

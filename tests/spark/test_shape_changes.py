@@ -24,6 +24,7 @@ def of(**facts: Any) -> TableSchema:
 
 ENUM = {"type": "enum", "charset": "utf8mb4"}
 DECIMAL = {"type": "decimal", "precision": 10, "scale": 2}
+LONG = {"type": "decimal", "precision": 40, "scale": 2}
 
 
 @pytest.mark.parametrize(
@@ -41,6 +42,16 @@ DECIMAL = {"type": "decimal", "precision": 10, "scale": 2}
         (of(type="varchar", length=5), of(type="varchar", length=9), [("widened", "c", "carried")], True),
         (of(type="varchar", length=9), of(type="varchar", length=5), [("narrowed", "c", "stale")], False),
         (of(type="datetime"), of(type="datetime", fsp=3), [("widened", "c", "carried")], True),
+        # Texts in the lake: the digits that the source adds are not in them.
+        (
+            of(type="datetime", unfit="string"),
+            of(type="datetime", fsp=3, unfit="string"),
+            [("widened", "c", "stale")],
+            False,
+        ),
+        (of(type="time"), of(type="time", fsp=3), [("widened", "c", "stale")], False),
+        (of(**LONG), of(**{**LONG, "precision": 41}), [("widened", "c", "carried")], True),
+        (of(**LONG), of(**{**LONG, "precision": 41, "scale": 3}), [("widened", "c", "stale")], False),
         (of(**DECIMAL), of(**{**DECIMAL, "precision": 12}), [("widened", "c", "stopped")], False),
         (of(**DECIMAL), of(**{**DECIMAL, "scale": 3}), [("retyped", "c", "stopped")], False),
         (of(), of(type="varchar", length=20), [("retyped", "c", "stopped")], False),
