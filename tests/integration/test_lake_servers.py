@@ -176,7 +176,7 @@ def test_every_type_on_every_server_is_equal_and_a_last_digit_is_not(
     spark: SparkSession, site: Site, streamer: Streamer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rows of before the streamer's time, of before the snapshot, and of after it; one table changes all the time, and
-    is altered while it is read."""
+    is altered while it is read. Of one server the lake has the dates as texts."""
     monkeypatch.setattr(TableRead, "_part", altering(site))
     site.put(0)
     site.lines(0, 400)
@@ -184,6 +184,9 @@ def test_every_type_on_every_server_is_equal_and_a_last_digit_is_not(
     site.put(1000)
     streamer.wait_until_released()
     pipeline = load(streamer.file)
+    if site.server.name == "mysql80":
+        texts = pipeline.lake.model_copy(update={"unrepresentable": "string"})
+        pipeline = pipeline.model_copy(update={"lake": texts})
     with beside(partial(writing, site)):
         snapshot(spark, pipeline, [])
         site.put(2000)
