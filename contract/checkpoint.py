@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from contract import gtids
+from contract.gtid_places import name
 from contract.pipeline import Tables
 from contract.sequence import file_number
 from contract.shown_by import Rule, changed, chooses
@@ -65,7 +66,10 @@ class Checkpoint(BaseModel):
     which a change was put aside and did not reach Kafka, each with the place of the last one's transaction. `joined`:
     tables, as `db.table`, that came into the pipeline with rows of before that place, which nobody streamed: a snapshot
     that begins there or behind it has them; the last JOINED. `run`: the streamer's process that wrote it, of
-    exactly-once delivery alone. `sends`: by what changes become records from here on, as `rules` says of rows.
+    exactly-once delivery alone. `by_place`: whether the stream goes
+    on behind file and position on this server alone, which has no GTIDs, and `gtid_set` is empty; `file_made`: when the
+    server made that file (Unix seconds, 0 where that is not known), which tells it from another one of its name.
+    `sends`: by what changes become records from here on, as `rules` says of rows.
     `form`: of the records (records.format). `topics`: those into which transforms sent changes, beside the tables' own.
     `earlier`: the lists before it, the oldest first, no more than KEPT; `forgotten`: up to where those hold that are
     not kept any more."""
@@ -101,6 +105,13 @@ class Checkpoint(BaseModel):
     unequal: dict[str, Place] = {}
     joined: dict[str, Place] = {}
     topics: tuple[str, ...] = ()
+    by_place: bool = False
+    file_made: int = 0
+
+    @property
+    def behind(self) -> str:
+        """The transactions behind which a start goes on: `gtid_set`, or the same said by the place."""
+        return name(*(self.read_from or (self.file, self.pos))) if self.by_place else self.gtid_set
 
     def follows(self, db: str, table: str) -> bool:
         """Whether the table's changes behind this place are delivered."""
@@ -177,7 +188,7 @@ class Checkpoint(BaseModel):
     def covers(self, gtid_set: str) -> bool:
         """Whether all that the transactions of the set committed was delivered."""
         wanted = gtids.parse(gtid_set)
-        return not wanted or gtids.parse(self.seen_set or self.gtid_set).issuperset(wanted)
+        return not wanted or gtids.parse(self.seen_set or self.behind).issuperset(wanted)
 
     @property
     def place(self) -> Place:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 TAG = re.compile(r"[a-z_][a-z0-9_]{0,31}")
+FAR = 1 << 128  # beyond every number
 Interval = tuple[int, int]  # first and last, both inside
 
 
@@ -83,7 +84,7 @@ class GtidSet:
 
     def _covers(self, source: str, span: Interval) -> bool:
         spans = self.intervals.get(source, [])
-        at = bisect_right(spans, (span[0], 1 << 64)) - 1
+        at = bisect_right(spans, (span[0], FAR)) - 1
         return at >= 0 and spans[at][0] <= span[0] and span[1] <= spans[at][1]
 
     def issuperset(self, other: GtidSet) -> bool:

@@ -13,6 +13,7 @@ from pydantic import AfterValidator, Field, SecretStr, field_validator, model_va
 
 from contract import gtids, regular_file
 from contract.gtid import GtidSet
+from contract.gtid_places import MARK, UpTo
 from contract.pipeline_kafka import Section
 from contract.pipeline_secrets import SIZE
 from contract.pipeline_tls import Tls
@@ -88,7 +89,9 @@ class Source(Section):
         return self.model_copy(update={"failover": (), "host": host, "port": port})
 
     def gtids(self, text: str) -> GtidSet:
-        """A set of the server's kind. Raises ValueError."""
+        """A set of the server's kind, or one of places. Raises ValueError."""
+        if text.startswith(MARK):
+            return UpTo.parse(text)
         return gtids.KINDS[self.flavor].parse(text)
 
     def secret(self) -> str:

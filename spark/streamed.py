@@ -16,12 +16,21 @@ from contract.pipeline import Pipeline
 from spark.errors import LakeError
 from spark.source import Source
 
+WITHOUT_GTIDS = (
+    "the streamer of {} goes by file and position, for its server has no GTIDs, and without them nothing tells up to "
+    "where in the binlog a query sees it. Run SET PERSIST enforce_gtid_consistency = ON; SET PERSIST gtid_mode = "
+    "OFF_PERMISSIVE; SET PERSIST gtid_mode = ON_PERMISSIVE; SET PERSIST gtid_mode = ON; on the server, and when the "
+    "streamer has no lag restart it: it goes by GTID then. Compaction needs none"
+)
+
 
 def streamed(pipeline: Pipeline, checkpoint: Checkpoint) -> Source:
     """The checkpoint's server, of source.host and source.failover; `Source.pipeline` has it alone.
 
-    Raises LakeError where none of them is it, and what the server said where there is one alone.
+    Raises LakeError where none of them is it, or it has no GTIDs, and what the server said where there is one alone.
     """
+    if checkpoint.by_place:
+        raise LakeError(WITHOUT_GTIDS.format(pipeline.name))
     others: list[str] = []
     failures: list[pymysql.MySQLError] = []
     for server in pipeline.source.servers():

@@ -10,13 +10,13 @@ import structlog
 
 from contract.checkpoint import Checkpoint
 from contract.pipeline import Pipeline
-from streamer import guarantees
+from streamer import guarantees, outputs
 from streamer.checkpoints.kafka import last as last_checkpoint
 from streamer.control.status import Status
 from streamer.delivery import Delivery
 from streamer.delivery_errors import DeposedError, FencedError, TransactionLostError, TransactionTooLongError
 from streamer.election import Election
-from streamer.errors import HeadraceError
+from streamer.errors import AnonymousError, HeadraceError
 from streamer.patience import Patience, Stopping
 from streamer.sinks.kafka import KAFKA
 
@@ -53,6 +53,7 @@ class Attempts:
         self._held_back = False  # whole transactions, by a final error in the one behind them
         self._fences = 0
         self._stood: tuple[int, int, int] | None = None  # the checkpoint's place at the last of them
+        self._anonymous: tuple[int, int, int] | None = None  # the checkpoint's place where a GTID was lacking last
         self._half = ""  # the GTID of the transaction in the middle of which the last one ended
 
     def ended(self, error: Exception, delivery: Delivery, half: str) -> None:
@@ -101,6 +102,8 @@ class Attempts:
                 self._again(error, min(MAX_SECONDS, FIRST_SECONDS * 2**failures))
             except FencedError as error:
                 self._fenced(error)
+            except AnonymousError as error:
+                self._by_place(error)
             except HeadraceError as error:
                 if not self._held_back:
                     raise
@@ -118,6 +121,15 @@ class Attempts:
         self._stood = found.place
         if self._fences >= FENCES:
             raise self._too_long(found)
+
+    def _by_place(self, error: AnonymousError) -> None:
+        """What comes has no GTID: from the checkpoint the stream goes on by file and position where it can, once."""
+        found = self._patience.until_answered(lambda: outputs.position(self._pipeline), "the checkpoint")
+        self._patience.check()
+        if found is None or found.place == self._anonymous:
+            raise error
+        self._anonymous = found.place
+        self._again(error, FIRST_SECONDS)
 
     def _again(self, error: HeadraceError, pause: float) -> None:
         self._status.note(error)

@@ -13,8 +13,10 @@ from pathlib import Path
 from struct import Struct
 from typing import IO, Any
 
+from contract.gtid_places import gtid_of
 from contract.sequence import file_number
 from streamer import VERSION
+from streamer.by_place import FileDecoder
 from streamer.ddl.secrets import without_secrets
 from streamer.envelope import Envelope
 from streamer.errors import CorruptEventError, HeadraceError
@@ -24,7 +26,6 @@ from streamer.protocol.model import Commit, Ddl, RowsBatch
 from streamer.protocol.packets import FULL
 from streamer.protocol.position import FIRST
 from streamer.protocol.server import writer
-from streamer.transaction import BinlogDecoder
 
 MAGIC, ENCRYPTED = b"\xfebin", b"\xfdbin"
 OPEN = ".part"  # behind the name of a file that `headrace archive` has not ended yet
@@ -51,10 +52,10 @@ class BinlogFile:
         self._path = path
         self._name = path.name.removesuffix(OPEN)
         self._prepared = PreparedXa()
-        self._decoder = BinlogDecoder(wanted, self._prepared, statements=True)
+        self._decoder = FileDecoder(wanted, self._prepared, statements=True)
         self._connector = "mysql"
         self._is_cut = False
-        self._envelopes: dict[tuple[str, str], Envelope] = {}
+        self._envelopes: dict[tuple[str, str, bool], Envelope] = {}
 
     @property
     def open_xa(self) -> int:
@@ -117,7 +118,7 @@ class BinlogFile:
 
     def _told(self, item: object) -> Iterator[bytes]:
         if isinstance(item, RowsBatch):
-            yield from self._envelope(item.table.db, item.table.table).records(item)[1]
+            yield from self._envelope(item).records(item)[1]
         elif isinstance(item, Ddl):
             source = self._source(item) | {"db": item.db, "thread": item.thread, "temporary": item.temporary}
             yield _json({"op": "ddl", "statement": without_secrets(item.statement, item.escapes), "source": source})
@@ -126,13 +127,15 @@ class BinlogFile:
 
     def _source(self, item: Ddl | Commit) -> dict[str, Any]:
         """`pos`: where a statement's transaction begins; behind a transaction's end."""
-        return {"ts_ms": item.ts_ms, "server_id": item.server_id, "gtid": item.gtid, "file": item.file, "pos": item.pos}
+        gtid = gtid_of(item.gtid)
+        return {"ts_ms": item.ts_ms, "server_id": item.server_id, "gtid": gtid, "file": item.file, "pos": item.pos}
 
-    def _envelope(self, db: str, table: str) -> Envelope:
-        known = self._envelopes.get((db, table))
+    def _envelope(self, item: RowsBatch) -> Envelope:
+        db, table, has_gtid = item.table.db, item.table.table, gtid_of(item.gtid) is not None
+        known = self._envelopes.get((db, table, has_gtid))
         if known is None:
             known = Envelope(VERSION, NAME, _json(db), _json(table), NO_SCHEMA, 0, self._connector)
-            self._envelopes[db, table] = known
+            self._envelopes[db, table, has_gtid] = known
         return known
 
     def _wrong(self, cause: str, hint: str) -> BinlogFileError:

@@ -18,7 +18,6 @@ from streamer.errors import (
 )
 from streamer.flavors import flavor
 from streamer.protocol import refusals
-from streamer.protocol.events import ANONYMOUS_GTID
 
 # Login, database, table, privilege; password expired, account locked.
 DENIED = {1044, 1045, 1142, 1227, 1698, 1862, 3118}
@@ -101,8 +100,9 @@ def dump_error(source: Source, code: int, message: str) -> HeadraceError:
         )
         return SourceRefusedError("read", where, message, hint)
     if code == FATAL_READING and "anonymous" in text:
-        error, cause, hint = refusals.REASONS[ANONYMOUS_GTID]
-        return error("read", where, cause, hint)
+        return refusals.anonymous("read", where)
+    if code == FATAL_READING and "position > file size" in text:
+        return refusals.shorter(where, message)
     if code in (*FULL, CLOSED, 1053, 1927, 3169, 3024):  # shutting down, killed
         return ConnectionLostError("read", where, message, "The streamer connects again by itself")
     if code in LACKING:

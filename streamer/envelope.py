@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import time
 
+from contract.gtid_places import gtid_of
 from streamer.protocol.model import Op, RowsBatch
 
 Records = tuple[list[bytes | None], list[bytes]]
@@ -69,13 +70,14 @@ class Envelope:
         self._many = {op: self._frame(op, batch, b"%%%%", b"%%d") for op in OPS}
 
     def _frame(self, op: Op, batch: RowsBatch, percent: bytes, row: bytes) -> bytes:
-        """Open: the fields of `_fields`."""
+        """Open: the fields of `_fields`. A server has GTIDs, or a place names each of its transactions."""
+        gtid = b"null%.0b" if gtid_of(batch.gtid) is None else b'"%b"'
         return (
             b'{"before":%b,"after":%b,"source":{'
             + self._connector
             + b',"ts_ms":%d,"ts_us":%d,"snapshot":"false",'
             + self._tables.replace(b"%", percent)
-            + b',"server_id":%d,"gtid":"%%b","file":"%b","pos":%%d' % (batch.server_id, batch.file.encode())
+            + b',"server_id":%d,"gtid":%b,"file":"%b","pos":%%d' % (batch.server_id, gtid, batch.file.encode())
             + b',"row":%b,"thread":%b,"query":' % (row, self._thread)
             + (batch.query or b"null").replace(b"%", percent)
             + b","

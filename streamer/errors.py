@@ -132,6 +132,11 @@ class UnsupportedTransactionError(DecodeError):
     kind = "unsupported_transaction"
 
 
+class AnonymousError(UnsupportedTransactionError):
+    """A transaction without GTID, where the stream goes by GTID, or the server gives no such transaction. It begins
+    again at its checkpoint, from where another way may be open (streamer/start/way.py)."""
+
+
 class IncidentError(DecodeError):
     """The source wrote that it lost events."""
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from contract.gtid import GtidSet
+from contract.gtid_places import UpTo
 from streamer.delivery_errors import WrongServerError
 from streamer.flavors.port import Facts
+from streamer.protocol.model import Commit
 
 
 class Reached(Exception):  # noqa: N818  a way out, no error
@@ -23,12 +25,22 @@ class Goal:
     def reached(self) -> bool:
         return self._done.issuperset(self.wanted)
 
-    def passed(self, gtid: str) -> None:
+    def passed(self, end: Commit) -> None:
         """A transaction was taken in as a whole. Raises Reached where it was the last one wanted."""
-        if not self._done.contains(gtid):  # one that is read again would set a MariaDB position back
-            self._done.add(gtid)
+        if isinstance(self.wanted, UpTo):
+            self.rested(end.file, end.pos)
+        elif not self._done.contains(end.gtid):  # one that is read again would set a MariaDB position back
+            self._done.add(end.gtid)
         if self.reached:
             raise Reached
+
+    def rested(self, file: str, pos: int) -> None:
+        """Nothing stands before that place any more that was not taken in, as far as the server gave it. Of places: a
+        binlog may end behind a rotation, with no transaction there. Raises Reached."""
+        if isinstance(self.wanted, UpTo) and file:
+            self._done = self._done.union(UpTo.place(file, pos))
+            if self.reached:
+                raise Reached
 
     def elsewhere(self, facts: Facts, where: str) -> None:
         """Another server goes on. Raises WrongServerError where it never gets what is still wanted."""

@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 from contract.gtid import GtidSet
 from contract.gtid_mariadb import MariaGtids
+from contract.gtid_places import UpTo
 from contract.pipeline import Source
 from contract.sequence import file_number
 from streamer.errors import ConnectionLostError, HeadraceError
@@ -53,6 +54,8 @@ class Resting:
             return
         asked, end = self._question.place, self._question.answer
         self._question, self._due = None, now + self._every * self._in_vain
+        if end is not None and isinstance(self._executed, UpTo):
+            end = end.by_place()
         if end is not None and end.server_uuid == self._uuid:  # another one answers behind a proxy: it tells nothing
             self._refuse_less(end, asked)
             self._refuse_kept_back(end, place, taken())

@@ -12,11 +12,13 @@ import structlog
 from contract import names
 from contract.checkpoint import Checkpoint
 from contract.gtid import GtidSet
+from contract.gtid_places import UpTo
 from contract.pipeline import Pipeline, Tables
 from contract.schema import TableSchema
 from contract.sequence import file_number
 from streamer import collector, guarantees, joined, outputs, rules, schemas, source
 from streamer.attempts import Attempts
+from streamer.by_place import ByPlaceDecoder
 from streamer.checkpoints.port import Checkpoints
 from streamer.connection import BinlogConnection, Silence
 from streamer.control.lag_bytes import LagBytes
@@ -39,13 +41,14 @@ from streamer.outgoing.transforming import Transforms, refuse_taken
 from streamer.patience import Patience, Stopping
 from streamer.preflight import refusing as preflight
 from streamer.preflight.findings import Finding
+from streamer.protocol.filters import Filters
 from streamer.protocol.held import PreparedXa
 from streamer.resting import Resting
 from streamer.routes import Router
 from streamer.seen import Seen
 from streamer.servers import Chosen, Servers
 from streamer.sinks.kafka import KAFKA
-from streamer.start import division, sent
+from streamer.start import division, sent, way
 from streamer.start import first as first_start
 from streamer.start import resume as start
 from streamer.stream import Stream
@@ -141,28 +144,20 @@ class Runner:
             dict.fromkeys(joined.over(begin, Lake(pipeline).read), False), begin.place
         )
         bounds = pipeline.streamer.ledger
-        ledger = Ledger(bounds.max_events, bounds.max_bytes, pipeline.source.gtids(begin.gtid_set), begin.events)
+        ledger = Ledger(bounds.max_events, bounds.max_bytes, pipeline.source.gtids(begin.behind), begin.events)
         seen = pipeline.source.gtids(begin.seen_set) if begin.seen_set else None
         prepared = PreparedXa(bounds.max_bytes, ledger.released, seen, begin.temporary)
         delivery = guarantee.delivery(ledger, begin, begin is not checkpoint)
         watcher = delivery.watcher
         self._ahead.meanwhile = delivery.turn
-        self._ahead.durable = lambda: pipeline.source.gtids(watcher.checkpoint.gtid_set)
+        self._ahead.durable = lambda: pipeline.source.gtids(watcher.checkpoint.behind)
         definitions = Definitions(found.source, ledger.entered, self._ahead)
         filters = self.report.filters = rules.filters(pipeline)
         made = self._transforms
         plain = not pipeline.transforms and not pipeline.records.asks
         stream: Stream = (Stream if plain else partial(OutgoingStream, pipeline, made))(
             connect=lambda gtids: self._connect(stream, watcher, definitions, prepared, gtids),
-            decoder=lambda behind: BinlogDecoder(
-                self._pipeline.tables.match,
-                prepared,
-                pipeline.source.statements,
-                definitions,
-                behind,
-                filters,
-                ledger.entered,
-            ),
+            decoder=partial(self._decoder, watcher, prepared, definitions, filters, ledger),
             delivery=delivery,
             watcher=watcher,
             status=self.status,
@@ -181,6 +176,18 @@ class Runner:
         self.report.reads(found.source, found.facts)
         self.report.ahead = definitions.ahead
         self._until_stopped(stream)
+
+    def _decoder(
+        self, watcher: Watcher, prepared: PreparedXa, definitions: Definitions, filters: Filters, ledger: Ledger,
+        behind: tuple[str, int] | None,
+    ) -> BinlogDecoder:  # fmt: skip
+        wanted, statements = self._pipeline.tables.match, self._pipeline.source.statements
+        if not watcher.checkpoint.by_place:
+            return BinlogDecoder(wanted, prepared, statements, definitions, behind, filters, ledger.entered)
+        assert behind is not None
+        stood = watcher.checkpoint
+        made = stood.file_made if stood.file == behind[0] else 0
+        return ByPlaceDecoder(wanted, behind, made, prepared=prepared, statements=statements, filters=filters)
 
     def _kept(self, checkpoints: Checkpoints) -> tuple[Checkpoint | None, list[TableSchema]]:
         """What the streamers before this one left; the tables are those of the file by then."""
@@ -222,9 +229,15 @@ class Runner:
         self, stream: Stream, watcher: Watcher, definitions: Definitions, prepared: PreparedXa, gtids: GtidSet
     ) -> BinlogConnection:
         """Each time anew: the server behind the address may have become another one, or be away."""
-        partly = self._pipeline.source.gtids("")
+        partly = gtids.copy()
         partly.add_all(filter(None, [stream.halfway.gtid]))
-        found = self._servers.choose(watcher.checkpoint, gtids, partly)
+        checkpoint, behind = watcher.checkpoint, stream.behind()
+        if checkpoint.by_place:
+            assert behind is not None
+            gtids = UpTo.place(*behind)  # the place itself, and not that of the last transaction's beginning
+            if stream.begun_anew:
+                raise start.begun_anew(checkpoint, stream.begun_anew)
+        found = self._servers.choose(checkpoint, gtids, partly)
         if why := found.anew or stream.begun_anew:
             if stream.goal is not None:
                 stream.goal.elsewhere(found.facts, found.source.where)
@@ -233,8 +246,8 @@ class Runner:
             stream.delivery.settle()  # the new epoch is durable before its first record
             stream.begin_anew(watcher.checkpoint.epoch)
             prepared.elsewhere()
-        else:
-            start.refuse_anonymous(found.source, stream.behind())
+        elif not checkpoint.by_place and way.lacks_gtid(found.source, behind):
+            raise way.anonymous(found.source, behind or ("", 0))
         self.report.reads(found.source, found.facts)
         stream.ddl.lower_case = prepared.temporary.lower_case = found.facts.lower_case
         definitions.source = found.source
@@ -246,11 +259,11 @@ class Runner:
         """Of a oneshot run: what the server had when the first attempt began."""
         if not self._oneshot:
             return None
-        if self._until is None:
+        if type(self._until) is not type(found.facts.executed):
             self._until = found.facts.executed
             log.info("oneshot", until=str(self._until))
         self.report.until = str(self._until)
-        return Goal(self._until, self._pipeline.source.gtids(begin.seen_set or begin.gtid_set))
+        return Goal(self._until, self._pipeline.source.gtids(begin.seen_set or begin.behind))
 
     def _cut_short(self) -> HeadraceError:
         cause = "it was stopped before it reached the position that the server had when it began"
@@ -280,10 +293,11 @@ class Runner:
         log.warning("coordinates begin anew", why=why, server=found.source.where, uuid=uuid, epoch=begin.epoch)
         return begin
 
-    def _resume(self, checkpoint: Checkpoint) -> tuple[Checkpoint, Chosen]:
-        refuse_taken(self._pipeline, checkpoint.topics)
-        start.refuse_other_form(checkpoint, self._pipeline.records.format, self._used)
-        seen = self._pipeline.source.gtids(checkpoint.gtid_set)
+    def _resume(self, kept: Checkpoint) -> tuple[Checkpoint, Chosen]:
+        refuse_taken(self._pipeline, kept.topics)
+        start.refuse_other_form(kept, self._pipeline.records.format, self._used)
+        checkpoint = self._patience.until_answered(partial(way.chosen, self._servers, kept), self._servers.title)
+        seen = self._pipeline.source.gtids(checkpoint.behind)
         again = self._pipeline.source.gtids(checkpoint.seen_set)  # delivered too, but read again
         choose = partial(self._servers.choose, checkpoint, seen)
         found = self._patience.until_answered(partial(choose, again), self._servers.title)
@@ -339,7 +353,7 @@ class Runner:
         start.refuse_lost_checkpoint(self._pipeline, self._used())
         pipeline = self._servers.pipeline(found.source)
         begin, told = first_start.first(pipeline, found.facts)
-        preflight.refuse(pipeline, pipeline.source.gtids(begin.gtid_set), None, _told)
+        preflight.refuse(pipeline, pipeline.source.gtids(begin.behind), None, _told)
         log.info("first start", start=told, file=begin.file, pos=begin.pos, gtid_set=begin.gtid_set)
         return begin
 

@@ -70,6 +70,17 @@ class Servers:
                 errors.append(error)
         raise errors[0]
 
+    def own(self, checkpoint: Checkpoint) -> Chosen | None:
+        """The checkpoint's own server; None where it does not answer, or nobody is it."""
+        for server in self._servers:
+            try:
+                facts = source.facts(server)
+            except HeadraceError:
+                continue
+            if facts.server_uuid == checkpoint.server_uuid:
+                return Chosen(server, facts, "")
+        return None
+
     def choose(self, checkpoint: Checkpoint, seen: GtidSet, partly: GtidSet | None = None) -> Chosen:
         """The checkpoint's own server where it answers, else the first that can take its place. `seen`: the whole
         transactions that were taken in; `partly`: further ones of which something was sent.
@@ -82,6 +93,7 @@ class Servers:
         for server in self._servers:
             try:
                 facts = source.facts(server)
+                facts = facts.by_place() if checkpoint.by_place and facts.gtids else facts
                 if facts.server_uuid == checkpoint.server_uuid:
                     return self._good(server, facts, checkpoint, seen, partly)
                 others.append((server, facts))

@@ -195,6 +195,8 @@ class Stream:
 
     def _idle(self, decoder: Decoder) -> None:
         """The server has nothing more for now."""
+        if self.goal is not None and decoder.between_transactions and self.halfway.batch is None:
+            self.goal.rested(decoder.file, decoder.pos)
         if self.resting is not None and decoder.between_transactions and self.halfway.batch is None:
             self.resting.look(self.delivery.now, (decoder.file, decoder.pos), self.delivery.ledger.entered)
 
@@ -265,7 +267,7 @@ class Stream:
 
     def _end_at_goal(self, goal: Goal, end: Callable[[Commit], None], commit: Commit) -> None:
         end(commit)
-        goal.passed(commit.gtid)
+        goal.passed(commit)
 
     @property
     def ignored(self) -> dict[str, int]:

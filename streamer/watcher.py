@@ -112,10 +112,11 @@ class Watcher:
                 "server_id": end.server_id,
                 "file": end.file,
                 "pos": end.pos,
-                "gtid_set": str(released.without(end.open_xa) if end.open_xa else released),
+                "gtid_set": self._gtid_set(end, released),
                 "seen_set": seen,
                 "read_from": None if not seen else end.read_from if end.open_xa else (end.file, end.pos),
                 "seen_elsewhere": bool(seen) and self.checkpoint.seen_elsewhere,
+                "file_made": end.made,
                 "temporary": end.temporary,
                 "xid": end.xid,
                 "ts_ms": end.ts_ms,
@@ -124,6 +125,11 @@ class Watcher:
             }
         )
         return checkpoint if checkpoint.place >= self.checkpoint.place else None
+
+    def _gtid_set(self, end: Commit, released: GtidSet) -> str:
+        if self.checkpoint.by_place:
+            return ""
+        return str(released.without(end.open_xa) if end.open_xa else released)
 
     def _delivered(self, released: GtidSet) -> GtidSet:
         if self._again is not None and released.issuperset(self._again):

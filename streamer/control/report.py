@@ -6,6 +6,7 @@ import os
 import time
 from typing import TYPE_CHECKING, Any
 
+from contract.gtid_places import gtid_of
 from contract.pipeline import Pipeline, Source
 from streamer import VERSION, joined
 from streamer.control.status import Status
@@ -155,7 +156,7 @@ def _positions(stream: Stream, released: Any) -> dict[str, Any]:
     decoder, last = stream.decoder, stream.last
     return {
         "read": decoder and {"file": decoder.file, "pos": decoder.pos},
-        "sent": last and {"file": last.file, "pos": last.pos, "gtid": last.gtid},
+        "sent": last and {"file": last.file, "pos": last.pos, "gtid": gtid_of(last.gtid)},
         "released": {"file": released.file, "pos": released.pos, "ts_ms": released.ts_ms},
     }
 

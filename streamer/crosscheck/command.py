@@ -15,6 +15,7 @@ from contract.start_at import Place
 from streamer import source as server
 from streamer.crosscheck import ours, reference, stretch
 from streamer.crosscheck.compare import Comparison, Report
+from streamer.crosscheck.errors import PlaceError
 from streamer.crosscheck.values import EVENTS, KNOWN
 from streamer.errors import UnsupportedTransactionError
 
@@ -27,6 +28,9 @@ def crosscheck(pipeline: Pipeline, last: int, begin: str | None, end: str | None
     HeadraceError."""
     reference.package()  # before anything is read
     facts = server.facts(pipeline.source)
+    if not facts.gtids:
+        what, cause = f"the binlog of {pipeline.source.where}", "the server has no GTIDs, by which readers are compared"
+        raise PlaceError("read", what, cause, "Switch them on, as headrace check says.")
     to = stretch.place(end, "--to") if end else Place(facts.file, facts.pos)
     first, second = _readers(pipeline.source)
     asked = stretch.place(begin, "--from") if begin else None

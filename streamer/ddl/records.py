@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from contract import names
+from contract.gtid_places import gtid_of
 from contract.pipeline import Pipeline
 from contract.pipeline_events import Kind
 from contract.sequence import Sequence, file_number
@@ -65,7 +66,7 @@ def _ddl(pipeline: Pipeline, kind: ddl.Kind, db: str, table: str | None, item: D
         "kind": kind,
         "statement": without_secrets(item.statement, item.escapes),
         "database": item.db,
-        "gtid": item.gtid,
+        "gtid": gtid_of(item.gtid),
         "file": item.file,
         "pos": item.pos,
         "seq": [seq.epoch, seq.file, seq.pos],
@@ -90,7 +91,7 @@ def _truncation(pipeline: Pipeline, db: str, table: str, item: Ddl, seq: Sequenc
         "db": db,
         "table": table,
         "server_id": item.server_id,
-        "gtid": item.gtid,
+        "gtid": gtid_of(item.gtid),
         "file": item.file,
         "pos": item.pos,
         "row": 0,

@@ -10,13 +10,16 @@ from typing import Any
 import pymysql
 
 from contract.gtid import GtidSet
+from contract.gtid_places import UpTo
 from contract.pipeline import Source
 from streamer.flavors import dump
 from streamer.flavors.port import Ask, End, Facts, Rows, Setting, Version, Wanted
 from streamer.protocol.gtid_set import encode
+from streamer.protocol.position import WRAP
 
 IDENTITY = (
-    "SELECT @@server_id, @@server_uuid, @@version, @@global.gtid_purged, @@lower_case_table_names, @@global.gtid_owned"
+    "SELECT @@server_id, @@server_uuid, @@version, @@global.gtid_purged, @@lower_case_table_names, "
+    "@@global.gtid_owned, @@global.gtid_mode"
 )
 OWNER = re.compile(r"#\d+")  # the thread, behind each GTID that is owned
 HEARTBEAT_V2 = 2  # flag: heartbeats tell 64-bit positions
@@ -67,9 +70,11 @@ class MySQL:
             "gtid_mode",
             "ON",
             "OFF",
-            "a position is kept as a GTID set",
+            "the stream goes by file and position, on this server alone: no replica can take its place, and the lake "
+            "takes no snapshot and proves nothing",
             "SET PERSIST enforce_gtid_consistency = ON; SET PERSIST gtid_mode = OFF_PERMISSIVE; "
             "SET PERSIST gtid_mode = ON_PERMISSIVE; SET PERSIST gtid_mode = ON;",
+            level="warning",
         ),
     )
 
@@ -78,7 +83,7 @@ class MySQL:
 
     def facts(self, cursor: Any) -> Facts | None:
         cursor.execute(IDENTITY)
-        server_id, server_uuid, version, purged, case, owned = cursor.fetchone()  # before what it has executed
+        server_id, server_uuid, version, purged, case, owned, mode = cursor.fetchone()  # before what it has executed
         status = _log_status(cursor)
         if status is None:  # no binlog; to ask for its files would be an error
             return None
@@ -87,16 +92,20 @@ class MySQL:
         files = cursor.fetchall()
         gtids = GtidSet.parse
         replicates = dump.replicates(cursor, "SHOW REPLICA STATUS", "SHOW SLAVE STATUS")
-        return Facts(
+        found = Facts(
             server_id, server_uuid, version, gtids(purged), gtids(executed), file, pos, files[0][0], replicates,
             case != 0, gtids(OWNER.sub("", owned)),
         )  # fmt: skip
+        return found if mode == "ON" else found.by_place()
 
     def end(self, cursor: Any) -> End | None:
         cursor.execute("SELECT @@server_uuid")
         [server_uuid] = cursor.fetchone()
         status = _log_status(cursor)
         return status and End(server_uuid, status[0], status[1], GtidSet.parse(status[-1]))
+
+    def dumps_gtids(self, variables: Mapping[str, str]) -> bool:
+        return variables.get("gtid_mode", "OFF") == "ON"
 
     def before(self, cursor: Any, file: str) -> GtidSet | None:
         try:
@@ -133,6 +142,11 @@ class MySQL:
             )
             cursor.execute("SET @slave_uuid = %s, @replica_uuid = %s", (dump.replica_uuid(server_id, reader),) * 2)
         dump.register(connection, server_id)
+        if isinstance(start, UpTo):
+            file, pos = start.end
+            place = pos if pos < WRAP else dump.FIRST_POSITION
+            dump.send(connection, dump.COM_BINLOG_DUMP, pack("<IHI", place, HEARTBEAT_V2, server_id) + file.encode())
+            return
         gtids = encode(start)
         head = pack("<HIIQI", HEARTBEAT_V2, server_id, 0, dump.FIRST_POSITION, len(gtids))
         dump.send(connection, dump.COM_BINLOG_DUMP_GTID, head + gtids)

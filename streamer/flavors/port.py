@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, NamedTuple, Protocol
 
 import pymysql
 
 from contract.gtid import GtidSet
+from contract.gtid_places import UpTo
 from contract.pipeline import Source
+from contract.start_at import FIRST
 
 Rows = Sequence[tuple[Any, ...]]
 Ask = Callable[..., list[tuple[Any, ...]] | None]  # a statement's rows, or None where the user may not
@@ -23,7 +25,8 @@ class Facts:
     `server_uuid`: what tells this server from others. `replicates`: whether it applies another server's changes; None
     where the user may not know. `lower_case`: whether it keeps the names of databases and tables in lower case, however
     a statement spells them. `under_way`: transactions that it commits just now; a stream may have them already, for a
-    commit that waits for its replicas (semi-synchronous replication) stands in the binlog before it is executed."""
+    commit that waits for its replicas (semi-synchronous replication) stands in the binlog before it is executed.
+    `gtids`: whether a stream goes by them, for each transaction to come has one; where not, sets are of places."""
 
     server_id: int
     server_uuid: str
@@ -36,6 +39,12 @@ class Facts:
     replicates: bool | None = False
     lower_case: bool = False
     under_way: GtidSet = field(default_factory=GtidSet)
+    gtids: bool = True
+
+    def by_place(self) -> Facts:
+        """The same, for a stream that goes by file and position."""
+        purged, executed = UpTo.place(self.first_file, FIRST), UpTo.place(self.file, self.pos)
+        return replace(self, purged=purged, executed=executed, under_way=UpTo(), gtids=False)
 
 
 @dataclass(frozen=True)
@@ -47,10 +56,13 @@ class End:
     pos: int
     executed: GtidSet
 
+    def by_place(self) -> End:
+        return replace(self, executed=UpTo.place(self.file, self.pos))
+
 
 class Setting(NamedTuple):
-    """A global variable's wanted value; what a server that lacks it does; why; how it is set; and, where older servers
-    lack it, since which release there is one."""
+    """A global variable's wanted value; what a server that lacks it does; why; how it is set; where older servers
+    lack it, since which release there is one; and whether a stream can do without."""
 
     name: str
     wanted: str
@@ -58,6 +70,7 @@ class Setting(NamedTuple):
     reason: str
     statement: str
     since: str = ""
+    level: Literal["error", "warning"] = "error"
 
 
 class Flavor(Protocol):
@@ -90,6 +103,9 @@ class Flavor(Protocol):
     def end(self, cursor: Any) -> End | None:
         """As `facts`, of the binlog's end alone: cheap on any server. None where it writes no binlog."""
 
+    def dumps_gtids(self, variables: Mapping[str, str]) -> bool:
+        """Whether each transaction to come has a GTID, by the server's variables."""
+
     def before(self, cursor: Any, file: str) -> GtidSet | None:
         """The transactions before a binlog file, None where there is no such file. Raises pymysql.MySQLError."""
 
@@ -98,7 +114,8 @@ class Flavor(Protocol):
         pymysql.MySQLError."""
 
     def request(self, connection: pymysql.Connection[Any], source: Source, start: GtidSet, reader: str) -> None:
-        """Sends what makes the server give the binlog behind `start`; it may show the reader's name, in a way of its
+        """Sends what makes the server give the binlog behind `start`, of places of a file from its beginning where the
+        place is beyond 4 GiB (the command has 32 bits for it); it may show the reader's name, in a way of its
         own. Raises pymysql.MySQLError, OSError."""
 
     def grants(self, ask: Ask, version: Version) -> Mapping[str, Rows | None]:

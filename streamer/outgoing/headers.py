@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from contract.gtid_places import gtid_of
 from contract.pipeline import Pipeline
 from streamer.outgoing.record import Outgoing
 from streamer.protocol.model import RowsBatch
@@ -20,7 +21,7 @@ class BatchHeaders:
         common = {
             "db": batch.table.db,
             "table": batch.table.table,
-            "gtid": batch.gtid,
+            "gtid": gtid_of(batch.gtid) or "",
             "file": batch.file,
             "pos": str(batch.pos),
             "ts_ms": str(batch.ts_ms),

@@ -15,9 +15,11 @@ from typing import Any
 import pymysql
 
 from contract.gtid import GtidSet
+from contract.gtid_places import UpTo
 from contract.patterns import is_glob, is_regex
 from contract.pipeline import SYSTEM_SCHEMAS, Pipeline, Tables
 from contract.pipeline_http import loopback
+from contract.start_at import FIRST
 from streamer.connection import connect
 from streamer.connection_errors import refused
 from streamer.flavors import FLAVORS
@@ -96,13 +98,13 @@ def _encrypted(server: Server) -> Iterator[Finding]:
 
 
 def _settings(server: Server) -> Iterator[Finding]:
-    for name, wanted, absent, reason, statement, since in server.flavor.settings:
+    for name, wanted, absent, reason, statement, since, level in server.flavor.settings:
         found = server.variables.get(name, absent)
         if since and name not in server.variables:
             what = f"{server.flavor.title} {server.variables['version']} has no {name}: {reason}"
             yield Finding("error", name, what, f"Upgrade the server: {server.flavor.title} has it since {since}.")
         elif found.upper() != wanted:
-            yield Finding("error", name, f"{name} is {found or 'empty'}, not {wanted or 'empty'}: {reason}", statement)
+            yield Finding(level, name, f"{name} is {found or 'empty'}, not {wanted or 'empty'}: {reason}", statement)
 
 
 def _grants(server: Server) -> Iterator[Finding]:
@@ -168,7 +170,11 @@ def _unlisted(server: Server, wanted: int) -> Iterator[Finding]:
 def _purged(server: Server) -> Iterator[Finding]:
     if server.start is None:
         return
-    missing = server.flavor.purged(server.ask, server.variables).subtract(server.start)
+    if isinstance(server.start, UpTo):
+        purged: GtidSet = UpTo.place(_files(server)[0][0], FIRST)
+    else:
+        purged = server.flavor.purged(server.ask, server.variables)
+    missing = purged.subtract(server.start)
     if missing:
         what = f"the server has purged transactions that the start needs: {missing}"
         step = "Take a new snapshot and start behind it; raise binlog_expire_logs_seconds above the longest pause."
@@ -191,11 +197,17 @@ def _lag(server: Server) -> float:
     """Seconds, by the server's clock, since the last transaction that the stream has; 0 where it has all."""
     if server.start is None or server.since is None:
         return 0.0
-    executed = server.flavor.executed(server.ask)
+    by_place = isinstance(server.start, UpTo)
+    executed = UpTo.place(*_files(server)[-1][:2]) if by_place else server.flavor.executed(server.ask)
     if server.start.issuperset(executed):
         return 0.0
     [(now,)] = server.ask("SELECT UNIX_TIMESTAMP()") or [(0,)]
     return max(0.0, float(now) - server.since)
+
+
+def _files(server: Server) -> list[tuple[Any, ...]]:
+    """The binlog files, the oldest first: names, and sizes in bytes."""
+    return server.ask("SHOW BINARY LOGS") or [("binlog.000001", FIRST)]
 
 
 def _spelled(seconds: float) -> str:

@@ -24,6 +24,7 @@ from streamer.servers import Servers
 from streamer.sinks import files, objects
 from streamer.start import first as first_start
 from streamer.start import resume as start
+from streamer.start import way
 
 BROKER_SECONDS = 5.0
 
@@ -155,8 +156,10 @@ def _checkpoint(pipeline: Pipeline, checkpoint: Checkpoint | None) -> Iterable[R
     if checkpoint is None:
         yield from _first(pipeline)
         return
-    seen = pipeline.source.gtids(checkpoint.gtid_set)
-    found = Servers(pipeline).choose(checkpoint, seen)
+    servers = Servers(pipeline)
+    checkpoint = way.chosen(servers, checkpoint)
+    seen = pipeline.source.gtids(checkpoint.behind)
+    found = servers.choose(checkpoint, seen)
     reading = pipeline.model_copy(update={"source": found.source})
     for finding in preflight.run_checks(reading, seen, checkpoint.ts_ms / 1000):
         if finding.name == "lag":  # the others were found without the checkpoint
@@ -170,7 +173,7 @@ def _checkpoint(pipeline: Pipeline, checkpoint: Checkpoint | None) -> Iterable[R
 
 
 def _takes_over(server: Source, checkpoint: Checkpoint) -> Iterable[Result]:
-    start.resume(checkpoint, source.facts(server), server.gtids(checkpoint.gtid_set))
+    start.resume(checkpoint, source.facts(server), server.gtids(checkpoint.behind))
     yield Result("ok", "failover", f"{server.where} has all that was streamed, and all that was not")
 
 

@@ -133,10 +133,12 @@ class Commit:
     event; a checkpoint may stand here. `xid`: None where the server wrote no XID event (DDL, MyISAM).
     `open_xa`: what a checkpoint here must not contain, in the order in which they were prepared; `read_from`: file and
     position where the first of them begins, None where that is not known. `temporary`: the sessions' temporary tables
-    here, as far as statements made them: thread, database, table."""
+    here, as far as statements made them: thread, database, table. `made`: when the server made the file, Unix seconds,
+    where the stream goes by places."""
 
     __slots__ = (
-        "file", "gtid", "open_xa", "pos", "read_from", "server_id", "temporary", "ts_ms", "ts_us", "tx_pos", "xid",
+        "file", "gtid", "made", "open_xa", "pos", "read_from", "server_id", "temporary", "ts_ms", "ts_us", "tx_pos",
+        "xid",
     )  # fmt: skip
 
     def __init__(
@@ -154,6 +156,7 @@ class Commit:
         self.open_xa = open_xa
         self.read_from: tuple[str, int] | None = None
         self.temporary: tuple[tuple[int, str, str], ...] = ()
+        self.made = 0
 
 
 Item = RowsBatch | Ddl | Commit

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from streamer.errors import (
+    AnonymousError,
     BegunAnewError,
     CorruptEventError,
     DecodeError,
     IncidentError,
+    SourceRefusedError,
     UnknownEventError,
     UnsupportedTransactionError,
 )
@@ -27,10 +29,11 @@ REASONS: dict[int, tuple[type[DecodeError], str, str]] = {
         + ANEW,
     ),
     ev.ANONYMOUS_GTID: (
-        UnsupportedTransactionError,
+        AnonymousError,
         "the transaction has no GTID",
-        "Run SET PERSIST gtid_mode = 'ON' (in the documented steps, over OFF_PERMISSIVE and ON_PERMISSIVE); then, when "
-        f"the last transaction without a GTID has passed, {ANEW}",
+        "A server gives it with another gtid_mode than ON alone: run SET GLOBAL gtid_mode = ON_PERMISSIVE, and start "
+        "again. The stream goes on by file and position then, and by GTID from the next start on, once all such ones "
+        f"have passed and gtid_mode is ON. Where that is refused, too, {ANEW}",
     ),
     ev.START_ENCRYPTION: (
         UnsupportedTransactionError,
@@ -128,10 +131,21 @@ def cannot_go_on(where: str, told: str) -> BegunAnewError:
     return BegunAnewError("read", where, cause, "The stream goes on in what there is now, in a new epoch")
 
 
+def anonymous(operation: str, where: str) -> AnonymousError:
+    _, cause, hint = REASONS[ev.ANONYMOUS_GTID]
+    return AnonymousError(operation, where, cause, hint)
+
+
 def never_behind(error: BegunAnewError) -> CorruptEventError:
     hint = "Read the place with mysqlbinlog; then a pipeline of a new name, with a new snapshot, begins behind it"
     cause = f"{error.cause}; so it was after each new beginning"
     return CorruptEventError("read", "the binlog", cause, hint)
+
+
+def shorter(where: str, told: str) -> SourceRefusedError:
+    cause = f"the binlog ends before what was streamed: {told}"
+    hint = f"The server lost what it had sent (a crash without sync_binlog=1), or is another one: {ANEW}"
+    return SourceRefusedError("read", where, cause, hint)
 
 
 def _transaction(cause: str, hint: str) -> UnsupportedTransactionError:

@@ -26,6 +26,7 @@ from streamer.seek.plan import Plan, plan
 from streamer.servers import Chosen, Servers
 from streamer.source import readers
 from streamer.start import resume as start
+from streamer.start import way
 
 log = structlog.get_logger("streamer")
 WRITE_SECONDS = 30.0
@@ -53,10 +54,14 @@ def seek(pipeline: Pipeline, to: str, skip_changes: bool = False, dry_run: bool 
 
 def _planned(pipeline: Pipeline, to: str, skip_changes: bool) -> tuple[Plan, Checkpoint, Chosen]:
     checkpoint = _checkpoint(pipeline)
-    found = Servers(pipeline).any()
-    seen = pipeline.source.gtids(checkpoint.seen_set or checkpoint.gtid_set)
-    start.refuse_lacking(checkpoint, found.facts, seen)
-    planned = plan(Servers(pipeline).pipeline(found.source), checkpoint, found.facts, to)
+    servers = Servers(pipeline)
+    found, stands = servers.any(), way.chosen(servers, checkpoint)
+    facts = found.facts
+    if stands.by_place or not facts.gtids:
+        start.refuse_by_place(stands, facts)
+        facts = facts.by_place()
+    start.refuse_lacking(stands, facts, pipeline.source.gtids(stands.seen_set or stands.behind))
+    planned = plan(servers.pipeline(found.source), stands, facts, to)
     if planned.skipped and not skip_changes:
         raise SkipsChangesError(
             "moving", f"pipeline {pipeline.name} to {to}",
@@ -131,7 +136,7 @@ def _write(pipeline: Pipeline, known: Checkpoint, moved: Checkpoint) -> None:
             cause = "its checkpoint moved on meanwhile: a streamer of it runs elsewhere"
             raise StillRunningError("moving", f"pipeline {pipeline.name}", cause, PAUSE)
         bounds = pipeline.streamer.ledger
-        ledger = Ledger(bounds.max_events, bounds.max_bytes, pipeline.source.gtids(moved.gtid_set), moved.events)
+        ledger = Ledger(bounds.max_events, bounds.max_bytes, pipeline.source.gtids(moved.behind), moved.events)
         guarantee.delivery(ledger, moved, True).settle()
         log.info("moved", file=moved.file, pos=moved.pos, gtid_set=moved.gtid_set, epoch=moved.epoch)
     except Stopping:

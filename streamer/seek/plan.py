@@ -65,7 +65,7 @@ def plan(pipeline: Pipeline, checkpoint: Checkpoint, facts: Facts, to: str) -> P
     if lost := facts.purged.subtract(found.seen):
         cause = f"the server has purged transactions behind it: {lost}"
         raise PurgedError("moving", what, cause, "Move to earliest, or to a later place, and run the snapshot DAG.")
-    delivered = pipeline.source.gtids(checkpoint.seen_set or checkpoint.gtid_set)
+    delivered = pipeline.source.gtids(checkpoint.seen_set or checkpoint.behind)
     again, skipped = delivered.subtract(found.seen), found.seen.subtract(delivered)
     to_come = facts.executed.subtract(found.seen)
     first = first_start.committed(pipeline, to_come, found.seen) if to_come and (again or skipped) else None
@@ -77,8 +77,11 @@ def plan(pipeline: Pipeline, checkpoint: Checkpoint, facts: Facts, to: str) -> P
             "server_uuid": facts.server_uuid,
             "file": found.place.file,
             "pos": found.place.pos,
-            "gtid_set": str(found.seen),
+            "gtid_set": str(found.seen) if facts.gtids else "",
+            "by_place": not facts.gtids,
             "seen_set": "",
+            "read_from": None,
+            "file_made": 0,
             "temporary": (),
             "xid": None,
             "ts_ms": checkpoint.ts_ms if first is None else first,  # since then something waits

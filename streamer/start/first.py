@@ -15,6 +15,7 @@ from typing import NamedTuple
 from contract.checkpoint import Checkpoint
 from contract.gtid import GtidSet
 from contract.gtid_mariadb import MariaGtids
+from contract.gtid_places import UpTo
 from contract.pipeline import Pipeline
 from contract.sequence import file_number
 from contract.start_at import FIRST, Place
@@ -50,7 +51,9 @@ def first(pipeline: Pipeline, facts: Facts) -> tuple[Checkpoint, str]:
         epoch=0,
         file=found.place.file,
         pos=found.place.pos,
-        gtid_set=str(found.seen),
+        gtid_set=str(found.seen) if facts.gtids else "",
+        by_place=not facts.gtids,
+        file_made=0 if facts.gtids else next(marks(pipeline.source, found.place.file)).from_us // SECOND_US,
         ts_ms=now,
         events=0,
         written_at=now,
@@ -70,11 +73,17 @@ def find(pipeline: Pipeline, facts: Facts) -> Found:
     if isinstance(begin, datetime):
         return _Search(pipeline, facts).time(begin)
     if begin == "earliest":
-        _refuse_anonymous(pipeline, facts)
+        if facts.gtids:
+            _refuse_anonymous(pipeline, facts)
         return Found(facts.purged, beginning, f"earliest: {beginning}")
+    if begin == "latest" and not facts.gtids:
+        end = Place(facts.file, facts.pos)
+        return Found(facts.executed, end, f"latest: behind {end}")
     if begin == "latest":
         return Found(facts.executed, beginning, f"latest: behind all that the server has executed at {facts.file}")
     seen = pipeline.source.gtids(pipeline.streamer.start)
+    if not facts.gtids:
+        raise _without_gtids(pipeline)
     _refuse_unknown(pipeline, facts, seen)
     return Found(seen, beginning, f"behind the GTID set {seen}")
 
@@ -84,14 +93,26 @@ def committed(pipeline: Pipeline, wanted: GtidSet, seen: GtidSet) -> int | None:
     where it has none. `seen`: all that stand before them. Reads few files' beginnings, and one from there on. Raises as
     `first`."""
     files = list(source.files(pipeline.source))
+    by_place = isinstance(wanted, UpTo)
 
     def beyond(file: str) -> bool:
-        before = source.before(pipeline.source, file)
+        before = UpTo.place(file, FIRST) if by_place else source.before(pipeline.source, file)
         return before is not None and not seen.issuperset(before)
 
     file = files[max(0, bisect_left(files, True, key=beyond) - 1)]
-    found = (mark for mark in marks(pipeline.source, file) if mark.gtid and wanted.contains(mark.gtid))
-    return next((mark.from_us // 1000 for mark in found), None)
+    for mark in marks(pipeline.source, file):
+        if (name := mark.name(by_place)) and wanted.contains(name):
+            return mark.from_us // 1000
+    return None
+
+
+def _without_gtids(pipeline: Pipeline) -> StartError:
+    what = f"pipeline {pipeline.name} at {pipeline.streamer.start}"
+    hint = (
+        "Write earliest, latest, a file and position, or a time (streamer.start in the pipeline file); or switch GTIDs "
+        "on, as headrace check says."
+    )
+    return StartError("starting", what, "the server has no GTIDs (gtid_mode)", hint)
 
 
 def _refuse_anonymous(pipeline: Pipeline, facts: Facts) -> None:
@@ -135,20 +156,21 @@ class _Search:
         size = self._sizes[wanted.file]
         if wanted.pos > size:
             raise self._wrong(f"{wanted.file} ends at {size}", f"Write a position up to {wanted.file}:{size}")
-        seen, last = self._before(wanted.file), FIRST
+        last = FIRST
+        seen = self._before(wanted.file) if self._facts.gtids else UpTo.place(*wanted)
         for mark in marks(self._source, wanted.file):
             if mark.file != wanted.file or mark.start >= wanted.pos:
                 behind = mark.start if mark.file == wanted.file else size
                 break
             last = mark.start
-            if mark.gtid:
+            if mark.gtid and self._facts.gtids:
                 seen.add(mark.gtid)
         else:
             behind = size
         if wanted.pos != behind:
             hint = f"Write {wanted.file}:{last}, where it begins, or {wanted.file}:{behind}, behind it"
             raise self._wrong("the position is in the middle of a transaction or event", hint)
-        return Found(seen, wanted, f"{wanted}: behind the GTID set {seen}")
+        return Found(seen, wanted, f"{wanted}: behind the GTID set {seen}" if self._facts.gtids else f"{wanted}")
 
     def _refuse_missing(self, wanted: Place) -> None:
         if wanted.file in self._sizes:
@@ -168,14 +190,20 @@ class _Search:
         file = bisect_right(self._files, at_us, key=self._made_by) - 1
         if file < 0:
             self._refuse_purged(at_us)
-        seen = self._before(self._files[max(file, 0)])
+        by_place = not self._facts.gtids
         end = Place(self._files[max(file, 0)], FIRST)
+        seen = UpTo.place(*end) if by_place else self._before(end.file)
         for mark in marks(self._source, end.file):
             end = Place(mark.file, mark.start)
-            if mark.gtid and mark.to_us >= at_us:
-                return Found(seen, end, f"{end}: transaction {mark.gtid}, committed at {told(mark.from_us)}")
-            if mark.gtid:
-                seen.add(mark.gtid)
+            name = mark.name(by_place)
+            if name and mark.to_us >= at_us:
+                seen = UpTo.place(*end) if by_place else seen
+                return Found(seen, end, f"{end}: transaction {name}, committed at {told(mark.from_us)}")
+            if name:
+                seen.add(name)
+        if by_place:
+            end = Place(self._facts.file, self._facts.pos)
+            seen = self._facts.executed
         return Found(seen, end, f"no transaction was committed since {told(at_us)}: behind {seen or 'nothing'}")
 
     def _made_by(self, file: str) -> int:
@@ -194,7 +222,8 @@ class _Search:
 
     def _refuse_purged(self, at_us: int) -> None:
         oldest = self._made(self._files[0])
-        if at_us < oldest.from_us and self._facts.purged:
+        purged = self._facts.purged if self._facts.gtids else file_number(oldest.file) > 1
+        if at_us < oldest.from_us and purged:
             cause = f"the server's binlog begins at {told(oldest.from_us)}; what was before is purged"
             raise PurgedError(
                 "starting", self._what, cause, "Start at earliest, with a new snapshot, or at a later time"

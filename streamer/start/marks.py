@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import pymysql
 
+from contract.gtid_places import name as place_name
 from contract.pipeline import Source
 from streamer.connection import CHUNK, connect
 from streamer.connection_errors import dump_error, refused
@@ -49,11 +50,22 @@ class Mark(NamedTuple):
     from_us: int
     to_us: int
 
+    @property
+    def anonymous(self) -> bool:
+        return self.kind == ev.ANONYMOUS_GTID
 
-def marks(source: Source, file: str) -> Iterator[Mark]:
+    def name(self, by_place: bool) -> str:
+        """Of the transaction that begins here, as a stream by place or by GTID names it; empty where none does."""
+        if not by_place:
+            return self.gtid
+        return place_name(self.file, self.start) if self.gtid or self.anonymous else ""
+
+
+def marks(source: Source, file: str, pos: int = FIRST) -> Iterator[Mark]:
+    """`pos`: where a transaction begins, or the last one ends, below 4 GiB."""
     packets, position = Packets(), Position()
     try:
-        for chunk in _chunks(source, file):
+        for chunk in _chunks(source, file, pos):
             for d, o, end, header in packets.feed(chunk):
                 kind = header[ev.TYPE]
                 if header[ev.FLAGS] & ev.ARTIFICIAL and kind == ev.ROTATE:
@@ -74,6 +86,8 @@ def _transaction(kind: int, d: bytes, o: int, end: int, header: Header) -> tuple
     text, micros = "", 0
     if kind == ev.GTID:
         text, micros = gtid(d, o, end)
+    elif kind == ev.ANONYMOUS_GTID:
+        micros = gtid(d, o, end)[1]
     elif kind == ev.GTID_TAGGED:
         text, micros = tagged_gtid(d, o, end)
     elif kind == ev.MARIADB_GTID:
@@ -84,12 +98,12 @@ def _transaction(kind: int, d: bytes, o: int, end: int, header: Header) -> tuple
     return text, second, second + 999_999
 
 
-def _chunks(source: Source, file: str) -> Iterator[bytes]:
+def _chunks(source: Source, file: str, pos: int) -> Iterator[bytes]:
     try:
         with closing(connect(source, read_timeout=READ_SECONDS)) as connection:
             with connection.cursor() as cursor:
                 cursor.execute(SETTINGS)
-            body = pack("<IHI", FIRST, NON_BLOCKING, NOBODY) + file.encode()
+            body = pack("<IHI", pos, NON_BLOCKING, NOBODY) + file.encode()
             dump.send(connection, dump.COM_BINLOG_DUMP, body)
             yield from _received(connection)
     except (pymysql.MySQLError, OSError) as error:

@@ -8,13 +8,11 @@ from collections.abc import Callable
 from contract import start_at
 from contract.checkpoint import Checkpoint
 from contract.gtid import GtidSet
-from contract.pipeline import Pipeline, Source
+from contract.pipeline import Pipeline
 from contract.sequence import file_number
-from streamer import source
 from streamer.delivery_errors import BehindError, FirstStartError, OtherFormError, SchemasLostError, WrongServerError
 from streamer.errors import PurgedError
 from streamer.protocol import refusals
-from streamer.protocol.events import ANONYMOUS_GTID
 from streamer.source import Facts
 
 
@@ -30,6 +28,8 @@ def resume(
     `partly`: further ones of which something was sent. By GTID a stream goes on from any server that has all that was
     streamed, and still has all that was not. Raises WrongServerError, BehindError, PurgedError.
     """
+    if checkpoint.by_place or not facts.gtids:
+        refuse_by_place(checkpoint, facts)
     refuse_lacking(checkpoint, facts, seen if partly is None else seen.union(partly))
     if lost := facts.purged.subtract(seen):
         raise PurgedError(
@@ -44,6 +44,17 @@ def resume(
     if (file_number(facts.file), facts.pos) < checkpoint.place[1:]:
         return "the server's binlog was begun anew"
     return ""
+
+
+def begun_anew(checkpoint: Checkpoint, why: str) -> WrongServerError:
+    """Of a stream that goes by file and position."""
+    return WrongServerError(
+        "going on with",
+        f"pipeline {checkpoint.pipeline}",
+        f"{why}; without GTIDs nothing tells what of it was streamed",
+        "The binlog was reset (RESET BINARY LOGS AND GTIDS, RESET MASTER), or the server restored. Start a pipeline of "
+        "a new name, with a new snapshot.",
+    )
 
 
 def refuse_lacking(checkpoint: Checkpoint, facts: Facts, streamed: GtidSet) -> None:
@@ -73,13 +84,19 @@ def refuse_lacking(checkpoint: Checkpoint, facts: Facts, streamed: GtidSet) -> N
     )
 
 
-def refuse_anonymous(reading: Source, behind: tuple[str, int] | None) -> None:
-    """`behind`: up to where this server was read. Where its GTIDs were switched off meanwhile, and on again, a dump by
-    GTID passes by what was written in between, in silence. Raises UnsupportedTransactionError there."""
-    if behind is None or behind[1] <= start_at.FIRST or not source.lacks_gtid(reading, *behind):
-        return
-    error, cause, hint = refusals.REASONS[ANONYMOUS_GTID]
-    raise error("resuming", f"the binlog of {reading.where} behind {behind[0]}:{behind[1]}", cause, hint)
+def refuse_by_place(checkpoint: Checkpoint, facts: Facts) -> None:
+    """A place says nothing of another server. Raises WrongServerError, AnonymousError."""
+    if checkpoint.server_uuid != facts.server_uuid:
+        raise WrongServerError(
+            "resuming",
+            f"pipeline {checkpoint.pipeline}",
+            f"its checkpoint is of the server {checkpoint.server_uuid}; the one that answers is {facts.server_uuid}, "
+            "and without GTIDs on both nothing tells where in its binlog the stream would go on",
+            "Point source.host and source.port back at that server; else start a pipeline of a new name, with a new "
+            "snapshot. Servers with gtid_mode = ON can take each other's place.",
+        )
+    if not checkpoint.by_place:
+        raise refusals.anonymous("resuming", f"pipeline {checkpoint.pipeline}")
 
 
 def anew(checkpoint: Checkpoint, facts: Facts) -> Checkpoint:

@@ -18,6 +18,7 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 from contract import names
 from contract.checkpoint import Checkpoint
 from contract.gtid import GtidSet
+from contract.gtid_places import name
 from contract.pipeline import Pipeline
 from streamer.kafka import broker
 from streamer.kafka.compacted import END_MS, reader, records
@@ -56,8 +57,10 @@ class _Sent:
     def __init__(self, pipeline: Pipeline, checkpoint: Checkpoint, stopping: Callable[[], bool]) -> None:
         self._name = pipeline.name
         self._parse = parse = pipeline.source.gtids
-        self.gtids = parse("")
-        self._released = parse(checkpoint.gtid_set)
+        self.gtids = parse(checkpoint.behind).copy()
+        self.gtids.intervals.clear()
+        self._by_place = checkpoint.by_place
+        self._released = parse(checkpoint.behind)
         if checkpoint.seen_set:  # read again for an open XA transaction, but sent, and to be had by another server
             seen = parse(checkpoint.seen_set)
             self.gtids = seen.subtract(self._released)
@@ -81,6 +84,8 @@ class _Sent:
         try:
             told = json.loads(value or b"{}")
             source = told.get("payload", told)["source"]  # behind its schema in Debezium's form
+            if self._by_place:
+                return name(source["file"], int(source["pos"])) if source.get("name", self._name) == self._name else ""
             if not source["gtid"] or source.get("name", self._name) != self._name:
                 return ""
             self._parse(source["gtid"])

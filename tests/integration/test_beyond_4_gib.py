@@ -14,6 +14,7 @@ from tests.integration.decoding import run
 from tests.integration.decoding import source as read_from
 from tests.integration.streaming import insert
 from tests.integration.test_sinks import FILES, POSITION
+from tests.integration.test_without_gtids import OFF
 from tests.integration.without_kafka import NoKafka, in_folder
 
 pytestmark = pytest.mark.soak
@@ -69,3 +70,26 @@ def test_positions_beyond_4_gib(no_kafka: NoKafka, another: Another, server: Dat
     first.wait_until_released()
     assert first.stop() == 0
     assert [record.key["id"] for record in in_folder(tmp_path / "first", f"{name}.{name}.t")] == [3, 4]
+
+
+@pytest.mark.lacks("mariadb", "its transactions always have GTIDs")
+def test_a_stream_by_file_and_position_goes_on_beyond_4_gib(
+    no_kafka: NoKafka, another: Another, server: Database, tmp_path: Path
+) -> None:
+    """The dump's command has 32 bits for the position: the file is read from its beginning."""
+    own = another(OFF)
+    name = f"far{own.name}"
+    streamer = no_kafka(name, FILES + POSITION, mysql=own)
+    run(own, "CREATE TABLE hidden_blobs (id INT PRIMARY KEY, v LONGBLOB)", database=name)
+    streamer.started()
+    place = large(own, name)
+    streamer.kill()
+    for _ in range(2):  # the second time behind it
+        streamer.started()
+        status = streamer.wait_for(lambda status: status["checkpoint"]["file"] == place[0], 240)
+        assert status["checkpoint"]["pos"] == place[1] > WRAP
+        assert streamer.stop() == 0
+    insert(own, name, 3, 2)
+    streamer.started().wait_until_released(240)
+    assert streamer.stop() == 0
+    assert [record.key["id"] for record in in_folder(tmp_path / "out", f"{name}.{name}.t")] == [1, 2, 3, 4]

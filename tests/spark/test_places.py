@@ -11,7 +11,9 @@ from contract.checkpoint import Checkpoint
 from spark import places
 from spark.errors import LakeError
 from spark.places import Places
+from spark.streamed import streamed
 from tests.checkpoints import SOURCE, checkpoint
+from tests.streamer.fakes import pipeline
 
 
 class Executed:
@@ -42,6 +44,11 @@ def test_it_waits_for_the_first_checkpoint_that_has_all_of_it() -> None:
     assert refused == [at(7), at(12)]
     assert told == ["waiting until the streamer has released what the server has executed by now"]
     assert waiting.now() == at(12)  # without another look
+
+
+def test_a_stream_by_file_and_position_is_refused_with_the_statements_that_give_gtids() -> None:
+    with pytest.raises(LakeError, match=r"goes by file and position.*SET PERSIST gtid_mode = ON; on the server"):
+        streamed(pipeline(), at(5, by_place=True))
 
 
 def test_a_streamer_that_stands_still_is_told_with_both_places() -> None:

@@ -26,6 +26,23 @@ def batch(op: Op, rows: list[Any], keys: list[Any], table: str = "orders") -> Ro
     return RowsBatch(op, shape, dump, key_bytes, 1_700_000_000_123_456, "u:7", 9, 1, "binlog.000012", 12, 500, 300, 4)
 
 
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("op", ["c", "u"])
+def test_without_gtids_the_place_that_names_a_transaction_is_no_gtid(op: Op, count: int) -> None:
+    rows = [{"id": n, "x": "50%"} for n in range(count)]
+    item = batch(op, rows * (2 if op == "u" else 1), [row["id"] for row in rows] * (2 if op == "u" else 1))
+    if op == "u":
+        item.rows = [row for row in item.rows[:count] for _ in range(2)]
+        item.keys = [key for key in item.keys[:count] for _ in range(2)]
+    with_one = records(item)
+    item.gtid = "file=binlog.000012,pos=300"
+    without = records(item)
+    for (key, value), (key_before, value_before) in zip(without, with_one, strict=True):
+        assert value["source"].pop("gtid") is None
+        assert value_before["source"].pop("gtid") == "u:7"
+        assert (key, {**value, "ts_ms": 0}) == (key_before, {**value_before, "ts_ms": 0})
+
+
 def records(item: RowsBatch, db: str = "shop") -> list[tuple[Any, Any]]:
     names = (json.dumps(name, ensure_ascii=False).encode() for name in (db, item.table.table))
     keys, values = Envelope(VERSION, "sales", *names, 3, epoch=2).records(item)

@@ -44,6 +44,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
     monkeypatch.setattr(command.topics, "compare", lambda *_: [])
     monkeypatch.setattr(command.source, "facts", lambda _: facts)
     monkeypatch.setattr(command.source, "tables", lambda _: [("shop", "old")])
+    monkeypatch.setattr(command.way, "chosen", lambda _, checkpoint: checkpoint)
     monkeypatch.setattr(command.Servers, "choose", lambda *_: found)
     return calls
 
