@@ -13,6 +13,7 @@ import pytest
 from contract.checkpoint import Checkpoint
 from contract.pipeline import load
 from spark.choice import refuse_unfollowed
+from stack.database import Database
 from stack.kafka import Kafka
 from stack.mysql import MySQL
 from streamer.checkpoints.kafka import read_checkpoint
@@ -27,7 +28,7 @@ def edit(streamer: Streamer, before: str, after: str) -> None:
 
 
 @contextmanager
-def changing(mysql: MySQL, *tables: str) -> Iterator[None]:
+def changing(mysql: Database, *tables: str) -> Iterator[None]:
     """Transactions on all of the tables, one after the other without a pause."""
     over = threading.Event()
 
@@ -57,56 +58,59 @@ def checkpoint(streamer: Streamer) -> Checkpoint:
     return found
 
 
+@pytest.mark.soak_on("mysql80")
 def test_a_table_that_is_added_to_the_file_joins_under_load_and_a_snapshot_of_then_lacks_nothing(
-    make: Make, mysql: MySQL, kafka: Kafka, monkeypatch: pytest.MonkeyPatch
+    make: Make, server: Database, kafka: Kafka, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    streamer = make("joined")
+    db = f"joined{server.name}"
+    streamer = make(db, mysql=server)
     monkeypatch.setenv("TEST_PASSWORD", streamer.password)
-    execute(mysql, "CREATE TABLE joined.hidden LIKE joined.t")
+    execute(server, f"CREATE TABLE {db}.hidden LIKE {db}.t")
     streamer.started()
-    with changing(mysql, "joined.t", "joined.hidden"):
+    with changing(server, f"{db}.t", f"{db}.hidden"):
         streamer.wait_for(lambda status: status["events"]["released"] > 100)
         edit(streamer, ', exclude: ["*.hidden*"]', "")
         streamer.wait_for(lambda status: status["tables"]["exclude"] == [] and not status["tables"]["pending"])
         p0 = checkpoint(streamer)
-        refuse_unfollowed(p0, [("joined", "hidden")])
-        since = p0.since("joined", "hidden")
-        snapshot = rows(mysql, "joined.hidden")
-        streamer.wait_for(lambda status: status["events"]["tables"].get("joined.hidden", {}).get("c", 0) > 30)
+        refuse_unfollowed(p0, [(db, "hidden")])
+        since = p0.since(db, "hidden")
+        snapshot = rows(server, f"{db}.hidden")
+        streamer.wait_for(lambda status: status["events"]["tables"].get(f"{db}.hidden", {}).get("c", 0) > 30)
     streamer.wait_until_released()
     assert since is not None
     assert since <= p0.place
-    found = sorted(records(kafka, "joined.joined.hidden"), key=lambda record: record.seq)
+    found = sorted(records(kafka, f"{db}.{db}.hidden"), key=lambda record: record.seq)
     assert found[0].seq[:3] >= since, "nothing of it was sent before the checkpoint that follows it"
     for record in found:  # the snapshot may be of later than some of them: all it takes is that the last ones win
         snapshot.pop(record.key["id"], None)
         if record.value["after"]:
             snapshot[record.key["id"]] = tuple(record.value["after"].values())
-    assert snapshot == rows(mysql, "joined.hidden")
+    assert snapshot == rows(server, f"{db}.hidden")
     both = {record.value["source"]["gtid"] for record in found}
-    of_t = {record.value["source"]["gtid"] for record in records(kafka, "joined.joined.t") if record.seq[:3] >= since}
+    of_t = {record.value["source"]["gtid"] for record in records(kafka, f"{db}.{db}.t") if record.seq[:3] >= since}
     assert both == of_t, "each transaction behind it changed both tables"
     assert streamer.process is not None
     assert streamer.log().count('"streaming"') == 1, "without a restart"
 
     waiting = streamer.status()["tables"]["not_yet_snapshotted"]
-    assert waiting == {"joined.hidden": list(since)}
+    assert waiting == {f"{db}.hidden": list(since)}
     execute(
-        mysql,
-        "CREATE DATABASE joined_besides",
-        "CREATE TABLE joined_besides.had AS SELECT 1 AS id",
-        "RENAME TABLE joined_besides.had TO joined.renamed",
-        "CREATE TABLE joined.made (id INT PRIMARY KEY)",
+        server,
+        f"CREATE DATABASE {db}_besides",
+        f"CREATE TABLE {db}_besides.had (id INT)",
+        f"INSERT INTO {db}_besides.had VALUES (1)",
+        f"RENAME TABLE {db}_besides.had TO {db}.renamed",
+        f"CREATE TABLE {db}.made (id INT PRIMARY KEY)",
     )
     streamer.wait_until_released()
     assert streamer.stop() == 0
     streamer.started()
     waiting = streamer.status()["tables"]["not_yet_snapshotted"]
-    assert waiting.keys() == {"joined.hidden", "joined.renamed"}, "it is known behind a restart, too"
+    assert waiting.keys() == {f"{db}.hidden", f"{db}.renamed"}, "it is known behind a restart, too"
     shown = streamer.command("status").stdout
-    assert "not yet snapshotted: joined.hidden (joined at" in shown
-    execute(mysql, "DROP TABLE joined.renamed")
-    streamer.wait_for(lambda status: status["tables"]["not_yet_snapshotted"].keys() == {"joined.hidden"})
+    assert f"not yet snapshotted: {db}.hidden (joined at" in shown
+    execute(server, f"DROP TABLE {db}.renamed")
+    streamer.wait_for(lambda status: status["tables"]["not_yet_snapshotted"].keys() == {f"{db}.hidden"})
 
 
 def test_a_table_that_the_server_refuses_or_a_mistake_in_the_file_leaves_the_stream_as_it_is(
