@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as fn
 
 from contract import names
 from contract.checkpoint import Checkpoint
@@ -79,7 +80,9 @@ def _moment(ms: int | None) -> datetime | None:
 def note(
     spark: SparkSession, lake: Lake, begun: Begun, until: Checkpoint, remains: Sequence[Remains], run: str, by: str
 ) -> None:
-    """Appends the row; once, however often it is called."""
+    """Appends the row; once, however often it is called, and for a run that ended and then was tried again."""
+    if _known(spark, lake, begun, run):
+        return
     db = begun.tbl.partition(".")[0]
     epoch, file, pos = until.place
     left = [(one.place, one.since, one.until, one.why) for one in remains]
@@ -91,3 +94,13 @@ def note(
     writer = writer.option("txnAppId", f"headrace-erasure-{begun.id}").option("txnVersion", 0)
     writer.save(lake.at(names.ERASURES))
     reached("erasure recorded")
+
+
+def _known(spark: SparkSession, lake: Lake, begun: Begun, run: str) -> bool:
+    """Whether the run has its row, and nothing was left to be erased since."""
+    path = lake.at(names.ERASURES)
+    if not run or any(begun.removed.values()) or not lake.is_table(path):
+        return False
+    rows = spark.read.format("delta").load(path)
+    mine = rows.where((fn.col("run") == run) & (fn.col("tbl") == begun.tbl))
+    return any(row["key_hashes"] == begun.hashes for row in mine.select("key_hashes").collect())

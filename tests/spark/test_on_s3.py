@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -16,7 +17,9 @@ from contract.status import LakeStatus, TableStatus
 from readers.lake import query
 from readers.status import read
 from readers.store import options
+from spark.erasing import work
 from spark.failures import message_of
+from spark.jobs import backfill, erase
 from spark.lake import Lake
 from spark.maintenance import Maintaining
 from spark.schema import Schemas
@@ -26,8 +29,12 @@ from spark.tables import Merging
 from spark.tidying import vacuum
 from stack.s3 import S3
 from tests.s3_server import s3_server
-from tests.spark.changes_by_hand import ITEMS, change, changes
+from tests.spark import test_erasing
+from tests.spark.changes_by_hand import ITEMS, change, changes, record
+from tests.spark.lake_by_hand import AT, ids, item, part, seq, stage
 from tests.spark.sessions import PIPELINE
+from tests.spark.test_erasing import GONE
+from tests.spark.test_repair import damage
 
 
 @pytest.fixture
@@ -94,6 +101,44 @@ def test_changes_are_merged_and_read(spark: SparkSession, lake: Lake, pipeline: 
     assert spark.read.parquet(f"{staged}/shop/items/*").count() == 1
     lake.delete(staged)
     assert lake.list(lake.at("_staging")) == []
+
+
+@pytest.fixture
+def jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their broker has nothing new."""
+    monkeypatch.setattr(backfill, "Broker", test_erasing.Broker)
+    monkeypatch.setattr(erase, "Broker", test_erasing.Broker)
+    monkeypatch.setattr(work, "Topics", test_erasing.Topics)
+
+
+@pytest.mark.soak
+@pytest.mark.usefixtures("jobs")
+def test_rows_are_made_anew_repaired_and_erased(
+    spark: SparkSession, pipeline: Pipeline, lake: Lake, s3: S3, compact: Callable[[], dict[str, Any]]
+) -> None:
+    """How a repair reads MySQL: tests/integration/test_lake_s3.py."""
+    stage(spark, lake, "1", 50, *(item(n) for n in (1, 2, 3)))
+    compact()
+    changed = [record(0, seq(AT), "u", item(2, "b"), item(2)), record(1, seq(AT + 1), "u", item(3, GONE), item(3))]
+    test_erasing.land(spark, lake, *changed)
+    compact()
+    damage(spark, lake, (1, "x"), (3, GONE))
+    [made] = backfill.backfill(spark, pipeline, ["shop.items"])["parts"]
+    assert compact()["parts"][made]["rows"] == {"changed": 1, "missing": 1}
+    damage(spark, lake, (1, "a"), (2, "x"), (3, GONE))
+    part(spark, lake, "p1", AT + 1, item(2, "b"), keys=[item(2), item(4)])
+    assert compact()["parts"]["p1"]["rows"] == {"changed": 1}
+    assert ids(spark, lake) == [(1, "a"), (2, "b"), (3, GONE)]
+    assert lake.list(lake.at("_parts")) == []
+
+    data = s3.home / "data" / "lakes"
+    assert test_erasing.holding_in(data, GONE)
+    facts = erase.erase(spark, pipeline, ["shop.items"], "[3]", present="yes", now="yes", run="r", by="ada")
+    assert facts["tables"]["shop.items"]["table"] == 1
+    assert test_erasing.holding_in(data, GONE) == []
+    assert ids(spark, lake) == [(1, "a"), (2, "b")]
+    [row] = spark.read.format("delta").load(lake.at("_erasures")).collect()
+    assert row["by"] == "ada"
 
 
 def test_the_store_lets_one_of_two_writers_through(lake: Lake) -> None:
