@@ -36,6 +36,14 @@ from spark.truncated import Truncated
 
 THREADS = 4
 USED = ("db", "tbl", "key", "op", "after", "schema", "_seq", "ts")
+READ = {
+    # Commits that rewrite `_changes` without a new change in it (an erasure) are no news here.
+    "skipChangeCommits": "true",
+    # All that waits is one batch, in which a key's greatest `_seq` counts. Where partitions were added to a topic, a
+    # key's last changes come by another one than those before, and may land first: a delete that is merged in a batch
+    # of its own leaves nothing behind that would keep the older row out.
+    "maxFilesPerTrigger": str(2**31 - 1),
+}
 
 
 @dataclass
@@ -76,8 +84,7 @@ class Merging:
         """Merges every commit of `_changes` that is new."""
         if not self.lake.is_table(self.lake.changes):
             return
-        # Commits that rewrite `_changes` without a new change in it (an erasure) are no news here.
-        source = self.spark.readStream.format("delta").option("skipChangeCommits", "true").load(self.lake.changes)
+        source = self.spark.readStream.format("delta").options(**READ).load(self.lake.changes)
         run_batches(source.select(*USED), self.lake.checkpoint("tables"), self._batch)
         reached("merged")
 

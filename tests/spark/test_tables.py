@@ -82,6 +82,17 @@ def test_an_older_change_never_moves_a_row_back(spark: SparkSession, lake: Lake)
     assert rows(spark, lake) == [(1, "new", Decimal("1.00"))]
 
 
+@pytest.mark.soak
+def test_of_a_thousand_files_and_more_an_older_one_brings_no_row_back(spark: SparkSession, lake: Lake) -> None:
+    """As when partitions were added to the topic: a key's deletion lands from the new one, what was before it later."""
+    first = [change(seq(2000), "d", item(1)), *(change(seq(n), "c", item(n)) for n in range(2, 1002))]
+    for some in (first, [change(seq(1), "c", item(1))]):
+        files = changes(spark, *some).coalesce(1).write.format("delta").option("maxRecordsPerFile", 1)
+        files.mode("append").save(lake.changes)
+    merging(spark, lake).run()
+    assert [row[0] for row in rows(spark, lake) if row[0] < 4] == [2, 3]
+
+
 def test_a_key_that_moves(spark: SparkSession, lake: Lake) -> None:
     step = merging(spark, lake)
     step._batch(changes(spark, change(seq(1), "c", item(1))), 0, "q")
