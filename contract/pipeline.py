@@ -70,8 +70,8 @@ class Tables(Section):
 class Ledger(Section):
     """The waiting queue's bounds; when it is full the socket waits."""
 
-    max_events: int = Field(200_000, ge=100)
-    max_bytes: int = Field(268_435_456, ge=1_048_576)
+    max_events: int = Field(200_000, ge=100, le=1_000_000_000)
+    max_bytes: int = Field(268_435_456, ge=1_048_576, le=1_000_000_000_000)
 
 
 Delivery = Literal["exactly_once", "at_least_once"]

@@ -17,6 +17,7 @@ from contract.pipeline_secrets import LOGIN, PRIVATE, REFERENCE, SIZE, Keys, hid
 Lines = dict[Keys, int]
 
 DEPTH = 10  # levels of keys; the format has four
+NUL = "\0"
 NODES = 20_000  # keys and values, those behind each alias counted again
 
 
@@ -157,6 +158,8 @@ class _Reader:
             return [self.value(item, (*keys, index)) for index, item in enumerate(node.value)]
         value = self._scalar(node, keys)
         value = self._filled(value, keys) if isinstance(value, str) else value
+        if isinstance(value, str) and NUL in value:
+            self._problem(keys, "holds a NUL, which stands in no name, path or password", "remove it")
         if value is not None and is_secret(keys):
             self._check_secret(node.value, str(value), keys)
         elif LOGIN.search(node.value if PRIVATE.search(str(keys[-1])) else str(value)):

@@ -109,7 +109,7 @@ class Kafka(Section):
     transaction_timeout_seconds: int = Field(
         600, ge=1, le=86_400, description="exactly_once: when the broker gives up a transaction that does not end"
     )
-    max_message_bytes: int = Field(10_485_760, ge=1024)
+    max_message_bytes: int = Field(10_485_760, ge=1024, le=1_000_000_000)
     properties: dict[str, str] = Field(default_factory=dict, repr=False, description="further librdkafka settings")
 
     @field_validator("topic")

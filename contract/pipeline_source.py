@@ -99,7 +99,11 @@ class Source(Section):
         if self.password is not None:
             return self.password.get_secret_value()
         assert self.password_file is not None
-        if secret := regular_file.read(self.password_file, SIZE).strip():
+        try:
+            secret = regular_file.read(self.password_file, SIZE).strip()
+        except UnicodeDecodeError:
+            raise OSError(errno.EILSEQ, "it is no UTF-8 text") from None
+        if secret:
             return secret
         raise OSError(errno.ENODATA, "the file is empty")
 

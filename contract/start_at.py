@@ -57,4 +57,7 @@ def _time(text: str) -> datetime:
         raise ValueError(f"{text!r} is no time: 2026-11-21T17:00:00Z is the form") from None
     if moment.tzinfo is None:
         raise ValueError(f"the time {text!r} has no zone: add Z for UTC, or +02:00 and its like")
-    return moment.astimezone(UTC)
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        raise ValueError(f"the time {text!r} is in no year that a calendar has") from None

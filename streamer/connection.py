@@ -18,7 +18,7 @@ from contract import tls
 from contract.gtid import GtidSet
 from contract.pipeline import Source
 from streamer.connection_errors import FATAL_READING, GONE, dump_error, facts_of, refused
-from streamer.errors import AccessDeniedError, ConnectionLostError, HeadraceError, TlsError
+from streamer.errors import AccessDeniedError, ConnectionLostError, HeadraceError, SourceRefusedError, TlsError
 from streamer.flavors import flavor
 from streamer.protocol import refusals
 from streamer.protocol.packets import ServerAnswerError
@@ -52,6 +52,9 @@ def connect(source: Source, read_timeout: float, **settings: Any) -> pymysql.Con
             # A frozen server's kernel takes connections, and nobody greets.
             connect_timeout=seconds, read_timeout=seconds, program_name="headrace", **encrypted, **settings,
         )  # fmt: skip
+    except UnicodeError as error:
+        hint = "Correct source.host in the pipeline file"
+        raise SourceRefusedError("connect to", source.host, f"no host has such a name ({error})", hint) from None
     except (pymysql.MySQLError, OSError, RuntimeError) as error:
         raise refused(source, error) from None
     connection._read_timeout = read_timeout  # type: ignore[attr-defined]

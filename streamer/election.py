@@ -42,7 +42,8 @@ class Election:
         self._over = threading.Event()
         self._fault: Any = None
         self._thread = threading.Thread(target=self._poll, name="election", daemon=True)
-        self._consumer = Consumer(
+        self._consumer = broker.made(
+            Consumer,
             broker.settings(
                 pipeline.kafka,
                 **{
@@ -55,7 +56,7 @@ class Election:
                     "auto.offset.reset": "latest",
                     "error_cb": lambda error: None,  # the streamer tells by itself what the broker does
                 },
-            )
+            ),
         )
 
     def __enter__(self) -> Election:

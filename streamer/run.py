@@ -69,6 +69,8 @@ class Runner:
 
     def __init__(self, pipeline: Pipeline, stop: threading.Event, oneshot: bool = False) -> None:
         outputs.check_classes(pipeline)
+        if pipeline.has_kafka:
+            broker.check(pipeline)
         self._pipeline = pipeline
         self._stop = stop
         self._oneshot = oneshot or pipeline.streamer.mode == "oneshot"

@@ -20,10 +20,14 @@ def check(
 ) -> None:
     """Check the file, the server's settings and rights, the broker and the topics; change nothing."""
     from streamer.control.tables import show_checks
+    from streamer.kafka import broker
     from streamer.preflight.command import check as checks
 
     with explained():
-        results = checks(pipeline_file.load(pipeline))
+        settings = pipeline_file.load(pipeline)
+        if settings.has_kafka:
+            broker.check(settings)
+        results = checks(settings)
     if as_json:
         out.print_json(json.dumps([asdict(result) for result in results]))
     else:

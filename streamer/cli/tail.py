@@ -34,6 +34,7 @@ def tail(
     """
     from streamer import tail as tailing
     from streamer.control.change_lines import line
+    from streamer.kafka import broker
 
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -42,6 +43,7 @@ def tail(
     with explained():
         settings = pipeline_file.load(pipeline, secrets="kafka")
         _refuse_without_kafka(settings)
+        broker.check(settings)
         for told in tailing.silent(settings, patterns):
             err.print(told, markup=False)
         wanted = (lambda db, name: any_matches(patterns, db, name)) if patterns else settings.tables.match

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
-from contract.pipeline import Kafka
+from contract.pipeline import Kafka, Pipeline
+from contract.pipeline_file import problem_at
 from streamer.delivery_errors import BrokerRefusedError, BrokerUnreachableError
 from streamer.errors import HeadraceError
 
+Client = TypeVar("Client")
+MEND = "Mend the section kafka of the pipeline file (kafka.properties), then start again."
+FIX = "see librdkafka's list of settings (CONFIGURATION.md) for the name and what it takes"
 # What time or the broker's return mends.
 AWAY = frozenset(
     {
@@ -50,8 +55,30 @@ def settings(kafka: Kafka, **more: Any) -> dict[str, Any]:
     }
 
 
+def made(kind: Callable[[dict[str, Any]], Client], wanted: dict[str, Any]) -> Client:
+    """A client with these settings. Raises BrokerRefusedError where the client library does not take them: a start has
+    told of it by `check`, with the line."""
+    try:
+        return kind(wanted)
+    except KafkaException as error:
+        where = f"Kafka at {wanted['bootstrap.servers']}"
+        raise BrokerRefusedError("making a client for", where, error.args[0].str().strip(), MEND) from None
+
+
+def check(pipeline: Pipeline) -> None:
+    """Raises PipelineFileError where the client library does not take what `kafka.properties` says: a name that it does
+    not know, a value that it cannot use, a file that is not there."""
+    try:
+        Producer(settings(pipeline.kafka))
+    except KafkaException as error:
+        text = error.args[0].str().strip()
+        named = next((key for key in pipeline.kafka.properties if key in text), None)
+        at = ("kafka", "properties", *([named] if named else []))
+        raise problem_at(pipeline.path, at, f"is refused by Kafka's client: {text}", "", FIX) from None
+
+
 def admin(kafka: Kafka) -> AdminClient:
-    return AdminClient(settings(kafka, **{"socket.timeout.ms": 10_000}))
+    return made(AdminClient, settings(kafka, **{"socket.timeout.ms": 10_000}))
 
 
 def typed(error: Exception, operation: str, kafka: Kafka) -> HeadraceError:
@@ -77,7 +104,7 @@ def typed(error: Exception, operation: str, kafka: Kafka) -> HeadraceError:
 def answers(kafka: Kafka, seconds: float) -> None:
     """Returns when a broker has answered. Raises BrokerUnreachableError, BrokerRefusedError."""
     faults: list[KafkaError] = []
-    client = AdminClient(settings(kafka, **{"socket.timeout.ms": 10_000, "error_cb": faults.append}))
+    client = made(AdminClient, settings(kafka, **{"socket.timeout.ms": 10_000, "error_cb": faults.append}))
     try:
         client.list_topics(timeout=seconds)
     except KafkaException as error:

@@ -43,7 +43,8 @@ def read(kafka: Kafka, topic: str, last: int | None = None, stopping: Callable[[
 
 def reader(kafka: Kafka, wait_ms: int = 500) -> Consumer:
     """`wait_ms`: for which the broker may keep an answer back until there is something to read."""
-    return Consumer(
+    return broker.made(
+        Consumer,
         broker.settings(
             kafka,
             **{
@@ -54,7 +55,7 @@ def reader(kafka: Kafka, wait_ms: int = 500) -> Consumer:
                 "isolation.level": "read_committed",
                 "auto.offset.reset": "error",
             },
-        )
+        ),
     )
 
 

@@ -148,6 +148,7 @@ def provision(pipeline: Pipeline, tables: Iterable[tuple[str, str]] | None = Non
     created until then stays.
     """
     refuse_without(pipeline, "making the topics of")
+    broker.check(pipeline)
     chosen = source.tables(pipeline) if tables is None else tables
     return Provisioned(tuple(ensure(pipeline, [*service_topics(pipeline), *event_topics(pipeline, chosen)])))
 

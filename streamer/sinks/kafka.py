@@ -28,7 +28,8 @@ class KafkaSink:
         self._pipeline = pipeline
         self.title = KAFKA
         self.last_error = ""
-        self._producer = Producer(
+        self._producer = broker.made(
+            Producer,
             broker.settings(
                 kafka,
                 **{
@@ -49,7 +50,7 @@ class KafkaSink:
                     "error_cb": self._on_error,
                     **more,
                 },
-            )
+            ),
         )
         self._produce = self._producer.produce
 

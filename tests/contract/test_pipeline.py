@@ -135,6 +135,8 @@ def test_every_way_to_say_where_to_begin(tmp_path: Path, written: str, begin: ob
         ("start: latest", "start: 2026-11-21T17:00:00", "has no zone: add Z for UTC"),
         ("start: latest", "start: 2026-11-21", "has no zone: add Z for UTC"),
         ("start: latest", "start: 2026-13-21T17:00:00Z", "is no time"),
+        ("start: latest", "start: 0001-01-01T00:00:00+14:00", "in no year that a calendar has"),
+        ("host: 127.0.0.1", 'host: "a\\0b"', "source.host: holds a NUL"),
         ("start: latest", "start: binlog.000001:3", "begins before position 4"),
         ("start: latest", "start: 0-1-270", "is no GTID: uuid:n"),
         ("{pipeline}.{db}.{table}", "{pipeline}.{dbs}", "allowed: pipeline, db, table"),

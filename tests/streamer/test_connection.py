@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from struct import pack
 from types import SimpleNamespace
 from typing import Any
@@ -55,6 +56,16 @@ def refusing(code: int, message: str) -> Iterator[Source]:
         port = listener.getsockname()[1]
         yield Source(host="127.0.0.1", port=port, user="u", password="s3cret", server_id=7)  # type: ignore[arg-type]
         listener.shutdown(socket.SHUT_RDWR)
+
+
+def test_a_name_that_no_host_has_and_a_password_that_is_no_text_are_told(tmp_path: Path) -> None:
+    given = pipeline().source
+    with pytest.raises(SourceRefusedError, match=r"no host has such a name.*source\.host"):
+        connect(given.model_copy(update={"host": "a" * 300}), 1)
+    (tmp_path / "password").write_bytes(b"\xff\xfe")
+    file = given.model_copy(update={"password": None, "password_file": tmp_path / "password"})
+    with pytest.raises(AccessDeniedError, match="it is no UTF-8 text"):
+        connect(file, 1)
 
 
 def test_a_frozen_server_is_given_up_within_the_connect_timeout() -> None:

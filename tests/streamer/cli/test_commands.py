@@ -164,6 +164,19 @@ def test_a_pipeline_that_writes_nothing_to_kafka_has_nothing_to_tail(tmp_path: P
     assert "none of its sinks is Kafka" in found.stderr
 
 
+@pytest.mark.parametrize("command", ["check", "run", "tail", "topics"])
+def test_a_wrong_setting_of_kafkas_client_is_a_mistake_of_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.setenv("NOT_SET_HERE", "secret")
+    path = tmp_path / "sales.yaml"
+    text = FILE.format(name="sales", port=1).replace('"h:9092"', '"127.0.0.1:1", properties: {ssl.ca.locaton: ca.pem}')
+    path.write_text(text)
+    found = run(command, str(path))
+    assert found.exit_code == 2, found.output
+    assert f"{path}:5: kafka.properties.ssl.ca.locaton: is refused" in found.stderr
+
+
 class Terminal:
     """The command in a terminal of its own."""
 

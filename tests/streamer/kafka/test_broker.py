@@ -1,4 +1,5 @@
-"""A broker that shows a certificate of somebody else is refused with the reason, and not waited for."""
+"""A broker that shows a certificate of somebody else is refused with the reason, and not waited for; settings that the
+client does not take are told with their line."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from contract.pipeline import Kafka
+from contract.pipeline import Kafka, PipelineFileError, load
 from stack.ports import HOST
 from streamer.delivery_errors import BrokerRefusedError, BrokerUnreachableError
 from streamer.kafka import broker
@@ -53,3 +54,37 @@ def test_a_certificate_of_somebody_else_is_refused_with_the_next_step(port: int,
 def test_one_that_says_nothing_behind_a_good_certificate_is_waited_for(port: int, tmp_path: Path) -> None:
     with pytest.raises(BrokerUnreachableError):
         broker.answers(settings(port, tmp_path / "broker.pem"), 1)
+
+
+FILE = """format: 1
+name: shop
+source: {host: h, user: u, password_file: secret, server_id: 7}
+tables: {include: ["shop.*"]}
+lake: {path: lake}
+kafka:
+  bootstrap: "127.0.0.1:1"
+  properties:
+"""
+
+
+@pytest.mark.parametrize(
+    ("properties", "line", "key", "words"),
+    [
+        (["ssl.ca.locaton: ca.pem"], 9, "kafka.properties.ssl.ca.locaton", "No such configuration property"),
+        (["retry.backoff.ms: often"], 9, "kafka.properties.retry.backoff.ms", "Invalid value"),
+        (["security.protocol: SSL", "ssl.ca.location: /no/ca.pem"], 10, "kafka.properties.ssl.ca.location", "failed"),
+        (["security.protocol: SASL_PLAINTEXT", "sasl.mechanisms: NOPE"], 8, "kafka.properties", "mechanism: NOPE"),
+    ],
+)
+def test_a_setting_that_the_client_does_not_take_is_told_with_its_line(
+    tmp_path: Path, properties: list[str], line: int, key: str, words: str
+) -> None:
+    path = tmp_path / "shop.yaml"
+    path.write_text(FILE + "".join(f"    {one}\n" for one in properties))
+    found = load(path, secrets=False)
+    with pytest.raises(PipelineFileError) as caught:
+        broker.check(found)
+    assert f"{path}:{line}: {key}: " in str(caught.value)
+    assert words in str(caught.value)
+    with pytest.raises(BrokerRefusedError, match=r"kafka\.properties"):  # of whoever did not ask before
+        broker.answers(found.kafka, 1)
