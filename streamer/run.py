@@ -120,9 +120,9 @@ class Runner:
 
     def _before_topics(self, found: Chosen) -> Checkpoint | None:
         """Where a first start begins, which may be refused before anything is made in Kafka; None of another start, as
-        far as the broker knows."""
+        far as the broker knows, and of one of two streamers: the other may begin the pipeline at this moment."""
         pipeline = self._pipeline
-        if not pipeline.commits_in_kafka:
+        if not pipeline.commits_in_kafka or pipeline.streamer.high_availability:
             return None
         has_log = partial(broker.has_topic, pipeline.kafka, names.commit_log_topic(pipeline), BROKER_SECONDS)
         return None if self._patience.until_answered(has_log, KAFKA) else self._first(found)
