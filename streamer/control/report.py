@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from streamer.stream import Stream
     from streamer.watcher import Watcher
 
+    Parts = tuple[Facts, Stream, Ledger, Watcher, Checkpoints, Sink]
+
 
 class Report:
     """Reads the running parts from another thread than theirs; every value may be a moment old. `ahead`: what is
@@ -38,7 +40,7 @@ class Report:
         self._mode = mode
         self.until: str | None = None
         self.status = status
-        self._parts: tuple[Facts, Stream, Ledger, Watcher, Checkpoints, Sink] | None = None
+        self._parts: Parts | None = None
         self._read: tuple[Source, Facts] | None = None
         self.filters: Filters | None = None  # what was left out
         self.ahead: Ahead | None = None
@@ -67,11 +69,12 @@ class Report:
     def as_dict(self) -> dict[str, Any]:
         """Times are Unix seconds, `*_ms` Unix milliseconds. Parts that do not run yet are missing."""
         known = {**self.status.as_dict(), "version": VERSION, "pid": os.getpid(), "now": round(time.time(), 3)}
-        known["tables"] = self._tables()
+        parts = self._parts  # once: another thread may detach them at any moment
+        known["tables"] = self._tables(parts)
         known["mode"] = {"kind": self._mode, "until": self.until}
-        if self._parts is None:
+        if parts is None:
             return known
-        facts, stream, ledger, watcher, checkpoints, sink = self._parts
+        facts, stream, ledger, watcher, checkpoints, sink = parts
         server, facts = self._read or (self._pipeline.source, facts)
         released, durable = watcher.checkpoint, checkpoints.durable
         return {
@@ -121,17 +124,17 @@ class Report:
         lake = self._lake.latest()
         return {name: table.nulled for name, table in lake.tables.items() if table.nulled} if lake else {}
 
-    def _tables(self) -> dict[str, Any]:
+    def _tables(self, parts: Parts | None) -> dict[str, Any]:
         """Those that are followed. `reload`: why the pipeline file as it is now is not; `without_key`: since this
         start; `not_yet_snapshotted`: where each joined, as epoch, number of the file, position."""
         tables = (self.file.pipeline if self.file else self._pipeline).tables
-        stream = self._parts[1] if self._parts else None
+        stream = parts[1] if parts else None
         return {
             **tables.model_dump(mode="json"),
             "pending": self.file is not None and bool(self.file.trouble or self.file.offered),
             "reload": self.file and self.file.trouble,
             "without_key": stream.router.keyless() if stream else [],
-            "not_yet_snapshotted": joined.unread(self._parts[3].checkpoint, self._lake.latest) if self._parts else {},
+            "not_yet_snapshotted": joined.unread(parts[3].checkpoint, self._lake.latest) if parts else {},
         }
 
 

@@ -308,7 +308,7 @@ def test_a_table_without_a_key_joins_and_is_named() -> None:
         (line["table"], "Exclude it" in line["next_step"]) for line in logs if "without a key" in line["event"]
     ] == [("shop.t", True)]
     assert what.stream.router.keyless() == ["shop.t"]
-    assert report._tables()["without_key"] == ["shop.t"]
+    assert report._tables(report._parts)["without_key"] == ["shop.t"]
     shown = show_tables({"include": ["shop.*"], "exclude": ["shop.x"], "without_key": ["shop.t"]}, "sales")
     assert shown.startswith("shop.*; not shop.x")
     assert "joined without a key:[/] shop.t" in shown

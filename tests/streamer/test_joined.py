@@ -124,7 +124,7 @@ def test_the_status_names_them() -> None:
     what.watcher.joined({"shop.u": True}, PLACE)
     report = Report(what.file.pipeline, what.status)
     report.attach(None, what.stream, what.ledger, what.watcher, what.checkpoints, what.sink)  # type: ignore[arg-type]
-    tables = report._tables()
+    tables = report._tables(report._parts)
     assert tables["not_yet_snapshotted"] == {"shop.u": PLACE}
     out = StringIO()
     Console(width=200, file=out).print(show_tables(tables, "sales"))
