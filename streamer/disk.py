@@ -41,7 +41,10 @@ def make_folder(folder: Path) -> None:
 
 def obstacle(folder: Path) -> str:
     """Why no file could be written into the folder, which need not be there yet; empty where nothing is known."""
-    there = next(one for one in (folder.absolute(), *folder.absolute().parents) if one.exists())
+    try:
+        there = next(one for one in (folder.absolute(), *folder.absolute().parents) if one.exists())
+    except OSError as error:  # its name is too long, for one
+        return f"{folder} can be no folder: {error.strerror}"
     if not there.is_dir():
         return f"{there} is no folder"
     return "" if os.access(there, os.W_OK | os.X_OK) else f"{there} may not be written"

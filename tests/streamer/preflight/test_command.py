@@ -94,3 +94,4 @@ def test_folders_that_could_not_be_written_are_told(
     monkeypatch.setattr(disk.os, "access", lambda *_: False)
     told = [one.text for one in command.check(Pipeline.model_validate(given)) if one.subject == "sink"]
     assert f"the folder {good}: {tmp_path} may not be written" in told
+    assert "can be no folder: File name too long" in disk.obstacle(tmp_path / ("a" * 300))
