@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import polars as pl
 import pytest
@@ -14,10 +15,14 @@ from readers.lake import query
 from readers.status import read
 from readers.store import options
 from spark.compaction import compact
+from spark.jobs.backfill import backfill
+from spark.jobs.erase import erase
+from spark.jobs.repair import repair
 from spark.jobs.snapshot import snapshot
 from spark.jobs.verify import verify
 from stack.mysql import MySQL
 from stack.s3 import S3
+from tests.faults import kit
 from tests.integration.streaming import Make, Streamer, execute, insert, rows
 from tests.s3_server import s3_server
 
@@ -62,3 +67,20 @@ def test_snapshot_compaction_proof_and_readers(
     status = read(pipeline)
     assert status is not None
     assert status.tables[f"{NAME}.t"].rows == 199
+    mended(spark, mysql, pipeline, streamer)
+
+
+def mended(spark: SparkSession, mysql: MySQL, pipeline: Pipeline, streamer: Streamer) -> None:
+    """Damaged, repaired and backfilled from MySQL; then a row is erased."""
+    table = f"{NAME}.t"
+    damage = [kit.missing("id", 20), kit.changed("id", 21, "v", "bigint"), kit.extra("id", 22, 900)]
+    for job in (repair, partial(backfill, source="mysql")):
+        kit.damage(spark, pipeline, table, damage)
+        [part] = job(spark, pipeline, [table], **({"keys": "[20, 21, 900]"} if job is repair else {}))["parts"]
+        found = compact(spark, pipeline, [])["parts"][part]
+        assert (found["refused"], found["rows"]) == (None, {"changed": 1, "extra": 1, "missing": 1})
+    execute(mysql, f"DELETE FROM {table} WHERE id = 30")
+    streamer.wait_until_released()
+    assert erase(spark, pipeline, [table], "[30]", now="yes", by="ada")["tables"][table]["changes"] == 1
+    [told] = verify(spark, pipeline, [], whole="yes")["tables"].values()
+    assert (told["equal"], told["lake_count"]) == (True, 198)
