@@ -13,7 +13,8 @@ class DdlRecord(BaseModel):
     """`table`: None where the statement means all tables of `db`, or does not tell. `kind`: as streamer/ddl says it.
     `statement`: without secrets, maybe cut. `gtid`: None or empty without
     GTIDs. `seq`: epoch, number of the binlog file, position where the statement
-    begins. `ts_ms`: Unix milliseconds UTC."""
+    begins. `ts_ms`: Unix milliseconds UTC. `renamed`: the columns to which an ALTER TABLE gave another name, old and
+    new as it has them; `only_renamed`: and it did nothing else to a column."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -24,3 +25,5 @@ class DdlRecord(BaseModel):
     gtid: str | None = None
     seq: tuple[int, int, int]
     ts_ms: int
+    renamed: tuple[tuple[str, str], ...] = ()
+    only_renamed: bool = False

@@ -24,7 +24,8 @@ class Column(BaseModel):
     bit, dimensions of vector; None for others. `precision`, `scale`: of decimal. `fsp`: fractional digits of time,
     datetime, timestamp. `members`: of enum and set, in order. `mask`: what takes the place of the column's
     values (contract/masks.py); the other facts are the masked column's then. `unfit`: what the lake makes of values
-    that it cannot hold (`lake.unrepresentable`): the reader's own setting, which is never written.
+    that it cannot hold (`lake.unrepresentable`): the reader's own setting, which is never written. `sent`: the name
+    that the column has in records of this shape, where it was renamed since; never written either.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -41,6 +42,7 @@ class Column(BaseModel):
     members: tuple[str, ...] = ()
     mask: str | None = None
     unfit: Unfit = Field("null", exclude=True)
+    sent: str | None = Field(None, exclude=True)
 
 
 class TableSchema(BaseModel):

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from contract import names
 from contract.kept_history import FILE, KeptHistory, parse
 from contract.pipeline import Pipeline
 from readers import store
@@ -12,10 +9,4 @@ from readers import store
 
 def read(pipeline: Pipeline) -> KeptHistory:
     """Raises OSError, ValueError."""
-    path = f"{names.lake_root(pipeline)}/{FILE}"
-    if pipeline.lake.bucket:
-        return parse(store.text(pipeline, path))
-    try:
-        return parse(Path(path).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return parse(None)
+    return parse(store.small_file(pipeline, FILE))

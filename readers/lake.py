@@ -19,7 +19,7 @@ import duckdb
 from deltalake import DeltaTable, QueryBuilder
 from deltalake.exceptions import DeltaError
 
-from contract import names, status
+from contract import names, renames, status
 from contract.pipeline import Pipeline
 from readers import kept_history, store
 from readers.past import Past, literal, quoted
@@ -132,7 +132,9 @@ class _Database:
         name, now = f"{table.db}.{table.table}", f"{quoted(table.db)}.{quoted(table.table)}"
         raw, changes = f"{quoted(RAW)}.{quoted(name)}", f"{names.lake_root(self.pipeline)}/{names.CHANGES}"
         mine = f"tbl = {literal(name)} AND db = {literal(table.db)}"
-        self._make(raw, "*", self._stream(changes, "key, op, before, after, _seq, gtid, ts", mine))
+        renamed = renames.of(renames.parse(store.small_file(self.pipeline, renames.FILE)), table.db, table.table)
+        columns = "key, op, before, after, _seq, gtid, ts" + (", schema" if renamed else "")
+        self._make(raw, "*", self._stream(changes, columns, mine))
         kept = kept_history.read(self.pipeline).since(name)  # behind the changes, since it is noted before they go
         if kept:
             self.connection.execute(f"DELETE FROM {raw} WHERE ts < TIMESTAMPTZ {literal(kept.isoformat())}")
@@ -141,7 +143,7 @@ class _Database:
         keys = self.connection.execute(f"SELECT DISTINCT json_keys(key) FROM {raw} WHERE op <> 't'").fetchall()
         if len(keys) > 1:
             raise LakeReadError(f"{name}: its primary key changed meanwhile, rows before and after do not compare")
-        past = Past(name, now, raw, kinds, keys[0][0] if keys else ())
+        past = Past(name, now, raw, kinds, keys[0][0] if keys else (), renamed)
         prefix = f"{quoted(table.db)}."
         self.connection.execute(f"CREATE VIEW {prefix}{quoted(f'{table.table}_changes')} AS {past.changes()}")
         self.connection.execute(f"CREATE VIEW {prefix}{quoted(f'{table.table}_history')} AS {past.history()}")

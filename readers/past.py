@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
+from contract.renames import Rename, sent
+
 MAY_NOT_PARSE = ("DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE")  # zero and partial dates are null in the lake
 
 
@@ -33,13 +35,23 @@ def value(json: str, name: str, kind: str) -> str:
 
 class Past:
     """`now`: the table of present rows, `raw`: that of its changes, both as SQL names them. `kinds`: its columns, name
-    and DuckDB's type; `key`: the names of the key's, none where there is no change."""
+    and DuckDB's type; `key`: the names of the key's, none where there is no change. `renames`: the table's; with any,
+    `raw` has the column `schema`."""
 
-    def __init__(self, name: str, now: str, raw: str, kinds: Mapping[str, str], key: Sequence[str]) -> None:
-        self.name, self.now, self.raw, self.kinds, self.key = name, now, raw, kinds, key
+    def __init__(
+        self, name: str, now: str, raw: str, kinds: Mapping[str, str], key: Sequence[str],
+        renames: Sequence[Rename] = (),
+    ) -> None:  # fmt: skip
+        self.name, self.now, self.raw, self.kinds, self.key, self.renames = name, now, raw, kinds, key, renames
 
     def _row(self, json: str) -> str:
-        return ", ".join(f"{value(json, name, kind)} AS {quoted(name)}" for name, kind in self.kinds.items())
+        return ", ".join(f"{self._value(json, name)} AS {quoted(name)}" for name in self.kinds)
+
+    def _value(self, json: str, name: str) -> str:
+        """By the name that the column had in the change."""
+        kind, found = self.kinds[name], value(json, name, self.kinds[name])
+        older = [f"WHEN schema < {version} THEN {value(json, old, kind)}" for version, old in sent(self.renames, name)]
+        return f"CASE {' '.join(older)} ELSE {found} END" if older else found
 
     def _columns(self) -> str:
         return ", ".join(map(quoted, self.kinds))
@@ -55,7 +67,7 @@ class Past:
         """A row a change: `gtid`, `ts`, `op`, `key`, the columns that `changed`, `before` and `after` as structs."""
         images = [
             f"CASE WHEN {name} IS NOT NULL THEN struct_pack("
-            + ", ".join(f"{quoted(c)} := {value(name, c, kind)}" for c, kind in self.kinds.items())
+            + ", ".join(f"{quoted(c)} := {self._value(name, c)}" for c in self.kinds)
             + f") END AS {name}"
             for name in ("before", "after")
         ]

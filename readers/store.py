@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from contract import names
 from contract.pipeline import Pipeline
 from contract.pipeline_lake import S3A
 
@@ -47,5 +50,16 @@ def text(pipeline: Pipeline, path: str) -> str | None:
     try:
         with files.open_input_stream(path.removeprefix(S3A)) as stream:
             return str(stream.read().decode())
+    except FileNotFoundError:
+        return None
+
+
+def small_file(pipeline: Pipeline, name: str) -> str | None:
+    """The text of a file of the lake, wherever that is; None where there is none. Raises as `text`."""
+    path = f"{names.lake_root(pipeline)}/{name}"
+    if pipeline.lake.bucket:
+        return text(pipeline, path)
+    try:
+        return Path(path).read_text(encoding="utf-8")
     except FileNotFoundError:
         return None

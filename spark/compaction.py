@@ -25,6 +25,7 @@ from spark.lake import Lake
 from spark.letters import Letters
 from spark.mending.apply import Mending
 from spark.owner import refuse_foreign
+from spark.renames import in_lake
 from spark.schema import Schemas
 from spark.slot import writing
 from spark.standing import Standing
@@ -68,13 +69,14 @@ def run(spark: SparkSession, pipeline: Pipeline, lake: Lake) -> dict[str, Any]:
     handoff = apply_ready(spark, lake)
     if checkpoint:
         handoff.snapshots.find_gaps(checkpoint, last.checkpoint if last else None)
-    schemas, floors = Schemas(broker.schemas()), handoff.snapshots.floors()
-    evolution = Evolution(spark, lake, schemas)
+    shapes, floors = broker.schemas(), handoff.snapshots.floors()
+    evolution = Evolution(spark, lake, Schemas(shapes))
     evolution.follow(*broker.ddl(evolution.read), floors)
     foreign = {name: told for name, told in foreign.items() if name not in handoff.applied}
     forget_lost(lake, handoff.snapshots, foreign)
     for line in (*foreign.values(), *evolution.told):
         print(line, flush=True)
+    schemas = in_lake(lake, shapes)
     merging = Merging(spark, lake, schemas, floors)
     if not (clean and last and last.changes_version == lake.version(lake.changes)):
         merging.run()

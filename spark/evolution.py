@@ -21,10 +21,12 @@ from pyspark.sql import SparkSession
 
 from contract import names
 from contract.ddl_record import UNSEEN, DdlRecord
+from contract.renames import FILE, Rename
 from contract.schema import TableSchema
 from contract.status import Stale
 from spark.failpoints import reached
 from spark.lake import Lake
+from spark.renames import rewritten, told_by
 from spark.schema import Schemas
 from spark.shape_changes import CARRIED, STALE, ShapeChange, keeps_values, shape_changes
 from spark.stopped import Name
@@ -34,7 +36,6 @@ Altered = tuple[str, str, Place]
 ALTERS = (*UNSEEN, "shape")
 BRINGS = ("rename", "partition")  # rows that were under another name, so that a table of no rows has some now
 AGAIN = "added again"
-FILE = "_evolution.json"
 SHOWN = 200  # characters of a statement in a message
 KEPT = 1000  # statements that are known when they come again
 COLUMNS = (
@@ -68,6 +69,8 @@ class Mark(BaseModel):
     gtid: str | None
     ts_ms: int
     statement: str
+    renamed: tuple[tuple[str, str], ...] = ()
+    only_renamed: bool = False
 
     @property
     def name(self) -> Name:
@@ -87,13 +90,14 @@ class Shape:
 class State(BaseModel):
     """`read`: the DDL topic's offsets that are done. `versions`: the last shape of each table that is. `altered`: the
     last statements that changed a shape or rows. `seen`: those of them that made a mark, also where it is gone: in a
-    new epoch they may come again."""
+    new epoch they may come again. `renames`: what the lake's tables followed by themselves."""
 
     read: dict[int, int] = {}
     versions: dict[str, int] = {}
     marks: list[Mark] = []
     altered: list[tuple[str, str, Place]] = []
     seen: list[str] = []
+    renames: list[Rename] = []
 
 
 class Evolution:
@@ -113,20 +117,25 @@ class Evolution:
     def follow(self, records: Iterable[DdlRecord], read: Mapping[int, int], floors: Mapping[Name, list[int]]) -> None:
         """`records`: of the DDL topic, up to the offsets `read`. `floors`: where each table's snapshot begins, as a
         `_seq`."""
-        statements, shapes = list(records), list(self._shapes())
-        self._note([*map(_of_statement, statements), *(row for shape in shapes for row in shape.rows)])
+        statements = list(records)
         unseen = {_id(one): one for one in statements if one.kind in UNSEEN and _id(one) not in self.state.seen}
         marks = [*self.state.marks, *(mark for one in unseen.values() for mark in self._marks(one, floors))]
-        marks += [mark for shape in shapes for mark in shape.marks]
         tables = sorted({*self.schemas.tables(), *floors})
         altered = [(*name, one.seq) for one in statements if one.kind in ALTERS for name in tables if _means(one, name)]
         altered = [*self.state.altered, *altered][-KEPT:]
+        renames = [*self.state.renames, *self._renames([m for m in marks if self._open(m, floors, altered)], altered)]
+        done = {((one.db, one.table), one.seq) for one in renames}
+        shapes = list(self._shapes(renames))
+        self._note([*map(_of_statement, statements), *(row for shape in shapes for row in shape.rows)])
+        marks = [mark for mark in marks if (mark.name, mark.seq) not in done]
+        marks += [mark for shape in shapes for mark in shape.marks]
         state = State(
             read={**self.state.read, **read},
             versions={**self.state.versions, **{".".join(shape.name): shape.version for shape in shapes}},
             marks=[mark for mark in marks if self._open(mark, floors, altered)],
             altered=altered,
             seen=[*self.state.seen, *unseen][-KEPT:],
+            renames=renames,
         )
         if state != self.state:
             self.state = state
@@ -140,17 +149,28 @@ class Evolution:
             found.setdefault(mark.name, _stale(mark, self.lake.pipeline.name))
         return found
 
-    def _shapes(self) -> Iterator[Shape]:
+    def _renames(self, marks: list[Mark], altered: list[Altered]) -> Iterator[Rename]:
+        """Those of the marks that are renamed columns and nothing else; the lake's tables have the new names then."""
+        for mark in marks:
+            around = self._around(mark, altered) if mark.only_renamed else None
+            if around and (columns := told_by(*around, mark.renamed)):
+                found = Rename(db=mark.db, table=mark.table, version=around[1].version, seq=mark.seq, columns=columns)
+                if rewritten(self.spark, self.lake, found):
+                    yield found
+
+    def _shapes(self, renames: list[Rename]) -> Iterator[Shape]:
         """The shapes that are new, with what differs from the one before."""
+        carried = {(one.db, one.table, one.version): {old.lower() for old, _ in one.columns} for one in renames}
         for name in self.schemas.tables():
             done, all_of = self.state.versions.get(".".join(name), 0), self.schemas.all(*name)
             had: set[str] = set()
             for before, after in zip([None, *all_of[:-1]], all_of, strict=True):
+                gone = carried.get((*name, after.version), set())
                 if after.version > done:
-                    changes = [_again(one, had) for one in shape_changes(before, after)] if before else []
+                    changes = [_ruled(one, had, gone) for one in shape_changes(before, after)] if before else []
                     marks = [_mark(after, one) for one in changes if one.kind == AGAIN]
                     yield Shape(name, after.version, [_of_shape(after, one) for one in changes], marks)
-                had |= {column.name.lower() for column in after.columns}
+                had = (had - gone) | {column.name.lower() for column in after.columns}
 
     def _note(self, rows: list[dict[str, Any]]) -> None:
         """Writes those that the table has not."""
@@ -184,22 +204,29 @@ class Evolution:
     def _open(self, mark: Mark, floors: Mapping[Name, list[int]], altered: list[Altered]) -> bool:
         if tuple(floors.get(mark.name, [])[:3]) > mark.seq:
             return False
-        return mark.kind != "alter" or MORE.search(mark.statement) is not None or not self._explained(mark, altered)
+        # Columns that took each other's names are the same shape.
+        if mark.kind != "alter" or mark.renamed or MORE.search(mark.statement):
+            return True
+        around = self._around(mark, altered)
+        return around is None or not keeps_values(shape_changes(*around))
 
-    def _explained(self, mark: Mark, altered: list[Altered]) -> bool:
-        """Whether the shapes before and behind the statement, the one between the two, show that values stayed."""
+    def _around(self, mark: Mark, altered: list[Altered]) -> tuple[TableSchema, TableSchema] | None:
+        """The shapes before and behind the statement, where it is the one between the two."""
         shapes = [s for s in self.schemas.all(*mark.name) if s.since is not None]
         before = [s for s in shapes if _place(s) <= mark.seq]
         after = [s for s in shapes if _place(s) > mark.seq]
         if not before or not after:
-            return False
+            return None
         first, last = _place(before[-1]), _place(after[0])
         between = {seq for *name, seq in altered if tuple(name) == mark.name and first < seq < last}
-        return between == {mark.seq} and keeps_values(shape_changes(before[-1], after[0]))
+        return (before[-1], after[0]) if between == {mark.seq} else None
 
 
-def _again(change: ShapeChange, had: set[str]) -> ShapeChange:
-    """A column that the lake has from a time before: its old values are not the new column's."""
+def _ruled(change: ShapeChange, had: set[str], renamed: set[str]) -> ShapeChange:
+    """What two shapes do not tell: a column that the lake has from a time before, whose old values are not the new
+    column's; and one that has its new name in the lake."""
+    if change.kind == "renamed" and str(change.column).lower() in renamed:
+        return replace(change, rule=CARRIED)
     if change.kind != "added" or str(change.column).lower() not in had:
         return change
     return replace(change, kind=AGAIN, rule=STALE)

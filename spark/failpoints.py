@@ -30,6 +30,7 @@ POINTS = (  # in the order of a run
     "staged rows removed",
     "staging removed",
     "gap noted",
+    "columns renamed",
     "shape changes noted",
     "evolution noted",
     "truncation noted",

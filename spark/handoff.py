@@ -29,6 +29,7 @@ from spark.failpoints import reached
 from spark.lake import Lake
 from spark.manifests import Manifest, manifests
 from spark.merge import behind, misfit, sequence
+from spark.renames import as_now, renames_of, since
 from spark.rows import keyed, nulled, parsed, quoted
 from spark.schema import columns_of, fields, fitted, landed_otherwise, prepare
 from spark.stopped import Name, StoppedTables
@@ -53,8 +54,13 @@ def apply_ready(spark: SparkSession, lake: Lake) -> HandOff:
     """Applies every snapshot that is staged whole and not applied yet, the oldest first. A staging of which nothing
     is needed any more is removed."""
     result = HandOff(AppliedSnapshots(lake), StoppedTables(lake))
+    renames = renames_of(lake)
     for manifest in manifests(lake):
-        tables = [schema for schema in manifest.tables if lake.pipeline.tables.match(schema.db, schema.table)]
+        tables = [
+            as_now(schema, since(renames, schema, manifest.sequence(schema)))
+            for schema in manifest.tables
+            if lake.pipeline.tables.match(schema.db, schema.table)
+        ]
         beside = inheritable_thread_target(spark)(partial(_hand_off, spark, lake, manifest, result))
         with ThreadPoolExecutor(THREADS) as pool:
             list(pool.map(beside, tables))

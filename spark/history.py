@@ -1,8 +1,8 @@
 """The past of the lake's tables, from `_changes`: a table as of a time, its rows' versions, who changed what when.
 
-Nothing but the lake is asked. The values have the types of the table as it is; of a column that was renamed, older
-changes have none. History begins with the first change that the lake has of the pipeline, or where the table joined, or
-where a maintenance has removed what was before (retention.py).
+Nothing but the lake is asked. The values have the types of the table as it is, and the names: where the lake's table
+followed a renamed column by itself, older changes have it, too. History begins with the first change that the lake has
+of the pipeline, or where the table joined, or where a maintenance has removed what was before (retention.py).
 """
 
 from __future__ import annotations
@@ -10,13 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as fn
 
+from contract.renames import Rename, of, sent
 from contract.status import parse
 from spark.errors import LakeError
 from spark.lake import Lake
+from spark.renames import renames_of
 from spark.retention import history_of
 from spark.rows import quoted
 from spark.schema import OWN
@@ -124,9 +127,27 @@ class History:
         return mine.where(fn.col("ts") >= fn.lit(since)) if since else mine
 
     def _parsed(self, changes: DataFrame, now: DataFrame, *names: str) -> DataFrame:
-        """With a struct of wire values, `_<name>`, for each of the columns of JSON text."""
-        shape = ", ".join(f"{quoted(name)} {WIRE.get(kind, 'string')}" for name, kind in now.dtypes)
-        return changes.withColumns({f"_{n}": fn.from_json(fn.col(n), shape, {"mode": "FAILFAST"}) for n in names})
+        """With a struct of wire values, `_<name>`, for each of the columns of JSON text; of a column that was renamed,
+        by the name that it had in the change."""
+        kinds = {name.lower(): (name, kind) for name, kind in now.dtypes}
+        older = {old: kind for name, kind in now.dtypes for _, old in self._sent(name)}
+        kinds = {old.lower(): (old, kind) for old, kind in older.items()} | kinds
+        shape = ", ".join(f"{quoted(name)} {WIRE.get(kind, 'string')}" for name, kind in kinds.values())
+        found = changes.withColumns({f"_{n}": fn.from_json(fn.col(n), shape, {"mode": "FAILFAST"}) for n in names})
+        for name, _ in now.dtypes:
+            for version, old in reversed(self._sent(name)):
+                for struct in (f"_{n}" for n in names if n != "key"):
+                    value = fn.when(fn.col("schema") < version, fn.col(f"{struct}.{quoted(old)}"))
+                    value = value.otherwise(fn.col(f"{struct}.{quoted(name)}"))
+                    found = found.withColumn(struct, fn.col(struct).withField(quoted(name), value))
+        return found
+
+    def _sent(self, column: str) -> list[tuple[int, str]]:
+        return sent(self._renames, column)
+
+    @cached_property
+    def _renames(self) -> list[Rename]:
+        return of(renames_of(self.lake), self.db, self.table)
 
     def _untouched(self, now: DataFrame, changes: DataFrame) -> DataFrame:
         """The rows of the table without a change here."""

@@ -28,7 +28,12 @@ def quoted(name: str) -> str:
 
 def wire_schema(columns: Iterable[Column]) -> str:
     """The schema by which from_json reads a row's text."""
-    return ", ".join(f"{quoted(column.name)} {types.of(column).wire}" for column in columns)
+    return ", ".join(f"{quoted(column.sent or column.name)} {types.of(column).wire}" for column in columns)
+
+
+def wire(struct: str, column: Column) -> str:
+    """The column's wire value in the struct of this name."""
+    return f"{quoted(struct)}.{quoted(column.sent or column.name)}"
 
 
 def parsed(json: str, columns: Iterable[Column], mode: str = "FAILFAST") -> SparkColumn:
@@ -46,7 +51,7 @@ def typed(struct: str, schema: TableSchema, lake: Mapping[str, str] | None = Non
     columns = []
     for column in schema.columns:
         made = types.of(column)
-        value = made.parse(f"{quoted(struct)}.{quoted(column.name)}")
+        value = made.parse(wire(struct, column))
         kind = kinds.get(column.name.lower(), made.spark)
         columns.append(fn.expr(value if kind == made.spark else f"try_cast({value} as {kind})").alias(column.name))
     return columns
@@ -67,13 +72,13 @@ def keyed(struct: str, schema: TableSchema, lake: Mapping[str, str] | None = Non
 
 def _lost(struct: str, column: Column) -> SparkColumn:
     """Whether the wire value is one that the lake's type cannot hold."""
-    wire = f"{quoted(struct)}.{quoted(column.name)}"
-    return fn.expr(f"{wire} is not null and {types.of(column).parse(wire)} is null")
+    value = wire(struct, column)
+    return fn.expr(f"{value} is not null and {types.of(column).parse(value)} is null")
 
 
 def _refused(struct: str, schema: TableSchema, column: Column) -> SparkColumn:
     key = fn.to_json(fn.struct(*[fn.col(f"{quoted(struct)}.{quoted(name)}").alias(name) for name in schema.key]))
-    value = fn.col(f"{quoted(struct)}.{quoted(column.name)}")
+    value = fn.col(wire(struct, column))
     return fn.raise_error(
         fn.concat(fn.lit(f"{NO_VALUE} <column {column.name} of the row "), key, fn.lit(" is "), value, fn.lit(">"))
     )
@@ -85,6 +90,6 @@ def nulled(rows: DataFrame, json: str, schema: TableSchema) -> int:
     columns = [column for column in schema.columns if types.may_not_fit(column) and column.unfit == "null"]
     if not columns:
         return 0
-    wire = rows.where(fn.col(json).contains(ZERO)).select(parsed(json, columns).alias("_wire"))
-    found = wire.select(sum((_lost("_wire", c).cast("int") for c in columns), fn.lit(0)).alias("n")).agg(fn.sum("n"))
+    likely = rows.where(fn.col(json).contains(ZERO)).select(parsed(json, columns).alias("_wire"))
+    found = likely.select(sum((_lost("_wire", c).cast("int") for c in columns), fn.lit(0)).alias("n")).agg(fn.sum("n"))
     return int(found.collect()[0][0] or 0)

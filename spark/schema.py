@@ -74,7 +74,7 @@ def fields(schema: TableSchema) -> dict[str, str]:
             "Exclude the table, or move it to another database; its changes are kept in _changes"
         )
     for column in schema.columns:
-        if FORBIDDEN & set(column.name) or column.name.lower() in OWN:
+        if not nameable(column.name):
             raise TableStoppedError(
                 f"{name}: the lake cannot have a column named {column.name!r}. Rename it, or exclude the table"
             )
@@ -82,6 +82,11 @@ def fields(schema: TableSchema) -> dict[str, str]:
         return {column.name: types.of(column).spark for column in schema.columns}
     except types.UnknownTypeError as error:
         raise TableStoppedError(f"{name}: {error}. Exclude the table, or upgrade Headrace") from None
+
+
+def nameable(column: str) -> bool:
+    """Whether the lake can have a column of this name."""
+    return not FORBIDDEN & set(column) and column.lower() not in OWN
 
 
 def prepare(

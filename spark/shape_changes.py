@@ -49,6 +49,8 @@ class ShapeChange:
     def told(self) -> str:
         what = f"{self.kind} {self.column}" if self.column else self.kind
         values = f" ({self.before or 'none'} -> {self.after or 'none'})"
+        if (self.kind, self.rule) == ("renamed", CARRIED):
+            return f"{what}{values}: the lake's column has the new name, too"
         end = "; the table is stopped until it is read again" if self.rule == STOPPED else ""
         return f"{what}{values}: {TOLD[self.kind]}{end}"
 

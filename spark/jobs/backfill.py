@@ -21,7 +21,7 @@ from spark.mending.choice import Form, Name, blocked, names_of, shown_in, source
 from spark.mending.from_source import Choose, SourceParts
 from spark.mending.parts import CHANGES, KAFKA, MYSQL, Chosen, Part
 from spark.mending.rebuilt import Rebuild
-from spark.schema import Schemas
+from spark.renames import in_lake
 
 SOURCES = (CHANGES, KAFKA, MYSQL)
 OPTIONS = {
@@ -85,7 +85,7 @@ class Backfill:
     ) -> None:
         self.spark, self.pipeline, self.lake, self.status = spark, pipeline, lake, status
         self.source, self.by = source, by
-        self.schemas = Schemas(Broker(pipeline).schemas())
+        self.schemas = in_lake(lake, Broker(pipeline).schemas())
 
     def run(self, names: list[Name], form: Form, between: tuple[datetime, datetime] | None) -> dict[str, Any]:
         """The report's facts. Raises LakeError."""

@@ -18,6 +18,7 @@ from spark.errors import LakeError
 from spark.job import run as run_job
 from spark.kafka import Broker
 from spark.lake import Lake
+from spark.renames import in_lake
 from spark.schema import Schemas
 from spark.slot import writing
 
@@ -38,7 +39,7 @@ def erase(
     began, lake, broker = time.time(), Lake(spark, pipeline), Broker(pipeline)
     try:
         lake.prove_writable()
-        schemas = Schemas(broker.schemas())
+        schemas = in_lake(lake, broker.schemas())
         schema = _schema(schemas, tables)
         wanted = _wanted(keys, schema, pipeline)
         if present:

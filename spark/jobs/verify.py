@@ -24,7 +24,7 @@ from spark.kafka import Broker
 from spark.lake import Lake
 from spark.proof.differences import Difference, dated, latest, note_checks, note_differences
 from spark.proof.pinning import unopened
-from spark.schema import Schemas
+from spark.renames import in_lake
 from spark.streamed import streamed
 from spark.transformed import refuse_other_rules
 from spark.verification import Answer, Finding, Shapes, Verification, incomparable, result, why
@@ -56,7 +56,7 @@ def verify(spark: SparkSession, pipeline: Pipeline, tables: list[str], whole: st
         answers = check.ask([(db, table) for db, table in wanted if f"{db}.{table}" not in results])
         constraints = {answer.name: source.checks(answer.schema.db, answer.schema.table) for answer in answers}
         if answers:
-            found = _compare(check, answers, lambda: Schemas(broker.schemas()), results)
+            found = _compare(check, answers, lambda: in_lake(lake, broker.schemas()), results)
     expectations = _expectations(check, pipeline, answers, results, constraints, bool(tables)) if answers else {}
     report: dict[str, Any] = {"tables": results, "named": tables, "expectations": expectations}
     report["seconds"] = round(time.time() - began.timestamp(), 1)

@@ -30,6 +30,7 @@ from spark.mending.final import compared, differing, folded, widened
 from spark.mending.parts import Part, parts
 from spark.merge import behind, misfit, sequence
 from spark.proof.differences import CHANGED, CHUNK, DUPLICATE, EXTRA, MISSING, last_check, latest
+from spark.renames import renames_of, since
 from spark.rows import keyed, parsed, quoted
 from spark.schema import Schemas, fitted, prepare
 from spark.stopped import Name
@@ -97,6 +98,8 @@ class Mending:
         applied = self.snapshots.tables.get(part.name)
         if applied and applied.floor > part.sequence:
             return f"the snapshot {applied.id} has read all of {'.'.join(part.name)} since"
+        if since(renames_of(self.lake), part.shape, part.p0.place):
+            return f"a column of {'.'.join(part.name)} was renamed since the rows were read: run the {part.job} again"
         if any(one.tbl == ".".join(part.name) and one.until >= part.p0.place for one in self.erased):
             return f"rows of {'.'.join(part.name)} were erased since these were read: run the {part.job} again"
         return None

@@ -26,6 +26,7 @@ from spark.mending.final import folded
 from spark.mending.from_kafka import sent
 from spark.mending.parts import CHANGES, KAFKA, MYSQL, Chosen, Part, keys_of, new_id, put, sweep, write_keys
 from spark.merge import behind, sequence
+from spark.renames import renames_of, since, with_new_names
 from spark.rows import quoted
 from spark.schema import OWN, Schemas, columns_of, fitted
 from spark.stopped import Name
@@ -123,6 +124,7 @@ class Rebuild:
             then = self.spark.read.format("delta").option("versionAsOf", str(self.applied.version)).load(path)
         except Exception as error:
             raise self._gone() from error
+        then = with_new_names(then, since(renames_of(self.lake), part.shape, self.applied.floor))
         lacking = {name: kind for name, kind in columns.items() if name not in then.columns}
         base = fitted(then, columns).withColumns({n: fn.lit(None).cast(kind) for n, kind in lacking.items()})
         base = base.where(fn.col("_seq") <= sequence(self.applied.floor)).select(*map(quoted, columns), *OWN)

@@ -18,6 +18,7 @@ from contract.pipeline_events import Kind
 from contract.sequence import Sequence, file_number
 from streamer import VERSION
 from streamer.ddl import statement as ddl
+from streamer.ddl.renamed import renamed
 from streamer.ddl.secrets import without_secrets, without_texts
 from streamer.protocol.model import Ddl
 from streamer.routes import Router
@@ -72,10 +73,14 @@ def _ddl(pipeline: Pipeline, kind: ddl.Kind, db: str, table: str | None, item: D
         "seq": [seq.epoch, seq.file, seq.pos],
         "ts_ms": item.ts_ms,
     }
+    if kind == "alter" and (found := renamed(item.statement, item.db, item.escapes)).columns:
+        told |= {"renamed": found.columns, "only_renamed": found.alone}
     if kind == "unknown":  # it may be of users as well, with their passwords
         told["statement"] = without_texts(item.statement, item.escapes)
     value = _json(told)
     if len(value) > limit:
+        for columns in ("renamed", "only_renamed"):
+            told.pop(columns, None)
         value = _json(told | {"statement": told["statement"][: max(0, limit - ENVELOPE_BYTES) // WIDEST], "cut": True})
     return value
 

@@ -131,7 +131,7 @@ def _alter(tokens: Tokens, ignores: bool) -> Change:
     kinds: set[Kind] = {"alter"} if ignores else set()
     for part in tokens.parts():
         words = [token.word for token in part]
-        kind = _action(words)
+        kind = action(words)
         kinds.add(kind)
         if kind == "rename":  # to [db.]name
             rest = Tokens(part[1:], tables[0][0])
@@ -144,7 +144,7 @@ def _alter(tokens: Tokens, ignores: bool) -> Change:
     return _found(min(kinds, key=KINDS.index), tables)
 
 
-def _action(words: list[str]) -> Kind:
+def action(words: list[str]) -> Kind:
     """The kind of one action of ALTER TABLE."""
     first, second, *_ = (*words, "", "")
     if second == "PARTITION" and first in ("DROP", "TRUNCATE", "EXCHANGE", "CONVERT"):

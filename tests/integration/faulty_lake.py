@@ -2,9 +2,9 @@
 must leave to the next one, which makes it the lake that it would have been.
 
 A first run has landed and merged WAVES[0]. Then come WAVES[1]: changes that come again, a moved key, a row that is
-deleted and made again, an added column, a truncation, a table that joins late, one of an unknown schema, one whose
-unknown schema is known now, a staged snapshot and a staged repair, a table that was not followed for a time, a record
-that is no change.
+deleted and made again, an added column, a renamed one, a truncation, a table that joins late, one of an unknown
+schema, one whose unknown schema is known now, a staged snapshot and a staged repair, a table that was not followed for
+a time, a record that is no change.
 """
 
 from __future__ import annotations
@@ -20,8 +20,10 @@ from pyspark.sql import SparkSession
 
 from contract import status
 from contract.checkpoint import Checkpoint
+from contract.ddl_record import DdlRecord
 from contract.pipeline import Pipeline, Tables
 from contract.schema import Column, TableSchema
+from contract.sequence import Sequence
 from spark.applied import Applied, AppliedSnapshots
 from spark.lake import Lake
 from spark.manifests import MANIFEST, Manifest
@@ -66,21 +68,35 @@ SECOND = [
     *[Change("items", 70, "d", 7), Change("items", 71, "c", 100, "moved")],
     *[Change("items", 72, "u", 8, "b", 2), Change("items", 74, "c", 6, "again", 2)],
     *MANY,
-    *[Change("lines", 80, "u", 1, "b"), Change("lines", 81, "t"), *made("lines", "c", 2, 11, at=82, name="new")],
+    *[
+        Change("lines", 80, "u", 1, "b"),
+        Change("lines", 81, "t"),
+        *made("lines", "c", 2, 11, at=82, name="new", version=2),
+    ],
     *[Change("snapped", 90, "u", 3, "b"), Change("snapped", 91, "d", 4), Change("snapped", 92, "c", 9, "c")],
     *[Change("waits", 95, "u", 1, "b")],
     *[Change("mended", 96, "u", 2, "b")],
     *made("fresh", "c", 1, 2, 3, at=200),
     *made("odd", "c", 1, at=210, version=9),
 ]
+RENAMED = DdlRecord(
+    db=NAME, table="lines", kind="alter", statement="ALTER TABLE lines RENAME COLUMN price TO cost", gtid=None,
+    seq=(0, 1, 81), ts_ms=1, renamed=(("price", "cost"),), only_renamed=True,
+)  # fmt: skip
 READ = {n: (n, "read", P0) for n in (1, 2, 4)}  # of the table `mended`, by a repair
 STAGED = {n: (n, "staged", P0) for n in (2, 3, 4, 5, 6)}
 ALL, NOT_LEFT = Tables(include=(f"{NAME}.*",)), Tables(include=(f"{NAME}.*",), exclude=("*.left",))
 
 
 def schema_of(table: str, version: int = 1) -> TableSchema:
-    columns = (*ITEMS.columns, Column(name="note", type="int")) if version == 2 else ITEMS.columns
-    return ITEMS.model_copy(update={"db": NAME, "table": table, "version": version, "columns": columns})
+    columns, since = ITEMS.columns, None
+    if table == "lines":
+        since = Sequence(0, 1, 82 if version == 2 else 31)
+    if version == 2:
+        cost = columns[2].model_copy(update={"name": "cost"})
+        columns = (*columns[:2], cost) if table == "lines" else (*columns, Column(name="note", type="int"))
+    told = {"db": NAME, "table": table, "version": version, "columns": columns, "since": since}
+    return ITEMS.model_copy(update=told)
 
 
 def expected(table: str) -> list[tuple[int, str | None, int]]:
@@ -105,6 +121,7 @@ class FaultyLake:
         self.folder, self.kafka = folder, kafka
         tables = ("items", "lines", "snapped", "waits", "mended")
         make_topics(kafka, *(f"{NAME}.{NAME}.{t}" for t in tables), f"{NAME}.schemas", f"{NAME}.commit-log")
+        make_topics(kafka, f"{NAME}.ddl")
         self._schemas(schema_of("items"), schema_of("lines"), schema_of("snapped"))
         self._schemas(schema_of("odd"), schema_of("mended"))
         self._checkpoint(self._reached(P0).following(ALL))
@@ -123,7 +140,8 @@ class FaultyLake:
     def after(self, spark: SparkSession) -> None:
         """What the second run finds, which is the one that is killed."""
         make_topics(self.kafka, *(f"{NAME}.{NAME}.{t}" for t in ("fresh", "odd")))
-        self._schemas(schema_of("waits"), schema_of("fresh"), schema_of("items", 2))
+        self._schemas(schema_of("waits"), schema_of("fresh"), schema_of("items", 2), schema_of("lines", 2))
+        send(self.kafka, f"{NAME}.ddl", (b"key", RENAMED.model_dump_json().encode()))
         self._send(AGAIN + SECOND)
         send(self.kafka, f"{NAME}.{NAME}.odd", (b"key", b"no change"))
         self._checkpoint(self._reached(70).following(ALL).following(NOT_LEFT).model_copy(update={"pos": 9000}), ALL)
@@ -181,7 +199,9 @@ def message(change: Change) -> tuple[bytes | None, bytes]:
     if change.op == "t":
         told = {"name": NAME, "db": NAME, "table": change.table, "ts_ms": 1_700_000_000_000, "seq": list(at)}
         return None, compact_json({"before": None, "after": None, "source": told, "op": "t"}).encode()
-    images = (None, row) if change.op == "d" else ({**row, "note": 7} if change.version == 2 else row, None)
+    if change.version == 2:
+        row |= {"cost": row.pop("price")} if change.table == "lines" else {"note": 7}
+    images = (None, row) if change.op == "d" else (row, None)
     key, value, *_ = record(0, at, change.op, *images, schema, pipeline=NAME)
     return key, value
 
@@ -203,6 +223,10 @@ def assert_as_expected(pipeline: Pipeline) -> None:
         assert (found[table].rows, found[table].changes) == (len(rows), changes_of), table
     notes = pl.scan_delta(str(lake / NAME / "items")).select("id", "note").collect().rows()
     assert sorted(id for id, note in notes if note == 7) == [1, 2, 3, 4, 5, 6, 8]
+    lines = pl.scan_delta(str(lake / NAME / "lines")).collect()
+    assert lines.columns == ["id", "name", "cost", "_seq", "_ts"]
+    assert set(lines["cost"].cast(pl.String)) == {"1.00"}
+    assert found["lines"].stale is None
     assert (applied := found["snapped"].snapshot)
     assert (applied.id, applied.rows) == ("2", len(STAGED))
     assert found["left"].freshness_ms is None

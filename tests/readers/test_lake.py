@@ -113,6 +113,26 @@ def test_a_table_has_its_types_and_not_the_lakes_own_columns(pipeline: Pipeline)
         assert [one[1] for one in found.rows()] == ["c", "it's"]
 
 
+def test_a_renamed_column_has_its_values_in_the_changes_before(pipeline: Pipeline) -> None:
+    root = Path(names.lake_root(pipeline))
+    told = {"db": "shop", "table": "items", "version": 2, "seq": [0, 1, 25], "columns": [["once", "a name"]]}
+    (root / "_evolution.json").write_text(json.dumps({"renames": [told]}))
+    frame = pl.read_delta(str(root / names.CHANGES)).with_columns(schema=1 + (pl.col("_seq").struct["pos"] > 25))
+    older = pl.col("schema") == 1
+    texts = {
+        n: pl.when(older).then(pl.col(n).str.replace('"a name"', '"once"')).otherwise(n) for n in ("before", "after")
+    }
+    frame = frame.with_columns(**texts)
+    write_deltalake(str(root / names.CHANGES), frame, mode="overwrite", schema_mode="overwrite", partition_by=["tbl"])
+    found = rows_of(pipeline, 'SELECT before."a name", after."a name", changed FROM items_changes')
+    assert [one[:2] for one in found] == [("a", "b"), (None, "new"), ("b", "c"), ("gone", None), ("new", None)]
+    assert found[0][2] == ["a name"]
+    past = rows_of(pipeline, f"SELECT id, \"a name\" FROM items_as_of('{at(5)}')")
+    assert {(int(id), name) for id, name in past} == {(1, "a"), (3, "gone"), (4, "it's")}
+    versions = rows_of(pipeline, 'SELECT "a name" FROM items_history WHERE id = 1')
+    assert sorted(versions) == [("a",), ("b",), ("c",)]
+
+
 @pytest.mark.parametrize(
     ("minute", "wanted"),
     [

@@ -45,9 +45,9 @@ CHANGES = [
 ]
 
 
-def make(spark: SparkSession, lake: Lake) -> History:
+def make(spark: SparkSession, lake: Lake, changes: list[tuple[Any, ...]] = CHANGES) -> History:
     """Rows 1 and 4 are there now; 4 was never changed."""
-    spark.createDataFrame(CHANGES, CHANGE).write.format("delta").partitionBy("tbl").save(lake.changes)
+    spark.createDataFrame(changes, CHANGE).write.format("delta").partitionBy("tbl").save(lake.changes)
     place, sold = (0, 1, 5, -1, -1), datetime(2026, 1, 1, 0, 0, 0, 500_000, tzinfo=UTC)
     rows = [(1, "c", 2, sold, b"\x00\xff", place, at(30)), (4, "still", 1.5, sold, b"\x00\xff", place, at(5))]
     made = spark.createDataFrame(
@@ -121,3 +121,23 @@ def test_what_cannot_be_known_is_said(spark: SparkSession, lake: Lake, history: 
     ended = history.versions().where("id = 1 and name = 'c'").first()
     assert ended is not None
     assert ended["valid_to"].astimezone(UTC) == at(55)
+
+
+def test_a_renamed_column_has_its_values_in_the_changes_before(spark: SparkSession, lake: Lake) -> None:
+    """By the names of three times; a later column of the first name is another one."""
+    renames = [
+        {"db": "shop", "table": "items", "version": version, "seq": [0, 1, version], "columns": [pair]}
+        for version, *pair in ((2, "first", "second"), (4, "second", "name"))
+    ]
+    lake.write(lake.at("_evolution.json"), {"renames": renames})
+    others = ("first", '"first":"other","second"', '"first":"other","second"', '"first":"other","name"')
+    found = []
+    for version, (one, other) in enumerate(zip(CHANGES, (*others, others[-1]), strict=True), 1):
+        texts = [text and text.replace('"name"', other if other != "first" else '"first"') for text in one[4:6]]
+        found.append((*one[:4], *texts, version, *one[7:]))
+    history = make(spark, lake, found)
+    assert {tuple(row[:2]) for row in history.as_of(at(15)).collect()} == {(1, "b"), (3, "gone"), (4, "still")}
+    told = [(row["before"], row["after"], row["changed"]) for row in history.changes().collect()]
+    names = [(before and before["name"], after and after["name"]) for before, after, _ in told]
+    assert names == [("a", "b"), (None, "new"), ("b", "c"), ("gone", None), ("new", None)]
+    assert told[0][-1] == ["name"]

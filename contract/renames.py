@@ -1,0 +1,45 @@
+"""The columns that were renamed in the lake's tables, as a file of the lake has them.
+
+A change has its columns by the names of its own time: `_changes` says with each by which version of the table's schema
+it was written.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+
+from pydantic import BaseModel
+
+FILE = "_evolution.json"
+
+
+class Rename(BaseModel):
+    """Of one statement, at `seq`. `version`: the table's first shape with the new names; `columns`: old and new."""
+
+    db: str
+    table: str
+    version: int
+    seq: tuple[int, int, int]
+    columns: tuple[tuple[str, str], ...]
+
+
+def parse(text: str | None) -> list[Rename]:
+    """`text`: of the file, None where there is none. Raises ValueError."""
+    return [Rename.model_validate(one) for one in json.loads(text).get("renames", ())] if text else []
+
+
+def of(known: Iterable[Rename], db: str, table: str) -> list[Rename]:
+    """Those of a table, the oldest first."""
+    return sorted((one for one in known if (one.db, one.table) == (db, table)), key=lambda one: one.version)
+
+
+def sent(mine: Sequence[Rename], column: str) -> list[tuple[int, str]]:
+    """The names that a column of a table had, the oldest first, each with the first version that has it no more."""
+    found: list[tuple[int, str]] = []
+    for one in reversed(mine):
+        to = {new.lower(): old for old, new in one.columns}
+        if (old := to.get(column.lower())) is not None:
+            found.insert(0, (one.version, old))
+            column = old
+    return found
