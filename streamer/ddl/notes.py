@@ -19,6 +19,7 @@ from streamer.ddl import records as ddl_records
 from streamer.ddl import statement as ddl
 from streamer.ddl.joining import joining
 from streamer.ddl.records import Outgoing
+from streamer.ddl.renamed import renamed
 from streamer.ddl.secrets import shown
 from streamer.protocol.model import Ddl
 from streamer.routes import Router
@@ -32,6 +33,9 @@ MEANING: dict[ddl.Kind, str] = {
     "alter": "values of rows that are there may have changed; the lake has those from before",
     "unknown": "it was not understood, and may have changed rows; the lake would not know of it",
 }
+RENAMED = (
+    "columns have other names; the lake's table takes them with the next change of a row, where nothing is in doubt"
+)
 # What the next step waits for: a snapshot is of a table that is there.
 LATER: dict[ddl.Kind, str] = {"drop": ", if it is made again", "rename": ", those of them that are there now"}
 
@@ -87,7 +91,10 @@ class DdlNotes:
         self.last = (*self.last, note)[-KEPT:]
         step = f"Run the DAG {self.pipeline.name}.snapshot for {', '.join(tables) or 'the tables that it changed'}"
         step += LATER.get(kind, "") + "."
-        log.warning("DDL changed rows", **note, meaning=MEANING[kind], next_step=step)
+        meaning = MEANING[kind]
+        if kind == "alter" and renamed(item.statement, item.db, item.escapes).alone:
+            meaning, step = RENAMED, f"{step[:-1]} if the lake's status says that it stays stale."
+        log.warning("DDL changed rows", **note, meaning=meaning, next_step=step)
 
     def _ours(self, db: str, table: str) -> bool:
         tables = self.pipeline.tables

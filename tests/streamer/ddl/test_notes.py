@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from contract.ddl_record import DdlRecord
 from contract.gtid import GtidSet
 from contract.schema import TableSchema
 from contract.sequence import Sequence
@@ -62,6 +63,21 @@ def test_whose_ddl_is_noted(statement: str, db: str, tables: list[str] | None) -
         assert lines[0]["log_level"] == "warning"
         assert (lines[0]["file"], lines[0]["pos"], lines[0]["gtid"]) == (FILE, 100, f"{SOURCE}:1")
         assert "sales.snapshot" in lines[0]["next_step"]
+
+
+def test_renamed_columns_are_told_to_the_lake_and_a_snapshot_is_not_the_first_advice() -> None:
+    notes = DdlNotes(pipeline())
+    with structlog.testing.capture_logs() as lines:
+        told = [
+            json.loads(one.value)
+            for text in ("RENAME COLUMN a TO b", "RENAME COLUMN a TO b, ADD c INT NOT NULL", "MODIFY a INT")
+            for one in sent(notes, item(f"ALTER TABLE t {text}"))
+        ]
+    assert [(one.get("renamed"), one.get("only_renamed")) for one in told] == [
+        ([["a", "b"]], True), ([["a", "b"]], False), (None, None),
+    ]  # fmt: skip
+    assert [DdlRecord.model_validate(one).only_renamed for one in told] == [True, False, False]
+    assert ["if the lake's status says" in line["next_step"] for line in lines] == [True, False, False]
 
 
 def test_a_server_that_keeps_names_in_lower_case_is_taken_at_its_rows_names() -> None:
