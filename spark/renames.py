@@ -74,11 +74,13 @@ def with_new_names(rows: DataFrame, renames: Iterable[Rename]) -> DataFrame:
 
 
 def as_now(schema: TableSchema, renames: Iterable[Rename]) -> TableSchema:
-    """A shape of before the renames with the names since; `sent` tells by which its records have the columns."""
+    """A shape of before the renames with the names since; `sent` tells by which its records have the columns. One that
+    has them already, of rows that were read behind the statement, stays."""
     columns: Sequence[Column] = schema.columns
     for rename in renames:
-        to = {old.lower(): new for old, new in rename.columns}
-        columns = [_named(column, to.get(column.name.lower())) for column in columns]
+        there, to = {column.name.lower() for column in columns}, {old.lower(): new for old, new in rename.columns}
+        if not there & {new.lower() for new in to.values()}:
+            columns = [_named(column, to.get(column.name.lower())) for column in columns]
     return schema.model_copy(update={"columns": tuple(columns)})
 
 
