@@ -182,8 +182,13 @@ def _bit(column: Column) -> Type:
 
 
 MOMENTS = ("date", "datetime", "timestamp")
-# What the lake has no value for (a zero or partial date) is null there, and so it is in the checksum.
-NOT_WHOLE = "({0} is null or month({0}) = 0 or day({0}) = 0)".format
+# What the lake has no value for (a zero or partial date, or a day that its month does not have, which sql_mode
+# ALLOW_INVALID_DATES lets in) is null there, and so it is in the checksum.
+NOT_WHOLE = (
+    "({0} is null or month({0}) = 0 or day({0}) = 0 or (day({0}) > 28 and day({0}) > case when month({0}) in "
+    "(4, 6, 9, 11) then 30 when month({0}) <> 2 then 31 when mod(year({0}), 4) <> 0 or (mod(year({0}), 100) = 0 and "
+    "mod(year({0}), 400) <> 0) then 28 else 29 end))"
+).format
 
 
 def _date(column: Column) -> Type:
