@@ -66,11 +66,11 @@ class Checkpoint(BaseModel):
     which a change was put aside and did not reach Kafka, each with the place of the last one's transaction. `joined`:
     tables, as `db.table`, that came into the pipeline with rows of before that place, which nobody streamed: a snapshot
     that begins there or behind it has them; the last JOINED. `run`: the streamer's process that wrote it, of
-    exactly-once delivery alone. `by_place`: whether the stream goes
-    on behind file and position on this server alone, which has no GTIDs, and `gtid_set` is empty; `file_made`: when the
-    server made that file (Unix seconds, 0 where that is not known), which tells it from another one of its name.
-    `sends`: by what changes become records from here on, as `rules` says of rows.
-    `form`: of the records (records.format). `topics`: those into which transforms sent changes, beside the tables' own.
+    exactly-once delivery alone. `by_place`: whether the stream goes on behind file and position on this server alone,
+    which has no GTIDs, and `gtid_set` is empty; `file_made`: when the server made that file (Unix seconds, 0 where that
+    is not known), which tells it from another one of its name. `sends`: by what changes become records from here on, as
+    `rules` says of rows. `form`: of the records (records.format). `topics`: those into which transforms sent changes,
+    beside the tables' own.
     `earlier`: the lists before it, the oldest first, no more than KEPT; `forgotten`: up to where those hold that are
     not kept any more."""
 

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 
 from contract import gtids
 from contract.gtid import GtidSet
+from contract.gtid_places import NAME
 
 PLACE = re.compile(r"(?P<file>[^\s:/]+\.\d+):(?P<pos>\d+)")
 TIME = re.compile(r"\d{4}-\d\d-\d\d([T ].*)?")
@@ -37,7 +38,7 @@ def parse(text: str) -> Start:
         return "earliest"
     if text == "latest":
         return "latest"
-    if found := PLACE.fullmatch(text):
+    if found := PLACE.fullmatch(text) or NAME.fullmatch(text):  # as transaction.id has it where there are no GTIDs
         if int(found["pos"]) < FIRST:
             raise ValueError(f"no event of a binlog file begins before position {FIRST}")
         return Place(found["file"], int(found["pos"]))

@@ -123,7 +123,11 @@ class Evolution:
         tables = sorted({*self.schemas.tables(), *floors})
         altered = [(*name, one.seq) for one in statements if one.kind in ALTERS for name in tables if _means(one, name)]
         altered = [*self.state.altered, *altered][-KEPT:]
-        renames = [*self.state.renames, *self._renames([m for m in marks if self._open(m, floors, altered)], altered)]
+        for one in self._renames([m for m in marks if self._open(m, floors, altered)], altered):
+            # Each by itself: a run that dies behind it must not look for its names again, which a later one may have.
+            self.state = self.state.model_copy(update={"renames": [*self.state.renames, one]})
+            self.lake.write(self.path, self.state.model_dump(mode="json"))
+        renames = self.state.renames
         done = {((one.db, one.table), one.seq) for one in renames}
         shapes = list(self._shapes(renames))
         self._note([*map(_of_statement, statements), *(row for shape in shapes for row in shape.rows)])
@@ -151,8 +155,10 @@ class Evolution:
 
     def _renames(self, marks: list[Mark], altered: list[Altered]) -> Iterator[Rename]:
         """Those of the marks that are renamed columns and nothing else; the lake's tables have the new names then."""
+        known = {((one.db, one.table), one.seq) for one in self.state.renames}
         for mark in marks:
-            around = self._around(mark, altered) if mark.only_renamed else None
+            new = mark.only_renamed and (mark.name, mark.seq) not in known
+            around = self._around(mark, altered) if new else None
             if around and (columns := told_by(*around, mark.renamed)):
                 found = Rename(db=mark.db, table=mark.table, version=around[1].version, seq=mark.seq, columns=columns)
                 if rewritten(self.spark, self.lake, found):

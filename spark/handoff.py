@@ -74,7 +74,8 @@ def _hand_off(spark: SparkSession, lake: Lake, manifest: Manifest, result: HandO
     table = (schema.db, schema.table)
     if not result.snapshots.has(table, manifest.id):
         try:
-            result.nulled[table] = _apply_somehow(spark, lake, manifest, schema, result.stopped)
+            count = _apply_somehow(spark, lake, manifest, schema, result.stopped)
+            result.nulled[table] = result.nulled.get(table, 0) + count
         except TableStoppedError as error:
             result.refused[table] = str(error)
             return

@@ -134,13 +134,19 @@ class History:
         kinds = {old.lower(): (old, kind) for old, kind in older.items()} | kinds
         shape = ", ".join(f"{quoted(name)} {WIRE.get(kind, 'string')}" for name, kind in kinds.values())
         found = changes.withColumns({f"_{n}": fn.from_json(fn.col(n), shape, {"mode": "FAILFAST"}) for n in names})
-        for name, _ in now.dtypes:
-            for version, old in reversed(self._sent(name)):
-                for struct in (f"_{n}" for n in names if n != "key"):
-                    value = fn.when(fn.col("schema") < version, fn.col(f"{struct}.{quoted(old)}"))
-                    value = value.otherwise(fn.col(f"{struct}.{quoted(name)}"))
-                    found = found.withColumn(struct, fn.col(struct).withField(quoted(name), value))
+        for struct in (f"_{n}" for n in names if n != "key"):
+            made = fn.col(struct)  # each value from the struct as it came: a name may be another column's by now
+            for name, _ in now.dtypes:
+                made = made.withField(quoted(name), self._value(struct, name)) if self._sent(name) else made
+            found = found.withColumn(struct, made)
         return found
+
+    def _value(self, struct: str, column: str) -> Column:
+        """By the name that the column had in each change."""
+        value = fn.col(f"{struct}.{quoted(column)}")
+        for version, old in reversed(self._sent(column)):
+            value = fn.when(fn.col("schema") < version, fn.col(f"{struct}.{quoted(old)}")).otherwise(value)
+        return value
 
     def _sent(self, column: str) -> list[tuple[int, str]]:
         return sent(self._renames, column)

@@ -18,7 +18,8 @@ from contract.schema import Column, TableSchema
 
 NO_KEY = "headrace-key-without-value"  # what the error of such a row says
 NO_VALUE = "headrace-value-without-a-place"  # and of one that is to fail
-ZERO = "-00"  # in the text of each zero or partial date
+ZERO = "-00"  # in the text of each zero or partial date, and in some other texts
+ZERO_DATE = r'"[0-9]{4}-(00-[0-9]{2}|[0-9]{2}-00)[" T]'
 
 
 def quoted(name: str) -> str:
@@ -84,12 +85,17 @@ def _refused(struct: str, schema: TableSchema, column: Column) -> SparkColumn:
     )
 
 
+def maybe_zero(json: str) -> SparkColumn:
+    """Whether a zero or partial date may be in the text; the cheap question first."""
+    return fn.col(json).contains(ZERO) & fn.col(json).rlike(ZERO_DATE)
+
+
 def nulled(rows: DataFrame, json: str, schema: TableSchema) -> int:
     """For how many values of the rows, JSON texts in the column named `json`, the lake has a null because its types
     cannot hold them."""
     columns = [column for column in schema.columns if types.may_not_fit(column) and column.unfit == "null"]
     if not columns:
         return 0
-    likely = rows.where(fn.col(json).contains(ZERO)).select(parsed(json, columns).alias("_wire"))
+    likely = rows.where(maybe_zero(json)).select(parsed(json, columns).alias("_wire"))
     found = likely.select(sum((_lost("_wire", c).cast("int") for c in columns), fn.lit(0)).alias("n")).agg(fn.sum("n"))
     return int(found.collect()[0][0] or 0)

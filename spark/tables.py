@@ -29,7 +29,7 @@ from spark.errors import TableStoppedError
 from spark.failpoints import reached
 from spark.lake import Lake
 from spark.merge import latest, merge, misfit, sequence, together
-from spark.rows import ZERO, nulled
+from spark.rows import maybe_zero, nulled
 from spark.schema import Schemas, prepare
 from spark.stopped import Name, Stopped, StoppedTables
 from spark.truncated import Truncated
@@ -183,7 +183,7 @@ def parts_of(changes: DataFrame) -> list[Batch]:
     row = fn.col("op") != "t"
     last, cut = fn.max(fn.when(row, fn.col("_seq"))).alias("last"), fn.max(fn.when(~row, fn.col("_seq"))).alias("cut")
     since, n = fn.min("_seq").alias("since"), fn.count("*").alias("n")
-    zeros = fn.coalesce(fn.bool_or(fn.col("after").contains(ZERO)), fn.lit(False)).alias("zeros")
+    zeros = fn.coalesce(fn.bool_or(maybe_zero("after")), fn.lit(False)).alias("zeros")
     parts: dict[Name, Batch] = {}
     for found in changes.groupBy("db", "tbl", "schema").agg(last, cut, since, n, zeros).collect():
         name = (found["db"], found["tbl"][len(found["db"]) + 1 :])

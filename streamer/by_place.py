@@ -68,6 +68,15 @@ class ByPlaceDecoder(FileDecoder):
             raise refusals.begun_anew(f"{file} is another file than the one that was read under this name")
         return super()._format(d, o, end, header)
 
+    def _previous_gtids(self, d: bytes, o: int, end: int, header: Header) -> Iterable[Item]:
+        """A file begins, and all that stands before it was given: an end of its own, so that to go on needs no older
+        file, however long nothing is committed."""
+        self._position.move(header)
+        self._tx_pos, self._micros = self._position.start, header[ev.TIMESTAMP] * 1_000_000
+        self._gtid = name(self.file, self._tx_pos)
+        commit = self._commit(header, None)
+        return self._odd_end(commit) if self._odd else (commit,)
+
     def _commit(self, header: Header, xid: int | None) -> Commit:
         commit = super()._commit(header, xid)
         commit.made = self._made

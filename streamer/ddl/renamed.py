@@ -56,4 +56,4 @@ def _pair(part: list[Token], words: list[str]) -> tuple[str, str] | None:
     if renames:
         rest.skip("TO")
     new = rest.take().name
-    return (old, new) if old and new and old != new else None
+    return (old, new) if old and new and old.lower() != new.lower() else None

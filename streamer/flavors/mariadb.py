@@ -98,9 +98,6 @@ class MariaDB:
         [executed] = cursor.fetchone()
         return status and End(uuid, status[0], status[1], MariaGtids.parse(executed or ""))
 
-    def dumps_gtids(self, variables: Mapping[str, str]) -> bool:
-        return True
-
     def before(self, cursor: Any, file: str) -> GtidSet | None:
         cursor.execute("SELECT BINLOG_GTID_POS(%s, 4)", (file,))
         [position] = cursor.fetchone()

@@ -104,9 +104,6 @@ class MySQL:
         status = _log_status(cursor)
         return status and End(server_uuid, status[0], status[1], GtidSet.parse(status[-1]))
 
-    def dumps_gtids(self, variables: Mapping[str, str]) -> bool:
-        return variables.get("gtid_mode", "OFF") == "ON"
-
     def before(self, cursor: Any, file: str) -> GtidSet | None:
         try:
             cursor.execute("SHOW BINLOG EVENTS IN %s LIMIT 5", (file,))
@@ -123,7 +120,8 @@ class MySQL:
             try:
                 cursor.execute("SHOW BINLOG EVENTS IN %s FROM %s LIMIT 5", (name, pos))
             except pymysql.MySQLError as error:
-                if error.args[0] == NO_SUCH_FILE:  # or no such place: the dump has its own words for it
+                # Or no such place: the dump has its own words for it; what a user lacks is preflight's to say.
+                if error.args[0] in (NO_SUCH_FILE, dump.MAY_NOT):
                     return False
                 raise
             kinds = [row[2] for row in cursor.fetchall() if row[2] not in NO_TRANSACTION]

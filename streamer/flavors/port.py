@@ -103,9 +103,6 @@ class Flavor(Protocol):
     def end(self, cursor: Any) -> End | None:
         """As `facts`, of the binlog's end alone: cheap on any server. None where it writes no binlog."""
 
-    def dumps_gtids(self, variables: Mapping[str, str]) -> bool:
-        """Whether each transaction to come has a GTID, by the server's variables."""
-
     def before(self, cursor: Any, file: str) -> GtidSet | None:
         """The transactions before a binlog file, None where there is no such file. Raises pymysql.MySQLError."""
 

@@ -13,11 +13,15 @@ from contract.gtid_places import name
 from contract.pipeline import Pipeline, Source
 from streamer import source
 from streamer.errors import AnonymousError
+from streamer.protocol import events as ev
 from streamer.protocol import refusals
 from streamer.protocol.position import WRAP
 from streamer.servers import Servers
 from streamer.source import Facts
 from streamer.start.marks import marks
+from streamer.start.resume import begun_anew
+
+SECOND = 1_000_000  # microseconds
 
 
 def chosen(servers: Servers, checkpoint: Checkpoint) -> Checkpoint:
@@ -37,8 +41,17 @@ def _of(pipeline: Pipeline, checkpoint: Checkpoint, facts: Facts) -> Checkpoint:
         return checkpoint
     if not _is_end(checkpoint):
         raise anonymous(pipeline.source, (checkpoint.file, checkpoint.pos))
+    _refuse_reset(pipeline.source, checkpoint)
     seen = name(checkpoint.file, checkpoint.pos) if checkpoint.seen_set else ""
     return checkpoint.model_copy(update={"by_place": True, "gtid_set": "", "seen_set": seen})
+
+
+def _refuse_reset(reading: Source, checkpoint: Checkpoint) -> None:
+    """A server keeps what it has executed while it writes no GTIDs, unless its binlog was begun anew."""
+    end = source.end(reading)
+    streamed = reading.gtids(checkpoint.seen_set or checkpoint.gtid_set)
+    if end is not None and (lost := streamed.subtract(end.executed)):
+        raise begun_anew(checkpoint, f"the server no longer has {lost}")
 
 
 def _is_end(checkpoint: Checkpoint) -> bool:
@@ -60,10 +73,21 @@ def anonymous(reading: Source, behind: tuple[str, int]) -> AnonymousError:
 
 def _by_gtid(reading: Source, checkpoint: Checkpoint, facts: Facts) -> Checkpoint:
     """Behind all that it has executed, but for what stands behind the place. A server with gtid_mode = ON gives nothing
-    that has no GTID, however it is asked for: AnonymousError."""
+    that has no GTID, however it is asked for: AnonymousError. Raises WrongServerError where the file is another one."""
     file, pos = checkpoint.file, checkpoint.pos
     if checkpoint.seen_set or pos >= WRAP or file not in source.files(reading):
         return checkpoint
     later = GtidSet()
-    later.add_all(mark.gtid for mark in marks(reading, file, pos) if mark.gtid)
-    return checkpoint.model_copy(update={"by_place": False, "gtid_set": str(facts.executed.subtract(later))})
+    for mark in marks(reading, file, pos):
+        if (mark.kind, mark.file) == (ev.FORMAT_DESCRIPTION, file):
+            _refuse_other(checkpoint, mark.from_us // SECOND)
+        if mark.gtid:
+            later.add(mark.gtid)
+    behind = str(facts.executed.subtract(later))
+    return checkpoint.model_copy(update={"by_place": False, "file_made": 0, "gtid_set": behind})
+
+
+def _refuse_other(checkpoint: Checkpoint, made: int) -> None:
+    """`made`: when the server made its file of the checkpoint's name, Unix seconds."""
+    if checkpoint.file_made not in (0, made):
+        raise begun_anew(checkpoint, f"{checkpoint.file} is another file than the one that was read under this name")

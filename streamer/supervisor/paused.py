@@ -45,7 +45,8 @@ class PausedLag:
                 self.seconds = seconds
 
     def _behind(self, pipeline: Pipeline, checkpoint: Checkpoint, pause: int) -> float:
-        now, executed = time.time(), Servers(pipeline).any().facts.executed
+        now, facts = time.time(), Servers(pipeline).any().facts
+        executed = (facts.by_place() if checkpoint.by_place else facts).executed
         with_it = now if checkpoint.covers(str(executed)) else self._with_it
         if pause == self._pauses:
             self._checkpoint, self._with_it = checkpoint, with_it

@@ -31,6 +31,10 @@ def keys(folder: Path, name: str) -> list[int]:
     return [record.key["id"] for record in in_folder(folder / "out", f"{name}.{name}.t")]
 
 
+def switch(own: Database, *modes: str) -> None:
+    run(own, "SET GLOBAL enforce_gtid_consistency = ON", *[f"SET GLOBAL gtid_mode = {mode}" for mode in modes])
+
+
 class Load(threading.Thread):
     """Transactions of three rows each, from an id on, until it is stopped."""
 
@@ -87,6 +91,7 @@ def test_nothing_is_lost_by_kills_and_lost_connections(
         else:
             run(own, "FLUSH BINARY LOGS")
     load.end()
+    insert(own, name, 5, 1)  # in the file that was begun last, however quick the end was
     status = streamer.wait_until_released()
     assert status["checkpoint"]["gtid_set"] == ""
     assert streamer.stop() == 0
@@ -132,6 +137,48 @@ def test_what_a_place_cannot_tell_is_refused(
     log = fails(streamer, "Start a pipeline of a new name")
     assert keys(tmp_path, name) == [0, 1, 2]
     assert "binlog.000001 is another file than the one that was read" in log
+    switch(own, "OFF_PERMISSIVE", "ON_PERMISSIVE", "ON")
+    log = fails(streamer, "Start a pipeline of a new name")
+    assert "binlog.000001 is another file than the one that was read" in log
+    assert keys(tmp_path, name) == [0, 1, 2]
+
+
+@pytest.mark.soak_on("mysql80")
+def test_a_reset_server_that_lost_its_gtids_is_refused(
+    no_kafka: NoKafka, another: Another, server: Database, tmp_path: Path
+) -> None:
+    own = another()
+    name = f"reset{own.name}"
+    streamer = no_kafka(name, FILES + POSITION, mysql=own).started()
+    insert(own, name, 0, 3)
+    streamer.wait_until_released()
+    assert streamer.stop() == 0
+    run(own, "RESET BINARY LOGS AND GTIDS" if own.name == "mysql" else "RESET MASTER")
+    switch(own, "ON_PERMISSIVE", "OFF_PERMISSIVE", "OFF")
+    for number in range(5, 30):
+        insert(own, name, number, 1)
+    log = fails(streamer, "Start a pipeline of a new name")
+    assert "the server no longer has" in log
+    assert keys(tmp_path, name) == [0, 1, 2]
+
+
+def test_a_stream_that_has_read_all_needs_no_older_file(
+    no_kafka: NoKafka, another: Another, server: Database, tmp_path: Path
+) -> None:
+    own = another(OFF)
+    name = f"idle{own.name}"
+    streamer = no_kafka(name, FILES + POSITION, mysql=own).started()
+    insert(own, name, 0, 2)
+    streamer.wait_until_released()
+    run(own, "FLUSH BINARY LOGS", "FLUSH BINARY LOGS")
+    last = list(source.files(read_from(own)))[-1]
+    streamer.wait_for(lambda status: status["checkpoint"]["file"] == last)
+    purge(own, last)
+    assert streamer.stop() == 0
+    insert(own, name, 2, 1)
+    streamer.started().wait_until_released()
+    assert streamer.stop() == 0
+    assert keys(tmp_path, name) == [0, 1, 2]
 
 
 @pytest.mark.soak_on("mysql80")

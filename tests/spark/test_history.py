@@ -141,3 +141,25 @@ def test_a_renamed_column_has_its_values_in_the_changes_before(spark: SparkSessi
     names = [(before and before["name"], after and after["name"]) for before, after, _ in told]
     assert names == [("a", "b"), (None, "new"), ("b", "c"), ("gone", None), ("new", None)]
     assert told[0][-1] == ["name"]
+
+
+def test_a_name_that_another_column_had_before_shows_each_its_own_values(spark: SparkSession, lake: Lake) -> None:
+    told = [
+        {"db": "shop", "table": "items", "version": version, "seq": [0, 1, version], "columns": [pair]}
+        for version, *pair in ((2, "name", "other"), (3, "fresh", "name"))
+    ]
+    lake.write(lake.at("_evolution.json"), {"renames": told})
+    texts = [compact_json({"id": 1, "fresh": fresh, "name": "n"}) for fresh in ("f", "g")]
+    row = ("shop", "shop.items", '{"id":1}', "u", *texts, 1, (0, 1, 1, 0, 0), "u:1", at(10))
+    spark.createDataFrame([row], CHANGE).write.format("delta").partitionBy("tbl").save(lake.changes)
+    now = spark.createDataFrame(
+        [(1, "g", "n", (0, 1, 1, 0, 0), at(10))],
+        f"id bigint, name string, other string, _seq {SPARK_TYPE}, _ts timestamp",
+    )
+    now.write.format("delta").save(lake.table("shop", "items"))
+    [change] = History(spark, lake, "shop", "items").changes().collect()
+    assert [(image["name"], image["other"]) for image in (change["before"], change["after"])] == [
+        ("f", "n"),
+        ("g", "n"),
+    ]
+    assert change["changed"] == ["name"]

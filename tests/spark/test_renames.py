@@ -153,6 +153,35 @@ def test_a_run_that_dies_in_it_is_made_good_by_the_next(
     assert report["tables"]["shop.items"]["foreign"] is None
 
 
+def test_a_run_that_dies_between_two_renames_of_a_column_is_made_good_by_the_next(
+    spark: SparkSession, lake: Lake, compact: Callable[..., dict[str, Any]]
+) -> None:
+    text = THEN.columns[1].model_copy(update={"name": "text"})
+    third = THEN.model_copy(
+        update={"version": 3, "since": Sequence(0, 1, 80), "columns": (THEN.columns[0], text, THEN.columns[2])}
+    )
+    told = (FIRST, THEN, third, ddl(), ddl(70, ("label", "text")))
+    land(spark, lake, change(seq(1), "c", before(1)))
+    compact(FIRST)
+    land(
+        spark, lake, change(seq(2), "c", before(4)), change(seq(61), "c", now(2), THEN),
+        change(seq(81), "c", {"id": 3, "text": "a", "price": "1.00"}, third),
+    )  # fmt: skip
+    seen: list[str] = []
+
+    def die(reached: str) -> None:
+        seen.append(reached)
+        if seen.count("columns renamed") == 2:
+            raise KilledError
+
+    with hooked(die), pytest.raises(KilledError):
+        compact(*told)
+    assert compact(*told)["tables"]["shop.items"]["stale"] is None
+    assert rows(spark, lake) == (
+        ["id", "text", "price", "_seq", "_ts"], [(1, "a", 1), (2, "a", 61), (3, "a", 81), (4, "a", 2)]
+    )  # fmt: skip
+
+
 def test_before_a_row_tells_the_new_shape_the_table_is_stale(
     spark: SparkSession, lake: Lake, compact: Callable[..., dict[str, Any]]
 ) -> None:

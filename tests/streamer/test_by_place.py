@@ -29,14 +29,22 @@ ENDS = [item for item in BY_GTID if isinstance(item, Commit)]
 FILE = ENDS[0].file
 
 
+PLACES = {(end.file, end.tx_pos) for end in ENDS}
+
+
 def decoded(dump: bytes, pos: int = 4, made: int = 0) -> list[Item]:
     return list(ByPlaceDecoder(wanted, (FILE, pos), made).feed(dump))
+
+
+def ends_of(items: list[Item]) -> list[Commit]:
+    """Of transactions."""
+    return [item for item in items if isinstance(item, Commit) and (item.file, item.tx_pos) in PLACES]
 
 
 def test_a_transaction_is_named_by_the_place_where_it_begins() -> None:
     found = decoded(DUMP)
     assert shown(found) == shown(BY_GTID)
-    ends = [item for item in found if isinstance(item, Commit)]
+    ends = ends_of(found)
     assert [end.gtid for end in ends] == [f"file={end.file},pos={end.tx_pos}" for end in ENDS]
     assert {item.gtid for item in found if isinstance(item, RowsBatch)} <= {end.gtid for end in ends}
     assert all(end.made > 0 for end in ends)
@@ -60,7 +68,16 @@ def test_of_a_file_those_without_gtid_are_named_by_their_place() -> None:
 def test_anonymous_transactions_are_read() -> None:
     found = decoded(anonymous())
     assert shown(found) == shown(BY_GTID)
-    assert len([item for item in found if isinstance(item, Commit)]) == len(ENDS)
+    assert len(ends_of(found)) == len(ENDS)
+
+
+def test_where_a_file_begins_all_of_before_is_given() -> None:
+    found = [item for item in decoded(DUMP) if isinstance(item, Commit) and (item.file, item.tx_pos) not in PLACES]
+    assert [end.file for end in found] == sorted({end.file for end in found}), "one a file"
+    assert {end.file for end in ENDS} <= {end.file for end in found}
+    for end in found:
+        assert end.tx_pos < end.pos <= min((one.tx_pos for one in ENDS if one.file == end.file), default=end.pos)
+        assert end.gtid == f"file={end.file},pos={end.tx_pos}"
 
 
 @pytest.mark.parametrize("chunk", [1, 1000, len(DUMP)])
@@ -72,8 +89,7 @@ def test_what_stands_before_a_place_beyond_4_gib_is_passed_by(monkeypatch: pytes
     for place in places:
         reading = ByPlaceDecoder(wanted, place)
         found = [item for at in range(0, len(DUMP), chunk) for item in reading.feed(DUMP[at : at + chunk])]
-        ends = [item for item in found if isinstance(item, Commit)]
-        assert [(end.file, end.pos) for end in ends] == [
+        assert [(end.file, end.pos) for end in ends_of(found)] == [
             (end.file, end.pos) for end in ENDS if (end.file, end.tx_pos) >= place
         ]
 

@@ -30,6 +30,7 @@ ONE = (("a", "b"),)
         ("ALTER TABLE t CHANGE a b INT AUTO_INCREMENT", ONE, False),
         ("ALTER TABLE t RENAME COLUMN a TO b" + " " * 100_000, ONE, False),
         ("ALTER TABLE t CHANGE a a BIGINT", (), False),
+        ("ALTER TABLE t CHANGE a A INT", (), False),
         ("ALTER TABLE t RENAME INDEX a TO b", (), False),
         ("ALTER TABLE t RENAME TO u", (), False),
         ("ALTER TABLE t RENAME COLUMN a", (), False),
