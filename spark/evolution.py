@@ -127,6 +127,7 @@ class Evolution:
             # Each by itself: a run that dies behind it must not look for its names again, which a later one may have.
             self.state = self.state.model_copy(update={"renames": [*self.state.renames, one]})
             self.lake.write(self.path, self.state.model_dump(mode="json"))
+            reached("rename noted")
         renames = self.state.renames
         done = {((one.db, one.table), one.seq) for one in renames}
         shapes = list(self._shapes(renames))

@@ -31,6 +31,7 @@ POINTS = (  # in the order of a run
     "staging removed",
     "gap noted",
     "columns renamed",
+    "rename noted",
     "shape changes noted",
     "evolution noted",
     "truncation noted",

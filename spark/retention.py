@@ -71,7 +71,7 @@ class Retention:
 
     def _cuts(self, tables: Collection[str]) -> dict[str, date]:
         """The day before which the changes of each table go, where there are any."""
-        wanted = datetime.now(UTC).date() - timedelta(self.days)
+        wanted = today() - timedelta(self.days)
         oldest = {
             row["tbl"]: row["day"]
             for row in self._changes().groupBy("tbl").agg(fn.min("day").alias("day")).collect()
@@ -139,6 +139,11 @@ class Retention:
 
     def _changes(self) -> DataFrame:
         return self.spark.read.format("delta").load(self.lake.changes)
+
+
+def today() -> date:
+    """Days of changes are of UTC."""
+    return datetime.now(UTC).date()
 
 
 def history_of(lake: Lake) -> KeptHistory:

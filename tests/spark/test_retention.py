@@ -86,6 +86,7 @@ def made(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def lake(lake: Lake, made: Path, monkeypatch: pytest.MonkeyPatch) -> Lake:
     monkeypatch.setattr("spark.maintenance.BETWEEN", 0)
+    monkeypatch.setattr("spark.retention.today", NOW.date)  # also of a run that goes on behind midnight
     shutil.copytree(made, lake.root)
     note_status(lake, ago(0))
     return lake
