@@ -38,7 +38,6 @@ from stack.database import USER, Database
 from stack.maven import spark_jars
 from stack.mysql import MySQL
 from stack.ports import free_port
-from stack.spark import JAVA
 
 ROOT = Path(__file__).parents[1]
 GOAL = 0.6  # of the JDBC reader's rate
@@ -69,7 +68,8 @@ def fill(database: Database, rows: int) -> None:
 def pipeline(port: int, folder: str) -> Pipeline:
     source = {"host": "127.0.0.1", "port": port, "user": USER, "password": os.environ["BENCH_PASSWORD"], "server_id": 9}
     given = {"format": 1, "name": "bench", "source": source, "tables": {"include": ["bench.*"]}}
-    return Pipeline.model_validate({**given, "lake": {"path": folder}, "snapshot": {"parallelism": READERS}})
+    without = {"kafka": {"bootstrap": "127.0.0.1:1"}}  # neither way has a part in Kafka
+    return Pipeline.model_validate({**given, **without, "lake": {"path": folder}, "snapshot": {"parallelism": READERS}})
 
 
 def jdbc(spark: SparkSession, rules: Pipeline, table: str) -> Facts:
@@ -103,11 +103,11 @@ def snapshot(spark: SparkSession, rules: Pipeline, table: str) -> Facts:
 WAYS = {"JDBC reader alone": jdbc, "snapshot": snapshot}
 
 
-def one(way: str, port: int, table: str, folder: str) -> None:
+def one(way: str, port: int, table: str, folder: str, java: str) -> None:
     """A run in this process: the session is warmed by a small table. Prints its figures as JSON."""
     extra = {
         "spark.master": f"local[{READERS}]", "spark.jars": ",".join(map(str, spark_jars())),
-        "spark.driver.memory": MEMORY, "spark.driver.extraJavaOptions": f"-Duser.timezone=UTC {JAVA}",
+        "spark.driver.memory": MEMORY, "spark.driver.extraJavaOptions": f"-Duser.timezone=UTC {java}",
         "spark.ui.showConsoleProgress": "false",
     }  # fmt: skip
     spark, rules = session("bench", extra), pipeline(port, folder)
@@ -118,9 +118,10 @@ def one(way: str, port: int, table: str, folder: str) -> None:
     spark.stop()
 
 
-def run(way: str, database: Database, table: str) -> Facts:
+def run(way: str, database: Database, table: str, java: str) -> Facts:
     with tempfile.TemporaryDirectory(prefix="headrace-bench-") as folder:
         command = [sys.executable, "-m", "bench.snapshot", "--one", way, str(database.port), table, folder]
+        command.append(f"--java={java}")
         environment = {**os.environ, "BENCH_PASSWORD": database.password}
         done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
     if done.returncode:
@@ -149,11 +150,12 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--rows", type=int, default=2_000_000)
     options.add_argument("--runs", type=int, default=3)
+    options.add_argument("--java", default="", help="further options of Spark's JVM; a job's default is none")
     options.add_argument("--one", nargs=4, help=argparse.SUPPRESS)
     chosen = options.parse_args()
     if chosen.one:
         way, port, table, folder = chosen.one
-        one(way, int(port), table, folder)
+        one(way, int(port), table, folder, chosen.java)
         return
     found: dict[tuple[str, str], list[Facts]] = {}
     with tempfile.TemporaryDirectory(prefix="headrace-bench-") as home:
@@ -164,7 +166,7 @@ def main() -> None:
             for _ in range(chosen.runs):  # in turn, so that other work on the machine meets both
                 for table in ("small", "orders"):
                     for way in WAYS:
-                        found.setdefault((way, table), []).append(run(way, mysql, table))
+                        found.setdefault((way, table), []).append(run(way, mysql, table, chosen.java))
         finally:
             mysql.stop()
     print(told(found))

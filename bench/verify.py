@@ -1,8 +1,8 @@
 """How fast a table is proven: `python -m bench.verify`.
 
 A lake is made from a MySQL's rows, and a check's reading of the source and its comparison are timed, over tables of one
-content and other keys: integers (read in ranges by several connections), texts (buckets, one pass), and with a
-DOUBLE (hashed by Spark on both sides).
+content and other keys: integers (read in ranges by several connections), texts (buckets, one pass), and with a DOUBLE
+(hashed by its fraction and exponent).
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ from spark.source import Source
 from spark.verification import Verification
 from stack.mysql import USER, MySQL
 from stack.ports import free_port
-from stack.spark import JAVA
 
 COLUMNS = """customer INT UNSIGNED NOT NULL, status ENUM('new','paid','sent') NOT NULL, amount DECIMAL(10,2) NOT NULL,
   note VARCHAR(100), created DATETIME NOT NULL, changed TIMESTAMP(3) NULL"""
@@ -107,6 +106,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.verify", description=__doc__)
     parser.add_argument("--rows", type=int, default=3_000_000, help="of each table; less than a thousand million")
     parser.add_argument("--readers", type=int, default=2, help="snapshot.parallelism")
+    parser.add_argument("--java", default="", help="further options of Spark's JVM; a job's default is none")
     parser.add_argument("--out", type=Path, default=ROOT / "bench" / "out" / "verify.json")
     return parser.parse_args()
 
@@ -117,7 +117,7 @@ def main() -> None:
 
     chosen = arguments()
     settings = {"spark.master": "local[2]", "spark.jars": ",".join(map(str, spark_jars())), "spark.driver.memory": "2g"}
-    spark = session("bench", settings | {"spark.driver.extraJavaOptions": f"-Duser.timezone=UTC {JAVA}"})
+    spark = session("bench", settings | {"spark.driver.extraJavaOptions": f"-Duser.timezone=UTC {chosen.java}"})
     with tempfile.TemporaryDirectory(prefix="headrace-bench-") as name, ExitStack() as running:
         mysql = MySQL(Path(name) / "mysql", free_port())
         mysql.start()

@@ -6,7 +6,7 @@ not in it stops with UnknownTypeError.
 
 `snapshot_sql` gives, inside the server with the session in UTC and group_concat_max_len at its greatest, a utf8mb4
 text that is the wire value as JSON, or SQL NULL. `checksum_sql` and `checksum_spark` give texts that are equal exactly
-when the stored values are; they are None for floats, which are compared by value. A text that the server makes NULL
+when the stored values are; they are None for a VECTOR, whose floats Spark compares. A text that the server makes NULL
 because it is longer than max_allowed_packet must never pass for a NULL value: `missing_sql` alone says which values
 are.
 """
@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from contract import float_sql
 from contract.schema import Column
 from contract.wire_sql import base64, char, elements, quote, quote_in_mariadb, signed
 
@@ -131,7 +132,14 @@ def _floating(column: Column) -> Type:
     spark = "float" if column.type == "float" else "double"
     # Times one, for MySQL before 8.0.17 has no cast to it, and minus zero plus zero would lose its sign.
     wide = "({} * 1e0)".format if column.type == "float" else _same
-    return Type("double", spark, lambda x: f"cast({x} as {spark})", lambda x: signed(char(wide(x))), None, None)
+    return Type(
+        "double",
+        spark,
+        lambda x: f"cast({x} as {spark})",
+        lambda x: signed(char(wide(x))),
+        lambda x: float_sql.source_text(wide(x)),
+        float_sql.spark_text,
+    )
 
 
 def _text(column: Column) -> Type:

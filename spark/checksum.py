@@ -4,7 +4,7 @@ A row's hash is the first 48 bits of the SHA-256 of its values' texts (`~` for N
 contract/types.py, a unit separator between). A table's checksum is the sum of its rows' hashes: a row more, less
 or other changes it, whatever the order; equal rows do not cancel out as they would in an XOR.
 
-FLOAT and DOUBLE have no text that both sides agree on: rows with them are hashed by Spark on both sides.
+A VECTOR has no text that both sides agree on: rows with one are hashed by Spark on both sides.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def sum_of(totals: Iterable[Total]) -> Total:
 
 
 def hashed_by_source(shown: Shown) -> bool:
-    """Whether MySQL itself can hash the table's rows: no column is a float."""
+    """Whether MySQL itself can hash the table's rows: no column is a VECTOR."""
     return all(shown.type_of(column.name, "mysql").checksum_sql for column in shown.schema.columns)
 
 
@@ -57,7 +57,7 @@ def source_texts(
     texts = []
     for name in names:
         column, kind = spelled(name), shown.type_of(name, flavor)
-        assert kind.checksum_sql is not None  # hashed_by_source; no key has a float
+        assert kind.checksum_sql is not None  # hashed_by_source; no key has a VECTOR
         texts.append(f"if({kind.missing_sql(column)}, '~', concat('=', {kind.checksum_sql(column)}))")
     return texts
 

@@ -2,7 +2,7 @@
 
 Ranges are read one by one: each read is short, `snapshot.max_rows_per_second` holds between them, and what was read is
 kept. Buckets take one consistent read of the whole table, a range of its key after the other where the key can be
-walked. Rows with floats come to Spark and are hashed there.
+walked. Rows with a VECTOR come to Spark and are hashed there.
 """
 
 from __future__ import annotations

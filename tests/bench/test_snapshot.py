@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from bench.snapshot import told
+import pytest
+
+from bench.snapshot import READERS, pipeline, told
 
 
 def test_the_ratio_is_of_both_steps_on_the_large_table() -> None:
@@ -12,3 +14,8 @@ def test_the_ratio_is_of_both_steps_on_the_large_table() -> None:
     assert "| JDBC reader alone | 1,000 | 1,000 |  | 700 |" in told(runs)
     assert "| snapshot | 1,000 | 500 | 800 | 800 |" in told(runs)
     assert told(runs).endswith("of the JDBC reader's rate: 50% (staging 80%); goal 60%")
+
+
+def test_its_pipeline_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BENCH_PASSWORD", "secret")
+    assert pipeline(3306, "/lake").snapshot.parallelism == READERS

@@ -1,0 +1,72 @@
+"""The texts by which floats are hashed: the same from each server and from Spark, and of each value another one."""
+
+from __future__ import annotations
+
+import random
+import struct
+from math import copysign, frexp, inf, isfinite, nan, nextafter
+
+from pyspark.sql import SparkSession
+
+from contract import types
+from contract.schema import Column
+from stack.database import Database
+from tests.integration.decoding import run
+
+RANDOM = random.Random(52)
+WIDE, NARROW = "d", "f"
+
+
+def edges() -> list[float]:
+    """Powers of two and their neighbours, where a rounded logarithm is one off."""
+    powers = [2.0**exponent for exponent in range(-1074, 1024)]
+    most = struct.unpack("<d", b"\xff" * 6 + b"\xef\x7f")[0]
+    return [most, *powers, *(nextafter(one, way) for one in powers for way in (0.0, inf))]
+
+
+def by_chance(form: str, count: int) -> list[float]:
+    bits = "I" if form == NARROW else "Q"
+    found = (
+        struct.unpack(form, struct.pack(bits, RANDOM.getrandbits(8 * struct.calcsize(form))))[0] for _ in range(count)
+    )
+    return [one for one in found if isfinite(one)]
+
+
+def text(value: float) -> str:
+    sign, (part, exponent) = "-" if copysign(1, value) < 0 else "", frexp(abs(value))
+    return f"{sign}{int(part * 2**53)} {exponent - 1}" if value else f"{sign}0"
+
+
+DOUBLES = {one for one in (*edges(), *by_chance(WIDE, 3000), *map(float, range(-99, 99)), 0.1, 1 / 3) if isfinite(one)}
+FLOATS = {*by_chance(NARROW, 2000), 1.0, 16777216.0, *(2.0**exponent for exponent in range(-149, 128))}
+
+
+def test_texts_of_floats_are_the_same_in_each_server_and_in_spark(spark: SparkSession, server: Database) -> None:
+    for kind, values in (("double", [*DOUBLES - {0.0}, 0.0, -0.0]), ("float", [*FLOATS - {0.0}, 0.0, -0.0])):
+        column = types.of(Column(name="v", type=kind), server.flavor)
+        assert column.checksum_sql is not None
+        assert column.checksum_spark is not None
+        rows = ", ".join(f"({n}, {value!r}{'' if value else 'e0'})" for n, value in enumerate(values))  # -0.0 is exact
+        run(
+            server,
+            "DROP DATABASE IF EXISTS texts",
+            "CREATE DATABASE texts",
+            f"CREATE TABLE texts.t (id int, v {kind})",
+        )
+        run(server, f"INSERT INTO texts.t VALUES {rows}")
+        with server.connect() as connection, connection.cursor() as cursor:
+            cursor.execute(f"SELECT {column.checksum_sql('v')} FROM texts.t ORDER BY id")
+            said = [row[0] for row in cursor.fetchall()]
+        expected = [text(value) for value in values]
+        frame = spark.createDataFrame(list(enumerate(values)), f"id int, v {kind}")
+        told = [row[0] for row in frame.orderBy("id").selectExpr(column.checksum_spark("v")).collect()]
+        wrong = [found for found in zip(values, expected, said, told, strict=True) if len({*found[1:]}) > 1]
+        assert wrong == []
+        assert len({*said}) == len(values), "each has its own"
+
+
+def test_what_no_server_has_is_no_number_in_spark(spark: SparkSession) -> None:
+    told = types.of(Column(name="v", type="double")).checksum_spark
+    assert told is not None
+    frame = spark.createDataFrame([(nan,), (inf,), (-inf,)], "v double")
+    assert [row[0] for row in frame.selectExpr(told("v")).collect()] == ["NaN", "Infinity", "-Infinity"]
