@@ -113,8 +113,8 @@ def one(way: str, port: int, table: str, folder: str, java: str) -> None:
     spark, rules = session("bench", extra), pipeline(port, folder)
     for name in ("warm", table):
         facts = WAYS[way](spark, rules, name)
-    [java] = [child.pid for child in psutil.Process().children(recursive=True) if child.name() == "java"]
-    print("figures: " + json.dumps({**facts, "peak_mb": peak_mb(java)}), flush=True)
+    [process] = [child.pid for child in psutil.Process().children(recursive=True) if child.name() == "java"]
+    print("figures: " + json.dumps({**facts, "peak_mb": peak_mb(process)}), flush=True)
     spark.stop()
 
 
