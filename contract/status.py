@@ -56,7 +56,8 @@ class TableStatus(Record):
     `unequal`: why it cannot be what the source has, until it gets another snapshot. `stale`: why it may not be, until
     then. `outdated`: why a part of its rows is shown by rules that hold no more, until then, too. `unread`: why rows
     that it had in the source before it was followed are missing, until then. `nulled`: for how many values, since the
-    first run, the lake has a null because its types cannot hold them."""
+    first run, the lake has a null because its types cannot hold them; those of a run that was killed, of a repair and
+    of a backfill are not counted."""
 
     db: str
     table: str

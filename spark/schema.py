@@ -122,16 +122,23 @@ def prepare(
 
 
 def landed_otherwise(schema: TableSchema, lake: Mapping[str, str]) -> str | None:
-    """Why the lake's columns, name -> type, have other types than `schema`'s, where that is because the table was made
-    by another `lake.unrepresentable`."""
+    """Why the lake's columns, name -> type, are texts where `schema`'s are moments, or the other way: the table was
+    made by another `lake.unrepresentable`, or, of texts, the source itself had another type there."""
     kinds = {name.lower(): kind for name, kind in lake.items()}
     made = {column.name: types.of(column).spark for column in schema.columns if types.may_not_fit(column)}
     other = [name for name, kind in made.items() if (kinds.get(name.lower(), kind) == "string") != (kind == "string")]
     if not other:
         return None
+    name, columns = f"{schema.db}.{schema.table}", ", ".join(other)
+    if any(kinds[one.lower()] == "string" for one in other):
+        return (
+            f"{name}: the lake has texts in {columns}: the source had another type there, or lake.unrepresentable was "
+            "string, when the lake's table was made. Run the snapshot DAG for the table, or, if it was the setting, "
+            "put that back"
+        )
     return (
-        f"{schema.db}.{schema.table}: lake.unrepresentable was another when the lake's table was made, and so are its "
-        f"types of {', '.join(other)}: run the snapshot DAG for the table, or put the setting back"
+        f"{name}: lake.unrepresentable was another when the lake's table was made, and so are its types of {columns}: "
+        "run the snapshot DAG for the table, or put the setting back"
     )
 
 

@@ -15,6 +15,11 @@ from contract.schema import Column, TableSchema
 CARRIED, STALE, STOPPED = "carried", "stale", "stopped"
 BITS = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64}
 SIZES = ("length", "precision", "scale", "fsp")
+# Each holds what those before it hold, of the same character set; no VARCHAR has more bytes than a TEXT.
+LADDERS = (
+    ("tinytext", "text", "mediumtext", "longtext"), ("varchar", "text", "mediumtext", "longtext"),
+    ("tinyblob", "blob", "mediumblob", "longblob"), ("varbinary", "blob", "mediumblob", "longblob"),
+)  # fmt: skip
 # Differences that leave every value that is stored as it is.
 KEEPS_VALUES = ("dropped", "reordered", "widened", "members", "nullability")
 
@@ -131,11 +136,17 @@ def _holds(wide: Column, narrow: Column) -> bool:
         low, high = _range(wide)
         least, most = _range(narrow)
         return low <= least and most <= high
-    if wide.type != narrow.type or wide.unsigned > narrow.unsigned:
+    if wide.type != narrow.type:
+        return wide.charset == narrow.charset and any(_climbs(ladder, narrow.type, wide.type) for ladder in LADDERS)
+    if wide.unsigned > narrow.unsigned:
         return False
     whole = [(one.precision or 0) - (one.scale or 0) for one in (wide, narrow)]
     sizes = [[getattr(one, name) or 0 for name in SIZES] for one in (wide, narrow)]
     return whole[0] >= whole[1] and all(more >= less for more, less in zip(*sizes, strict=True))
+
+
+def _climbs(ladder: tuple[str, ...], low: str, high: str) -> bool:
+    return low in ladder and high in ladder and ladder.index(low) < ladder.index(high)
 
 
 def _range(column: Column) -> tuple[int, int]:
@@ -144,8 +155,17 @@ def _range(column: Column) -> tuple[int, int]:
 
 
 def _respelled(was: Column, now: Column) -> bool:
-    """Whether the lake has the values as texts, and those of now have another number of digits behind the point."""
+    """Whether the source gives the values that were there in another spelling: BINARY and BIT in more bytes, since they
+    are filled up to their length; what the lake has as texts with another number of digits behind the point."""
+    if was.type == now.type == "binary":
+        return was.length != now.length
+    if was.type == now.type == "bit":
+        return _bytes(was) != _bytes(now)
     return _lake_type(now) == "string" and (was.fsp, was.scale) != (now.fsp, now.scale)
+
+
+def _bytes(bits: Column) -> int:
+    return ((bits.length or 1) + 7) // 8
 
 
 def _lake_type(column: Column) -> str | None:

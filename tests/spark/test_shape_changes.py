@@ -22,6 +22,7 @@ def of(**facts: Any) -> TableSchema:
     return shape(Column(**{"name": "c", "type": "int", **facts}))
 
 
+TEXT = {"type": "text", "charset": "utf8mb4"}
 ENUM = {"type": "enum", "charset": "utf8mb4"}
 DECIMAL = {"type": "decimal", "precision": 10, "scale": 2}
 LONG = {"type": "decimal", "precision": 40, "scale": 2}
@@ -41,6 +42,17 @@ LONG = {"type": "decimal", "precision": 40, "scale": 2}
         (of(), of(type="smallint"), [("narrowed", "c", "stale")], False),
         (of(type="varchar", length=5), of(type="varchar", length=9), [("widened", "c", "carried")], True),
         (of(type="varchar", length=9), of(type="varchar", length=5), [("narrowed", "c", "stale")], False),
+        (of(**TEXT), of(**{**TEXT, "type": "mediumtext"}), [("widened", "c", "carried")], True),
+        (of(**{**TEXT, "type": "varchar", "length": 9}), of(**TEXT), [("widened", "c", "carried")], True),
+        (of(**{**TEXT, "type": "longtext"}), of(**TEXT), [("narrowed", "c", "stale")], False),
+        (of(**{**TEXT, "type": "char", "length": 9}), of(**TEXT), [("retyped", "c", "stale")], False),
+        (of(**TEXT), of(type="mediumtext", charset="latin1"), [("retyped", "c", "stale")], False),
+        (of(type="tinyblob"), of(type="longblob"), [("widened", "c", "carried")], True),
+        (of(type="varbinary", length=5), of(type="varbinary", length=9), [("widened", "c", "carried")], True),
+        # The source fills each value up to the new length: of the values that were there nothing came.
+        (of(type="binary", length=5), of(type="binary", length=9), [("widened", "c", "stale")], False),
+        (of(type="bit", length=8), of(type="bit", length=9), [("widened", "c", "stale")], False),
+        (of(type="bit", length=9), of(type="bit", length=16), [("widened", "c", "carried")], True),
         (of(type="datetime"), of(type="datetime", fsp=3), [("widened", "c", "carried")], True),
         # Texts in the lake: the digits that the source adds are not in them.
         (

@@ -17,7 +17,7 @@ from spark.handoff import apply_ready
 from spark.lake import Lake
 from spark.proof.keys import key_json
 from spark.rewind import Past
-from spark.schema import Schemas
+from spark.schema import Schemas, landed_otherwise
 from spark.tables import Merging
 from tests.spark.changes_by_hand import change as change_of
 from tests.spark.changes_by_hand import changes
@@ -158,6 +158,16 @@ def test_a_snapshot_waits_for_the_row_too(spark: SparkSession, lake_of: Callable
     assert (result.refused, result.applied) == ({}, {NAME})
     merging(spark, lake)._batch(spark.read.format("delta").load(lake.changes), 0, "q")
     assert [row[1] for row in rows(spark, lake)] == [date(2026, 1, 2)] * 2
+
+
+def test_texts_of_a_column_that_was_a_varchar_are_not_the_settings_fault_alone() -> None:
+    lake = {"id": "bigint", "d": "string"}
+    told = landed_otherwise(DAYS, lake)
+    assert told == (
+        "shop.days: the lake has texts in d: the source had another type there, or lake.unrepresentable was string, "
+        "when the lake's table was made. Run the snapshot DAG for the table, or, if it was the setting, put that back"
+    )
+    assert landed_otherwise(DAYS, {**lake, "d": "date"}) is None
 
 
 def test_another_setting_waits_for_a_snapshot_which_makes_the_table_anew(
