@@ -54,8 +54,12 @@ TOLD = {
     "harmless": "neither rows nor columns changed",
     AGAIN: "the lake has the values of before it was dropped",
 }
-# Such words do more to rows than the types of the columns tell.
-MORE = re.compile(r"\b(generated|as|import|discard|ignore|convert|partition|exchange|rename)\b|\.\.\.$", re.IGNORECASE)
+# Such words do more to rows than the types of the columns tell. FLOAT(7,2), which rounds, looks as FLOAT does.
+MORE = re.compile(
+    r"\b(generated|as|import|discard|ignore|convert|partition|exchange|rename)\b|\b(float|double|precision|real)\s*\(|"
+    r"\.\.\.$",
+    re.IGNORECASE,
+)
 TEXT = re.compile(r"""'(?:[^'\\]|''|\\.)*'?|"(?:[^"\\]|""|\\.)*"?""", re.DOTALL)
 
 

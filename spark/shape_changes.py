@@ -107,7 +107,7 @@ def _column(was: Column, now: Column) -> Iterator[ShapeChange]:
     if was.charset != now.charset and was.type == now.type:
         yield ShapeChange("charset", now.name, was.charset or "", now.charset or "", STALE)
     if was.members != now.members:
-        rule = CARRIED if set(was.members) <= set(now.members) else STALE
+        rule = CARRIED if _has_members(now, was) else STALE
         yield ShapeChange("members", now.name, _members(was), _members(now), rule)
     if was.nullable != now.nullable:
         words = {True: "may be NULL", False: "NOT NULL"}
@@ -115,6 +115,13 @@ def _column(was: Column, now: Column) -> Iterator[ShapeChange]:
         yield ShapeChange("nullability", now.name, words[was.nullable], words[now.nullable], rule)
     if was.mask != now.mask:
         yield ShapeChange("mask", now.name, was.mask or "", now.mask or "", STALE)
+
+
+def _has_members(now: Column, was: Column) -> bool:
+    """Whether each value that was there has the same text. That of a SET has its members in the order of the column."""
+    if now.type == "set":
+        return [member for member in now.members if member in was.members] == [*was.members]
+    return {*was.members} <= {*now.members}
 
 
 def _size(was: Column, now: Column) -> str | None:

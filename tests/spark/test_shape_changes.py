@@ -24,6 +24,7 @@ def of(**facts: Any) -> TableSchema:
 
 TEXT = {"type": "text", "charset": "utf8mb4"}
 ENUM = {"type": "enum", "charset": "utf8mb4"}
+SET = {"type": "set", "charset": "utf8mb4"}
 DECIMAL = {"type": "decimal", "precision": 10, "scale": 2}
 LONG = {"type": "decimal", "precision": 40, "scale": 2}
 
@@ -75,6 +76,8 @@ LONG = {"type": "decimal", "precision": 40, "scale": 2}
         ),
         (of(**ENUM, members=("a",)), of(**ENUM, members=("b", "a")), [("members", "c", "carried")], True),
         (of(**ENUM, members=("a", "b")), of(**ENUM, members=("a",)), [("members", "c", "stale")], False),
+        (of(**SET, members=("a", "c")), of(**SET, members=("a", "b", "c")), [("members", "c", "carried")], True),
+        (of(**SET, members=("a", "c")), of(**SET, members=("c", "a")), [("members", "c", "stale")], False),
         (of(nullable=False), of(), [("nullability", "c", "carried")], True),
         (of(), of(nullable=False), [("nullability", "c", "stale")], False),
         (shape(BASE), shape(BASE, key=("id", "c")), [("key", None, "carried")], False),
