@@ -55,7 +55,7 @@ def seek(pipeline: Pipeline, to: str, skip_changes: bool = False, dry_run: bool 
 def _planned(pipeline: Pipeline, to: str, skip_changes: bool) -> tuple[Plan, Checkpoint, Chosen]:
     checkpoint = _checkpoint(pipeline)
     servers = Servers(pipeline)
-    found, stands = servers.any(), way.chosen(servers, checkpoint)
+    found, stands = servers.own(checkpoint) or servers.any(), way.chosen(servers, checkpoint)
     facts = found.facts
     if stands.by_place or not facts.gtids:
         start.refuse_by_place(stands, facts)

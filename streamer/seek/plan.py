@@ -81,7 +81,7 @@ def plan(pipeline: Pipeline, checkpoint: Checkpoint, facts: Facts, to: str) -> P
             "by_place": not facts.gtids,
             "seen_set": "",
             "read_from": None,
-            "file_made": 0,
+            "file_made": 0 if facts.gtids else first_start.file_made(pipeline, found.place),
             "temporary": (),
             "xid": None,
             "ts_ms": checkpoint.ts_ms if first is None else first,  # since then something waits

@@ -53,13 +53,19 @@ def first(pipeline: Pipeline, facts: Facts) -> tuple[Checkpoint, str]:
         pos=found.place.pos,
         gtid_set=str(found.seen) if facts.gtids else "",
         by_place=not facts.gtids,
-        file_made=0 if facts.gtids else next(marks(pipeline.source, found.place.file)).from_us // SECOND_US,
+        file_made=0 if facts.gtids else file_made(pipeline, found.place),
         ts_ms=now,
         events=0,
         written_at=now,
         tables=pipeline.tables,
     )
     return checkpoint, found.told
+
+
+def file_made(pipeline: Pipeline, place: Place) -> int:
+    """When the server made the place's file, Unix seconds: a stream by place knows it again by that. Raises as
+    `first`."""
+    return next(marks(pipeline.source, place.file)).from_us // SECOND_US
 
 
 def find(pipeline: Pipeline, facts: Facts) -> Found:

@@ -8,6 +8,7 @@ import pytest
 
 from contract.checkpoint import Checkpoint
 from contract.gtid import GtidSet
+from contract.gtid_places import UpTo
 from contract.pipeline import Tables
 from contract.start_at import Place
 from streamer.delivery_errors import StartError
@@ -16,6 +17,7 @@ from streamer.seek import plan as plans
 from streamer.seek.errors import SeekError
 from streamer.source import Facts
 from streamer.start.first import Found
+from streamer.start.marks import Mark
 from tests.streamer.fakes import FILE, SOURCE, pipeline
 
 LAST = "binlog.000009"
@@ -93,6 +95,18 @@ def test_what_the_server_never_had_or_has_no_more_is_refused(monkeypatch: pytest
 def test_what_is_no_place_is_refused_with_the_forms_that_there_are(to: str) -> None:
     with pytest.raises(SeekError, match="a GTID set, a file and position"):
         plans.plan(pipeline(), STOOD, FACTS, to)
+
+
+def test_by_place_the_file_is_known_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else a server that is reset before the next start would be taken for the same one."""
+    found = Found(UpTo.place("binlog.000002", 99), Place("binlog.000002", 99), "found")
+    monkeypatch.setattr(plans.first_start, "find", lambda *_: found)
+    monkeypatch.setattr(plans.first_start, "committed", lambda *_: 5)
+    mark = Mark("binlog.000002", 4, 15, "", 7_000_000, 7_999_999)
+    monkeypatch.setattr(plans.first_start, "marks", lambda source, file: iter([mark._replace(file=file)]))
+    stood = STOOD.model_copy(update={"by_place": True, "gtid_set": "", "file_made": 9})
+    place = plans.plan(pipeline(), stood, FACTS.by_place(), "binlog.000002:99").checkpoint
+    assert (place.by_place, place.file, place.file_made) == (True, "binlog.000002", 7)
 
 
 def test_the_words_are_those_of_a_move(monkeypatch: pytest.MonkeyPatch) -> None:
