@@ -66,7 +66,7 @@ def fill(mysql: MySQL) -> None:
 def writing(mysql: MySQL, stop: threading.Event) -> None:
     n = 0
     with mysql.connect(database="faulty", autocommit=False) as connection, connection.cursor() as cursor:
-        while not stop.wait(0.02):
+        while not stop.wait(0.1):
             n += 1
             hot = n * HOT % ROWS or HOT
             cursor.execute(f"UPDATE exact SET {SMALL} = {n % 1000} WHERE id = {hot}")
