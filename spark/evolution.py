@@ -56,7 +56,7 @@ TOLD = {
 }
 # Such words do more to rows than the types of the columns tell. FLOAT(7,2), which rounds, looks as FLOAT does.
 MORE = re.compile(
-    r"\b(generated|as|import|discard|ignore|convert|partition|exchange|rename)\b|\b(float|double|precision|real)\s*\(|"
+    r"\b(generated|as|import|discard|ignore|convert|partition|exchange|rename)\b|\b(float[48]?|double|precision|real)\s*\(|"
     r"\.\.\.$",
     re.IGNORECASE,
 )

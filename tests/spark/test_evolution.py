@@ -144,7 +144,7 @@ def test_values_that_stayed_by_the_shapes_are_not_stale(followed: Followed) -> N
         [(50, "alter", "ALTER TABLE items DROP price"), (51, "shape", "ALTER TABLE items ADD price DECIMAL(10, 2)")],
         [(50, "alter", "ALTER TABLE items MODIFY name VARCHAR(9)"), (51, "alter", "ALTER TABLE items MODIFY name ...")],
         [(50, "alter", "ALTER TABLE items MODIFY name VARCHAR(200) GENERATED ALWAYS AS (price) STORED")],
-        [(50, "alter", "ALTER TABLE items MODIFY name VARCHAR(200) AFTER price, MODIFY price FLOAT (7,2)")],
+        [(50, "alter", "ALTER TABLE items MODIFY name VARCHAR(200) AFTER price, MODIFY price FLOAT8 (7,2)")],
         [(50, "rename", "RENAME TABLE items TO old, new TO items")],
     ],
     ids=["dropped and added again", "cut and widened", "an expression", "rounded", "a swap"],
