@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -143,17 +144,48 @@ def fresh(site: Site, chosen: argparse.Namespace) -> None:
     pipeline = site.pipeline(start)
     with site.streamer():
         site.wait_for(pipeline, chosen.rows)
-        process = site.job("compact_loop", chosen.memory, chosen.java)
-        try:
+        with scheduled(site, chosen) if chosen.every else looping(site, chosen):
             ages = watched(site, pipeline, chosen)
-        finally:
-            process.send_signal(signal.SIGTERM)
-            process.wait()
     print(
         f"{chosen.rate:,} changes a second for {chosen.seconds} s: the lake's age {median(ages):.1f} s in the middle, "
         f"{quantiles(ages, n=100, method='inclusive')[98]:.1f} s p99, {max(ages):.1f} s at most",
         flush=True,
     )
+
+
+@contextmanager
+def looping(site: Site, chosen: argparse.Namespace) -> Iterator[None]:
+    process = site.job("compact_loop", chosen.memory, chosen.java)
+    try:
+        yield
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait()
+
+
+@contextmanager
+def scheduled(site: Site, chosen: argparse.Namespace) -> Iterator[None]:
+    """Runs one after the other, each a Spark of its own."""
+    ended, failed = threading.Event(), list[str]()
+
+    def run() -> None:
+        while not ended.is_set() and not failed:
+            began = time.monotonic()
+            process = site.job("compact", chosen.memory, chosen.java)
+            said, _ = process.communicate()
+            if process.returncode:
+                failed.append(f"compaction failed: {said}\n{site.log('compact')}")
+            ended.wait(max(0.0, began + chosen.every - time.monotonic()))
+
+    runs = threading.Thread(target=run)
+    runs.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        runs.join()
+    if failed:
+        raise SystemExit(failed[0])
 
 
 def watched(site: Site, pipeline: Pipeline, chosen: argparse.Namespace) -> list[float]:
@@ -199,10 +231,11 @@ def arguments() -> argparse.Namespace:
     some.add_argument("--changes", type=int, default=5_000_000, help="as many as rows, and updates of them")
     some.add_argument("--rows", type=int, default=1_000_000)
     some.set_defaults(work=backlog)
-    some_age = parts.add_parser("fresh", help="how old the lake is under an even load, with compact --loop")
+    some_age = parts.add_parser("fresh", help="how old the lake is under an even load")
     some_age.add_argument("--rate", type=int, default=5_000, help="changes a second")
     some_age.add_argument("--seconds", type=int, default=600)
     some_age.add_argument("--rows", type=int, default=1_000_000, help="of the table; a multiple of the rate")
+    some_age.add_argument("--every", type=float, help="seconds from run to run of compact; without it compact --loop")
     some_age.set_defaults(work=fresh)
     merges = parts.add_parser("bytes", help="how many bytes merges write, by changes and by the table's size")
     merges.add_argument("--sizes", type=int, nargs="+", default=written.SIZES, help="rows of the tables")
