@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import secrets
 import socket
+from collections import deque
 
 import psutil
 
@@ -14,6 +15,8 @@ HOST = "127.0.0.1"
 # Every process of a server carries its home in the environment: so none is missed, whoever its parent is by then.
 MARK = "HEADRACE_SERVER_HOME"
 FREE = range(10_240, 32_000)
+_given: set[int] = set()
+_claims: deque[socket.socket] = deque(maxlen=100)  # the oldest are let go: their servers run, or ran
 
 
 def refuse_taken_port(title: str, port: int, option: str) -> None:
@@ -55,10 +58,19 @@ def described(process: psutil.Process) -> str:
 
 
 def free_port() -> int:
-    """A port that nothing uses at this moment, for tests. It is below those that systems give to outgoing connections:
-    none of these takes it before the server that it is meant for."""
+    """A port that nothing uses, for tests; none is given twice by a process. It is below those that systems give to
+    outgoing connections: none of these takes it before the server that it is meant for. So that no other process is
+    given it meanwhile either, it stays bound here, in a way that lets a server listen there (SO_REUSEADDR)."""
     while True:
         port = FREE.start + secrets.randbelow(len(FREE))
-        with socket.socket() as probe, contextlib.suppress(OSError):
-            probe.bind((HOST, port))
+        claim = socket.socket()
+        try:
+            claim.bind((HOST, port))  # without SO_REUSEADDR: fails beside another's claim
+        except OSError:
+            claim.close()
+            continue
+        claim.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if port not in _given:
+            _given.add(port)
+            _claims.append(claim)
             return port
