@@ -27,13 +27,14 @@ def crosscheck(pipeline: Pipeline, last: int, begin: str | None, end: str | None
     """From `begin` (a place; else where the `last` transactions begin) to `end` (else the present end). Raises
     HeadraceError."""
     reference.package()  # before anything is read
+    asked = stretch.place(begin, "--from") if begin else None
+    until = stretch.place(end, "--to") if end else None
     facts = server.facts(pipeline.source)
     if not facts.gtids:
         what, cause = f"the binlog of {pipeline.source.where}", "the server has no GTIDs, by which readers are compared"
         raise PlaceError("read", what, cause, "Switch them on, as headrace check says.")
-    to = stretch.place(end, "--to") if end else Place(facts.file, facts.pos)
+    to = until or Place(facts.file, facts.pos)
     first, second = _readers(pipeline.source)
-    asked = stretch.place(begin, "--from") if begin else None
     start = stretch.first_behind(first, asked) if asked else stretch.last(first, last)
     stretch.refuse_far(start)
     wanted = pipeline.tables.match

@@ -15,7 +15,7 @@ from streamer import source
 from streamer.errors import AnonymousError
 from streamer.protocol import events as ev
 from streamer.protocol import refusals
-from streamer.protocol.position import WRAP
+from streamer.protocol.position import FIRST, WRAP
 from streamer.servers import Servers
 from streamer.source import Facts
 from streamer.start.marks import marks
@@ -75,15 +75,20 @@ def _by_gtid(reading: Source, checkpoint: Checkpoint, facts: Facts) -> Checkpoin
     """Behind all that it has executed, but for what stands behind the place. A server with gtid_mode = ON gives nothing
     that has no GTID, however it is asked for: AnonymousError. Raises WrongServerError where the file is another one."""
     file, pos = checkpoint.file, checkpoint.pos
-    if checkpoint.seen_set or pos >= WRAP or file not in source.files(reading):
+    files = list(source.files(reading))
+    if checkpoint.seen_set or pos >= WRAP or file not in files:
         return checkpoint
-    later = GtidSet()
-    for mark in marks(reading, file, pos):
+    # In its last file may be what was streamed and is not executed yet: a commit waits there for its replicas
+    # (semi-synchronous replication). The file before it may begin with transactions without GTIDs.
+    begin = FIRST if file == files[-1] else pos
+    before, later = GtidSet(), GtidSet()
+    for mark in marks(reading, file, begin):
         if (mark.kind, mark.file) == (ev.FORMAT_DESCRIPTION, file):
             _refuse_other(checkpoint, mark.from_us // SECOND)
         if mark.gtid:
-            later.add(mark.gtid)
-    behind = str(facts.executed.subtract(later))
+            streamed = mark.file == file and mark.start < pos
+            (before if streamed else later).add(mark.gtid)
+    behind = str(facts.executed.subtract(later).union(before))
     return checkpoint.model_copy(update={"by_place": False, "file_made": 0, "gtid_set": behind})
 
 

@@ -15,11 +15,12 @@ from typer.testing import CliRunner
 
 from contract.pipeline import Pipeline
 from stack.database import Database
+from stack.ports import free_port
 from streamer import source
 from streamer.cli import app
 from streamer.crosscheck import command
 from streamer.crosscheck.compare import Report
-from streamer.crosscheck.errors import MissingPackageError
+from streamer.crosscheck.errors import MissingPackageError, PlaceError
 from streamer.errors import UnsupportedTransactionError
 from tests.integration.decoding import pipeline, run
 from tests.integration.edge_values import cases, spelling
@@ -271,6 +272,15 @@ def test_a_place_that_is_none_is_told(server: Database, file: str, arguments: li
     assert done.exit_code == 1
     assert told in done.stderr
     assert "Traceback" not in done.output
+
+
+@pytest.mark.parametrize("server", ["mysql"], indirect=True)
+def test_a_place_that_is_none_needs_no_server(server: Database) -> None:
+    checking = pipeline(server)
+    away = checking.model_copy(update={"source": checking.source.model_copy(update={"port": free_port()})})
+    for stretch in (("yesterday", None), (None, "tomorrow")):
+        with pytest.raises(PlaceError, match="it is no place in a binlog"):
+            command.crosscheck(away, 1, *stretch)
 
 
 @pytest.mark.parametrize("server", ["mysql"], indirect=True)

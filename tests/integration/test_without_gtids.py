@@ -17,6 +17,7 @@ from streamer import source
 from tests.integration.conftest import Another
 from tests.integration.decoding import purge, run
 from tests.integration.decoding import source as read_from
+from tests.integration.semi_sync import OPTIONS, held
 from tests.integration.streaming import Make, Streamer, fails, insert, kill_dumps, rows
 from tests.integration.test_failover import share_password
 from tests.integration.test_sinks import FILES, POSITION
@@ -271,3 +272,25 @@ def test_gtids_are_switched_off_and_on_while_it_streams(
     assert streamer.status()["checkpoint"]["gtid_set"] == str(source.facts(read_from(own)).executed)
     assert streamer.stop() == 0
     assert keys(tmp_path, name) == list(range(8))
+
+
+@pytest.mark.lacks("mysql80", "its package has no semi-synchronous plugin")
+def test_what_waits_for_a_replica_when_the_stream_goes_on_by_gtids_comes_once(
+    no_kafka: NoKafka, another: Another, server: Database, tmp_path: Path
+) -> None:
+    own = another([*OFF, *OPTIONS["mysql"]])
+    name = f"held{own.name}"
+    streamer = no_kafka(name, FILES + POSITION, mysql=own).started()
+    insert(own, name, 0, 1)
+    streamer.wait_until_released()
+    switch(own, "OFF_PERMISSIVE", "ON_PERMISSIVE", "ON")
+    insert(own, name, 1, 1)
+    with held(own, f"INSERT INTO {name}.t VALUES (2, 1, 'x')"):
+        streamer.wait_for(lambda status: status["checkpoint"]["events"] == 3)
+        assert streamer.stop() == 0
+        assert keys(tmp_path, name) == [0, 1, 2]
+        streamer.started().wait_for(lambda status: status["checkpoint"]["gtid_set"])
+    insert(own, name, 3, 1)
+    streamer.wait_until_released()
+    assert streamer.stop() == 0
+    assert keys(tmp_path, name) == [0, 1, 2, 3]
