@@ -15,7 +15,6 @@ from contract.gtid import GtidSet
 from contract.gtid_places import UpTo
 from contract.pipeline import Pipeline, Tables
 from contract.schema import TableSchema
-from contract.sequence import file_number
 from streamer import collector, guarantees, joined, outputs, rules, schemas, source
 from streamer.attempts import Attempts
 from streamer.by_place import ByPlaceDecoder
@@ -40,7 +39,6 @@ from streamer.outgoing.stream import OutgoingStream
 from streamer.outgoing.transforming import Transforms, refuse_taken
 from streamer.patience import Patience, Stopping
 from streamer.preflight import refusing as preflight
-from streamer.preflight.findings import Finding
 from streamer.protocol.filters import Filters
 from streamer.protocol.held import PreparedXa
 from streamer.resting import Resting
@@ -48,19 +46,13 @@ from streamer.routes import Router
 from streamer.seen import Seen
 from streamer.servers import Chosen, Servers
 from streamer.sinks.kafka import KAFKA
-from streamer.start import division, sent, way
-from streamer.start import first as first_start
-from streamer.start import resume as start
+from streamer.start import resume, way
+from streamer.start.beginning import BROKER_SECONDS, Beginnings, anew, warned
 from streamer.stream import Stream
 from streamer.transaction import BinlogDecoder
 from streamer.watcher import Watcher
 
 log = structlog.get_logger("streamer")
-BROKER_SECONDS = 3.0
-NOT_KNOWN = (
-    "The sinks may hold changes that a streamer sent before it was killed, and that this server has not: that is "
-    "looked for in Kafka alone."
-)
 
 
 class Runner:
@@ -75,18 +67,16 @@ class Runner:
         self._stop = stop
         self._oneshot = oneshot or pipeline.streamer.mode == "oneshot"
         self._until: GtidSet | None = None  # of a oneshot run, from its beginning on
-        self._titles = " and ".join(sink.title for sink in pipeline.sinks)
         self.status = Status(pipeline.name)
         self.report = Report(pipeline, self.status, "oneshot" if self._oneshot else "continuous")
         self.report.lag_bytes = LagBytes()
         self._patience = Patience(self.status, stop)
-        self._servers = Servers(pipeline, _told)
+        self._servers = Servers(pipeline, warned)
         self._file = self.report.file = FileWatch(pipeline, self._followable)
         self._ahead = Ahead()  # of all attempts
         self._resting = Resting(source.end)
         self._silence = Silence()
         self._moved_to: Callable[[], Iterable[str]] = tuple  # topics that transforms chose
-        self._new: Checkpoint | None = None  # of a pipeline of which the broker has nothing
 
     def run(self) -> None:
         """Until the stop, or the end of a oneshot run. Raises HeadraceError when the pipeline cannot go on, after what
@@ -109,23 +99,15 @@ class Runner:
     def _run(self) -> None:
         pipeline = self._pipeline
         self._transforms = self.report.transforms = Transforms(pipeline)
+        self._beginnings = Beginnings(self._servers, self._transforms, self._patience, self._stop.is_set)
         found = self._servers.any()
         if pipeline.has_kafka:
             self._patience.until_answered(partial(broker.answers, pipeline.kafka, BROKER_SECONDS), KAFKA)
-            self._new = self._before_topics(found)
+            self._beginnings.before_topics(found)
             self._patience.until_answered(self._service_topics, KAFKA)
         attempt, forget = partial(self._attempt, found), self.report.detach
         self._attempts = Attempts(pipeline, self.status, self._patience, self._stop, attempt, forget)
         self._attempts.run()
-
-    def _before_topics(self, found: Chosen) -> Checkpoint | None:
-        """Where a first start begins, which may be refused before anything is made in Kafka; None of another start, as
-        far as the broker knows, and of one of two streamers: the other may begin the pipeline at this moment."""
-        pipeline = self._pipeline
-        if not pipeline.commits_in_kafka or pipeline.streamer.high_availability:
-            return None
-        has_log = partial(broker.has_topic, pipeline.kafka, names.commit_log_topic(pipeline), BROKER_SECONDS)
-        return None if self._patience.until_answered(has_log, KAFKA) else self._first(found)
 
     def _attempt(self, found: Chosen) -> None:
         """From the last checkpoint on."""
@@ -141,10 +123,8 @@ class Runner:
         checkpoints = guarantee.checkpoints
         checkpoint, known = self._kept(checkpoints)
         pipeline = self._pipeline
-        begin, found = self._resume(checkpoint) if checkpoint else (self._begin(found), found)
-        begin = self._by_rules(begin).joining(
-            dict.fromkeys(joined.over(begin, Lake(pipeline).read), False), begin.place
-        )
+        begin, found = self._beginnings.begin(checkpoint, found)
+        begin = begin.joining(dict.fromkeys(joined.over(begin, Lake(pipeline).read), False), begin.place)
         bounds = pipeline.streamer.ledger
         ledger = Ledger(bounds.max_events, bounds.max_bytes, pipeline.source.gtids(begin.behind), begin.events)
         seen = pipeline.source.gtids(begin.seen_set) if begin.seen_set else None
@@ -173,7 +153,9 @@ class Runner:
         stream.router = Router(pipeline, schemas.Schemas(known), self._ensure, publish, made.chain)
         self._moved_to = lambda: set(stream.router.others)
         stream.goal = self._goal(begin, found)
-        stream.swap = Swap(self._file, delivery, watcher, prepared, self._joining, partial(self._follow, stream))
+        stream.swap = Swap(
+            self._file, delivery, watcher, prepared, self._beginnings.joining, partial(self._follow, stream)
+        )
         self.report.attach(found.facts, stream, ledger, watcher, checkpoints, guarantee.sink)
         self.report.reads(found.source, found.facts)
         self.report.ahead = definitions.ahead
@@ -202,7 +184,7 @@ class Runner:
             self._servers.follow(self._pipeline.tables)
             self._file.taken(self._pipeline.tables)
         if checkpoint:
-            start.refuse_lost_schemas(checkpoint, schemas.place(self._pipeline), len(known))
+            resume.refuse_lost_schemas(checkpoint, schemas.place(self._pipeline), len(known))
         return checkpoint, known
 
     def _until_stopped(self, stream: Stream) -> None:
@@ -238,13 +220,13 @@ class Runner:
             assert behind is not None
             gtids = UpTo.place(*behind)  # the place itself, and not that of the last transaction's beginning
             if stream.begun_anew:
-                raise start.begun_anew(checkpoint, stream.begun_anew)
+                raise resume.begun_anew(checkpoint, stream.begun_anew)
         found = self._servers.choose(checkpoint, gtids, partly)
         if why := found.anew or stream.begun_anew:
             if stream.goal is not None:
                 stream.goal.elsewhere(found.facts, found.source.where)
             stream.delivery.empty()
-            watcher.begin_anew(self._anew(watcher.checkpoint, found, why))
+            watcher.begin_anew(anew(watcher.checkpoint, found, why))
             stream.delivery.settle()  # the new epoch is durable before its first record
             stream.begin_anew(watcher.checkpoint.epoch)
             prepared.elsewhere()
@@ -275,12 +257,9 @@ class Runner:
     def _followable(self, found: Pipeline) -> None:
         """Asked before other tables than now are followed. Raises HeadraceError where they cannot be."""
         reading = found.model_copy(update={"source": self._servers.last})
-        preflight.refuse_tables(reading, self._pipeline.tables, _told)
+        preflight.refuse_tables(reading, self._pipeline.tables, warned)
         topics.event_topics(reading, source.tables(reading))
         refuse_taken(reading, self._moved_to())
-
-    def _joining(self, old: Tables, new: Tables) -> list[str]:
-        return joined.coming(self._pipeline.model_copy(update={"source": self._servers.last, "tables": new}), old)
 
     def _follow(self, stream: Stream, tables: Tables) -> None:
         self._pipeline = self._pipeline.model_copy(update={"tables": tables})
@@ -288,80 +267,6 @@ class Runner:
         self._transforms.follow(self._pipeline)
         stream.router.follow(tables)
         stream.ddl.pipeline = self._pipeline
-
-    def _anew(self, checkpoint: Checkpoint, found: Chosen, why: str) -> Checkpoint:
-        begin = start.anew(checkpoint, found.facts)
-        uuid = found.facts.server_uuid
-        log.warning("coordinates begin anew", why=why, server=found.source.where, uuid=uuid, epoch=begin.epoch)
-        return begin
-
-    def _resume(self, kept: Checkpoint) -> tuple[Checkpoint, Chosen]:
-        refuse_taken(self._pipeline, kept.topics)
-        start.refuse_other_form(kept, self._pipeline.records.format, self._used)
-        checkpoint = self._patience.until_answered(partial(way.chosen, self._servers, kept), self._servers.title)
-        seen = self._pipeline.source.gtids(checkpoint.behind)
-        again = self._pipeline.source.gtids(checkpoint.seen_set)  # delivered too, but read again
-        choose = partial(self._servers.choose, checkpoint, seen)
-        found = self._patience.until_answered(partial(choose, again), self._servers.title)
-        if found.facts.server_uuid != checkpoint.server_uuid:
-            read_back = partial(sent.behind, self._pipeline, checkpoint, self._stop.is_set)
-            partly = seen
-            if self._pipeline.has_kafka:
-                partly = self._patience.until_answered(read_back, KAFKA)
-            else:
-                log.warning("what was sent behind the checkpoint is not known", sinks=self._titles, meaning=NOT_KNOWN)
-            self._patience.check()
-            found = self._patience.until_answered(partial(choose, partly.union(again)), self._servers.title)
-        if found.facts.server_uuid == checkpoint.server_uuid:  # another one was checked before it was chosen
-            reading, followed = self._servers.pipeline(found.source), checkpoint.tables or self._pipeline.tables
-            preflight.refuse(reading, seen, checkpoint.ts_ms / 1000, _told, followed)
-        begin = self._anew(checkpoint, found, found.anew) if found.anew else checkpoint
-        begin = self._divided(checkpoint, begin, found)
-        if begin.tables != self._pipeline.tables:  # a snapshot of a table begins where the stream follows it
-            asked = partial(self._joining, begin.tables or self._pipeline.tables, self._pipeline.tables)
-            came = self._patience.until_answered(asked, self._servers.title)
-            begin = begin.following(self._pipeline.tables).joining(dict.fromkeys(came, True), begin.place)
-        log.info("resuming", server=found.source.where, file=begin.file, pos=begin.pos, gtid_set=begin.gtid_set)
-        return begin, found
-
-    def _divided(self, checkpoint: Checkpoint, begin: Checkpoint, found: Chosen) -> Checkpoint:
-        """Where changes become records otherwise than before."""
-        sent_behind = partial(sent.behind, self._pipeline, checkpoint, self._stop.is_set)
-        seen = self._pipeline.source.gtids(checkpoint.seen_set)  # read again, and passed by
-
-        def read_back() -> GtidSet:
-            return self._patience.until_answered(sent_behind, KAFKA).subtract(seen)
-
-        end = begin.epoch, file_number(found.facts.file), found.facts.pos
-        begin = division.marked(self._pipeline, checkpoint, begin, self._transforms.sends, end, read_back)
-        self._patience.check()
-        return begin
-
-    def _by_rules(self, begin: Checkpoint) -> Checkpoint:
-        """Snapshots show their rows by the same rules, and a later start knows what was sent by them."""
-        begin = begin.showing(self._transforms.rules, self._transforms.shown_by)
-        told = {"sends": self._transforms.sends, "form": self._pipeline.records.format}
-        if self._pipeline.delivery == "at_least_once":
-            told["run"] = ""  # what stands in Kafka behind a checkpoint from now on was not taken back
-        same = all(getattr(begin, name) == value for name, value in told.items())
-        return begin if same else begin.model_copy(update=told)
-
-    def _begin(self, found: Chosen) -> Checkpoint:
-        """The file may have got other tables meanwhile: then it is asked again what they want."""
-        new, self._new = self._new, None
-        return new if new is not None and new.tables == self._pipeline.tables else self._first(found)
-
-    def _first(self, found: Chosen) -> Checkpoint:
-        start.refuse_lost_checkpoint(self._pipeline, self._used())
-        pipeline = self._servers.pipeline(found.source)
-        begin, told = first_start.first(pipeline, found.facts)
-        preflight.refuse(pipeline, pipeline.source.gtids(begin.behind), None, _told)
-        log.info("first start", start=told, file=begin.file, pos=begin.pos, gtid_set=begin.gtid_set)
-        return begin
-
-    def _used(self) -> list[str]:
-        """Where records of the pipeline are already."""
-        return self._patience.until_answered(partial(outputs.used, self._pipeline), self._titles)
 
     def _service_topics(self) -> None:
         for report in topics.ensure(self._pipeline, topics.service_topics(self._pipeline)):
@@ -379,7 +284,3 @@ class Runner:
         if not self._pipeline.has_kafka:
             return []
         return self._patience.until_answered(partial(topics.ensure, self._pipeline, wanted), KAFKA)
-
-
-def _told(finding: Finding) -> None:
-    log.warning("preflight", level=finding.level, check=finding.name, found=finding.what, fix=finding.statement)

@@ -47,6 +47,11 @@ class Servers:
     def title(self) -> str:
         return f"{flavor(self._pipeline.source).title} at {' or '.join(one.where for one in self._servers)}"
 
+    @property
+    def whole(self) -> Pipeline:
+        """The pipeline, with the tables that are followed now."""
+        return self._pipeline
+
     def pipeline(self, server: Source) -> Pipeline:
         """The pipeline as if it had this server alone."""
         return self._pipeline.model_copy(update={"source": server})
