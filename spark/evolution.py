@@ -19,7 +19,6 @@ from typing import Any
 from pydantic import BaseModel
 from pyspark.sql import SparkSession
 
-from contract import names
 from contract.ddl_record import UNSEEN, DdlRecord
 from contract.renames import FILE, Rename
 from contract.schema import TableSchema
@@ -28,39 +27,20 @@ from spark.failpoints import reached
 from spark.lake import Lake
 from spark.renames import rewritten, told_by
 from spark.schema import Schemas
+from spark.schema_change_rows import AGAIN, TOLD, Place, identity, note, of_shape, of_statement, place, shown
 from spark.shape_changes import CARRIED, STALE, ShapeChange, keeps_values, shape_changes
 from spark.stopped import Name
 
-Place = tuple[int, int, int]  # epoch, number of the binlog file, position
 Altered = tuple[str, str, Place]
 ALTERS = (*UNSEEN, "shape")
 BRINGS = ("rename", "partition")  # rows that were under another name, so that a table of no rows has some now
-AGAIN = "added again"
-SHOWN = 200  # characters of a statement in a message
 KEPT = 1000  # statements that are known when they come again
-COLUMNS = (
-    "id string, db string, tbl string, at struct<epoch:bigint,file:bigint,pos:bigint>, ts timestamp, gtid string, "
-    "kind string, column string, before string, after string, rule string, told string, statement string, "
-    "version int, noted timestamp"
-)
-TOLD = {
-    "drop": "the table is gone in the source, the lake keeps it as it was",
-    "rename": "rows have another table's name in the source now",
-    "partition": "rows may have left or entered the table with a partition",
-    "alter": "values of rows that were there may have changed",
-    "unknown": "the statement was not understood and may have changed rows",
-    "truncate": "its rows are gone, in the lake too",
-    "shape": "rows that were there are as they were",
-    "harmless": "neither rows nor columns changed",
-    AGAIN: "the lake has the values of before it was dropped",
-}
 # Such words do more to rows than the types of the columns tell. FLOAT(7,2), which rounds, looks as FLOAT does.
 MORE = re.compile(
     r"\b(generated|as|import|discard|ignore|convert|partition|exchange|rename)\b|\b(float[48]?|double|precision|real)\s*\(|"
     r"\.\.\.$",
     re.IGNORECASE,
 )
-TEXT = re.compile(r"""'(?:[^'\\]|''|\\.)*'?|"(?:[^"\\]|""|\\.)*"?""", re.DOTALL)
 
 
 class Mark(BaseModel):
@@ -109,7 +89,7 @@ class Evolution:
 
     def __init__(self, spark: SparkSession, lake: Lake, schemas: Schemas) -> None:
         self.spark, self.lake, self.schemas = spark, lake, schemas
-        self.path, self.rows = lake.at(FILE), lake.at(names.SCHEMA_CHANGES)
+        self.path = lake.at(FILE)
         text = lake.text(self.path)
         self.state = State.model_validate_json(text) if text else State()
         self.told: list[str] = []
@@ -122,7 +102,9 @@ class Evolution:
         """`records`: of the DDL topic, up to the offsets `read`. `floors`: where each table's snapshot begins, as a
         `_seq`."""
         statements = list(records)
-        unseen = {_id(one): one for one in statements if one.kind in UNSEEN and _id(one) not in self.state.seen}
+        unseen = {
+            identity(one): one for one in statements if one.kind in UNSEEN and identity(one) not in self.state.seen
+        }
         marks = [*self.state.marks, *(mark for one in unseen.values() for mark in self._marks(one, floors))]
         tables = sorted({*self.schemas.tables(), *floors})
         altered = [(*name, one.seq) for one in statements if one.kind in ALTERS for name in tables if _means(one, name)]
@@ -135,7 +117,8 @@ class Evolution:
         renames = self.state.renames
         done = {((one.db, one.table), one.seq) for one in renames}
         shapes = list(self._shapes(renames))
-        self._note([*map(_of_statement, statements), *(row for shape in shapes for row in shape.rows)])
+        rows = [*map(of_statement, statements), *(row for shape in shapes for row in shape.rows)]
+        self.told = note(self.spark, self.lake, rows)
         marks = [mark for mark in marks if (mark.name, mark.seq) not in done]
         marks += [mark for shape in shapes for mark in shape.marks]
         state = State(
@@ -180,21 +163,8 @@ class Evolution:
                 if after.version > done:
                     changes = [_ruled(one, had, gone) for one in shape_changes(before, after)] if before else []
                     marks = [_mark(after, one) for one in changes if one.kind == AGAIN]
-                    yield Shape(name, after.version, [_of_shape(after, one) for one in changes], marks)
+                    yield Shape(name, after.version, [of_shape(after, one) for one in changes], marks)
                 had = (had - gone) | {column.name.lower() for column in after.columns}
-
-    def _note(self, rows: list[dict[str, Any]]) -> None:
-        """Writes those that the table has not."""
-        unique = {row["id"]: row for row in rows}
-        if unique and self.lake.is_table(self.rows):
-            ids = self.spark.createDataFrame([(id,) for id in unique], "id string")
-            known = self.spark.read.format("delta").load(self.rows).join(ids, "id", "left_semi").select("id").collect()
-            unique = {id: row for id, row in unique.items() if id not in {found["id"] for found in known}}
-        if unique:
-            frame = self.spark.createDataFrame(list(unique.values()), COLUMNS)
-            frame.coalesce(1).write.format("delta").mode("append").save(self.rows)
-            reached("shape changes noted")
-        self.told = [f"{row['db']}.{row['tbl'] or '*'}: {row['told']}" for row in unique.values() if _news(row)]
 
     def _marks(self, record: DdlRecord, floors: Mapping[Name, list[int]]) -> list[Mark]:
         facts = record.model_dump(exclude={"db", "table", "statement"})
@@ -210,7 +180,7 @@ class Evolution:
 
     def _had_rows(self, name: Name, seq: Place, floors: Mapping[Name, list[int]]) -> bool:
         """Whether rows of before the statement may be in the lake."""
-        return name in floors or any(s.since is None or _place(s) <= seq for s in self.schemas.all(*name))
+        return name in floors or any(s.since is None or place(s) <= seq for s in self.schemas.all(*name))
 
     def _open(self, mark: Mark, floors: Mapping[Name, list[int]], altered: list[Altered]) -> bool:
         if tuple(floors.get(mark.name, [])[:3]) > mark.seq:
@@ -224,11 +194,11 @@ class Evolution:
     def _around(self, mark: Mark, altered: list[Altered]) -> tuple[TableSchema, TableSchema] | None:
         """The shapes before and behind the statement, where it is the one between the two."""
         shapes = [s for s in self.schemas.all(*mark.name) if s.since is not None]
-        before = [s for s in shapes if _place(s) <= mark.seq]
-        after = [s for s in shapes if _place(s) > mark.seq]
+        before = [s for s in shapes if place(s) <= mark.seq]
+        after = [s for s in shapes if place(s) > mark.seq]
         if not before or not after:
             return None
-        first, last = _place(before[-1]), _place(after[0])
+        first, last = place(before[-1]), place(after[0])
         between = {seq for *name, seq in altered if tuple(name) == mark.name and first < seq < last}
         return (before[-1], after[0]) if between == {mark.seq} else None
 
@@ -245,63 +215,8 @@ def _ruled(change: ShapeChange, had: set[str], renamed: set[str]) -> ShapeChange
 
 def _mark(schema: TableSchema, change: ShapeChange) -> Mark:
     said = f"the column {change.column} came back"
-    facts: dict[str, Any] = {"kind": AGAIN, "seq": _place(schema), "gtid": None, "ts_ms": 0, "statement": said}
+    facts: dict[str, Any] = {"kind": AGAIN, "seq": place(schema), "gtid": None, "ts_ms": 0, "statement": said}
     return Mark(db=schema.db, table=schema.table, **facts)
-
-
-def _place(schema: TableSchema) -> Place:
-    return (schema.since.epoch, schema.since.file, schema.since.pos) if schema.since else (0, 0, 0)
-
-
-def _id(record: DdlRecord) -> str:
-    """What comes again in a new epoch has the GTID that it had."""
-    place = record.gtid or ":".join(map(str, record.seq))
-    return f"{place} {record.db}.{record.table or '*'} {record.kind}"
-
-
-def _of_statement(record: DdlRecord) -> dict[str, Any]:
-    rule = STALE if record.kind in UNSEEN else CARRIED
-    return {
-        "id": _id(record),
-        "db": record.db,
-        "tbl": record.table,
-        "at": record.seq,
-        "ts": datetime.fromtimestamp(record.ts_ms / 1000, UTC),
-        "gtid": record.gtid,
-        "kind": record.kind,
-        "column": None,
-        "before": None,
-        "after": None,
-        "rule": rule,
-        "told": f"{shown(record.statement)}: {TOLD.get(record.kind, record.kind)}",
-        "statement": record.statement,
-        "version": None,
-        "noted": datetime.now(UTC),
-    }
-
-
-def _of_shape(schema: TableSchema, change: ShapeChange) -> dict[str, Any]:
-    return {
-        "id": f"{schema.db}.{schema.table} version {schema.version} {change.kind} {change.column or ''}",
-        "db": schema.db,
-        "tbl": schema.table,
-        "at": _place(schema) if schema.since else None,
-        "ts": None,
-        "gtid": None,
-        "kind": change.kind,
-        "column": change.column,
-        "before": change.before,
-        "after": change.after,
-        "rule": change.rule,
-        "told": change.told,
-        "statement": None,
-        "version": schema.version,
-        "noted": datetime.now(UTC),
-    }
-
-
-def _news(row: Mapping[str, Any]) -> bool:
-    return row["kind"] != "harmless"
 
 
 def _means(record: DdlRecord, name: Name) -> bool:
@@ -322,9 +237,3 @@ def _stale(mark: Mark, pipeline: str) -> Stale:
         f"The DAG {pipeline}.snapshot for {mark.db}.{mark.table} mends it{later}"
     )
     return Stale(kind=mark.kind, since=mark.seq, ts_ms=mark.ts_ms, gtid=mark.gtid, reason=reason)
-
-
-def shown(statement: str) -> str:
-    """For a message: without its texts, which may be rows' values, and shortened."""
-    text = " ".join(TEXT.sub("'...'", statement).split())
-    return text if len(text) <= SHOWN else text[: SHOWN - 3] + "..."
