@@ -102,7 +102,8 @@ class SnapshotTransforms:
             "bootstrap.servers": kafka.bootstrap,
             "message.max.bytes": kafka.max_message_bytes,
         }
-        producer = Producer({**settings, "enable.idempotence": True, "message.timeout.ms": int(SECONDS * 1000)})
+        certain = {"enable.idempotence": True, "max.in.flight": 1}  # the second as in streamer.sinks.kafka
+        producer = Producer({**settings, **certain, "message.timeout.ms": int(SECONDS * 1000)})
         own, failures = names.events_topic(self._pipeline, schema.db, schema.table), []
         told = partial(letter, self._pipeline.name, "transform", topic=own)
         try:

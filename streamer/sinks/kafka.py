@@ -34,6 +34,9 @@ class KafkaSink:
                 kafka,
                 **{
                     "enable.idempotence": True,
+                    # A leader that is not ready refuses a batch and may take the next: the client then holds both for
+                    # delivered (KAFKA-15591). So the next one waits for its answer.
+                    "max.in.flight": 1,
                     # Nothing may pass a record that the broker gives up: sent again later it would come behind what
                     # follows it, where the lake takes it for a duplicate.
                     "enable.gapless.guarantee": True,

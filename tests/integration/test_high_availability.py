@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from stack.kafka import SHORT_LIVED, Kafka
+from stack.kafka import Kafka
 from stack.mysql import MySQL
-from stack.ports import free_port
-from tests.integration.conftest import discard
+from tests.integration.proxied_kafka import proxied
 from tests.integration.proxy import Proxy
 from tests.integration.streaming import Make, Streamer, arrived, execute, insert, rows
 from tests.integration.test_exactly_once import Writer, committed
@@ -97,22 +96,8 @@ def test_both_stop_in_time_while_kafka_is_away(make: Make, mysql: MySQL, kafka_s
 
 @pytest.fixture
 def cut(tmp_path: Path) -> Iterator[tuple[Kafka, Proxy]]:
-    """A broker that can be reached in two ways, one of which goes through the proxy."""
-    inner, port, controller = free_port(), free_port(), free_port()
-    proxy = Proxy(inner)
-    host = "127.0.0.1"
-    options = {
-        "listeners": f"PLAINTEXT://{host}:{port},CUT://{host}:{inner},CONTROLLER://{host}:{controller}",
-        "advertised.listeners": f"PLAINTEXT://{host}:{port},CUT://{host}:{proxy.port}",
-        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CUT:PLAINTEXT,CONTROLLER:PLAINTEXT",
-        "inter.broker.listener.name": "PLAINTEXT",
-    }
-    kafka = Kafka(tmp_path / "cut-kafka", port, controller, options, java_options=SHORT_LIVED)
-    kafka.start()
-    yield kafka, proxy
-    proxy.flows.set()
-    proxy.cut()
-    discard(kafka)
+    with proxied(tmp_path, Proxy) as found:
+        yield found
 
 
 def test_the_standby_takes_over_from_one_whose_network_is_cut(
