@@ -148,9 +148,16 @@ def fresh(site: Site, chosen: argparse.Namespace) -> None:
             ages = watched(site, pipeline, chosen)
     print(
         f"{chosen.rate:,} changes a second for {chosen.seconds} s: the lake's age {median(ages):.1f} s in the middle, "
-        f"{quantiles(ages, n=100, method='inclusive')[98]:.1f} s p99, {max(ages):.1f} s at most",
+        f"{quantiles(ages, n=100, method='inclusive')[98]:.1f} s p99, {max(ages):.1f} s at most; "
+        f"{over(ages, chosen.goal)}",
         flush=True,
     )
+
+
+def over(ages: list[float], goal: float) -> str:
+    """`ages`: one a second. A job that has just started has not found its pace yet: so it is told when it was slow."""
+    late = [second for second, age in enumerate(ages, 1) if age > goal]
+    return f"above {goal:g} s in {len(late)} of {len(ages)} seconds" + (f", the last the {late[-1]}th" if late else "")
 
 
 @contextmanager
@@ -236,6 +243,7 @@ def arguments() -> argparse.Namespace:
     some_age.add_argument("--seconds", type=int, default=600)
     some_age.add_argument("--rows", type=int, default=1_000_000, help="of the table; a multiple of the rate")
     some_age.add_argument("--every", type=float, help="seconds from run to run of compact; without it compact --loop")
+    some_age.add_argument("--goal", type=float, default=60.0, help="seconds that the lake may be behind")
     some_age.set_defaults(work=fresh)
     merges = parts.add_parser("bytes", help="how many bytes merges write, by changes and by the table's size")
     merges.add_argument("--sizes", type=int, nargs="+", default=written.SIZES, help="rows of the tables")
