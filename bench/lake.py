@@ -15,6 +15,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import deque
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -45,6 +46,7 @@ tables: {{include: ["bench.orders"]}}
 kafka: {{bootstrap: "{kafka}", partitions: 2}}
 streamer: {{delivery: exactly_once, start: "{start}", http: {{port: {http}}}}}
 lake: {{path: "{lake}"}}
+compaction: {{every_seconds: {every}}}
 """
 PIECE = 20_000  # rows that a statement updates
 
@@ -62,11 +64,12 @@ class Site:
         os.environ["BENCH_PASSWORD"] = self.mysql.password
         self.file = home / "bench.yaml"
 
-    def pipeline(self, start: str) -> Pipeline:
+    def pipeline(self, start: str, every: float = 5) -> Pipeline:
+        """`every`: seconds from round to round of compact --loop."""
         self.file.write_text(
             PIPELINE.format(
                 port=self.mysql.port, user=USER, kafka=self.kafka.address, start=start, http=free_port(),
-                lake=self.home / "lake",
+                lake=self.home / "lake", every=every,
             )
         )  # fmt: skip
         found = loaded(self.file)
@@ -123,18 +126,48 @@ def update(mysql: MySQL, rows: int, changes: int) -> None:
 def backlog(site: Site, chosen: argparse.Namespace) -> None:
     start = load.begin(site.mysql).gtids
     fill(site.mysql, chosen.rows)
+    if chosen.warm:
+        behind_another(site, chosen, start)
+        return
     update(site.mysql, chosen.rows, chosen.changes - chosen.rows)
     pipeline = site.pipeline(start)
     with site.streamer():
         site.wait_for(pipeline, chosen.changes)
     began = time.monotonic()
-    process = site.job("compact", chosen.memory, chosen.java)
-    assert process.stdout is not None
-    for line in process.stdout:
-        if report := jobs.read(line):
-            told(report, time.monotonic() - began, chosen.changes)
-    if process.wait():
-        raise SystemExit(f"compaction failed:\n{site.log('compact')}")
+    with rounds_of(site, chosen, "compact") as rounds:
+        told(next(rounds), chosen.changes)
+    print(f"{time.monotonic() - began:.1f} s with the start of Spark and its end", flush=True)
+
+
+def behind_another(site: Site, chosen: argparse.Namespace, start: str) -> None:
+    """The backlog of a session that is warm: `chosen.warm` changes are landed and merged in its first round, and the
+    others come before its second."""
+    update(site.mysql, chosen.rows, chosen.warm - chosen.rows)
+    pipeline = site.pipeline(start, every=chosen.every)
+    with site.streamer():
+        site.wait_for(pipeline, chosen.warm)
+        with rounds_of(site, chosen, "compact_loop") as rounds:
+            told(next(rounds), chosen.warm)
+            update(site.mysql, chosen.rows, chosen.changes)
+            site.wait_for(pipeline, chosen.warm + chosen.changes)
+            told(next(rounds), chosen.changes)
+
+
+@contextmanager
+def rounds_of(site: Site, chosen: argparse.Namespace, job: str) -> Iterator[Iterator[dict[str, Any]]]:
+    """What the job says of its rounds; at the end it is told to end."""
+    process = site.job(job, chosen.memory, chosen.java)
+
+    def said() -> Iterator[dict[str, Any]]:
+        assert process.stdout is not None
+        yield from (report for line in process.stdout if (report := jobs.read(line)))
+        raise SystemExit(f"{job} ended:\n{site.log(job)}")
+
+    try:
+        yield said()
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait()
 
 
 def fresh(site: Site, chosen: argparse.Namespace) -> None:
@@ -162,12 +195,11 @@ def over(ages: list[float], goal: float) -> str:
 
 @contextmanager
 def looping(site: Site, chosen: argparse.Namespace) -> Iterator[None]:
-    process = site.job("compact_loop", chosen.memory, chosen.java)
-    try:
+    with rounds_of(site, chosen, "compact_loop") as rounds:
+        # Read, or the job would stand still once the pipe is full.
+        reader = threading.Thread(target=deque, args=(rounds, 0), daemon=True)
+        reader.start()
         yield
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.wait()
 
 
 @contextmanager
@@ -219,14 +251,14 @@ def age_of(pipeline: Pipeline) -> float | None:
     return time.time() - status.checkpoint.ts_ms / 1000 if status and status.checkpoint else None
 
 
-def told(report: dict[str, Any], wall: float, changes: int) -> None:
+def told(report: dict[str, Any], changes: int) -> None:
     if report.get("changes") != changes:
         raise SystemExit(f"compaction landed {report.get('changes')} of {changes} changes: {report.get('error')}")
     landing, seconds = report["landing_seconds"], report["seconds"]
     merging = seconds - landing
     print(
         f"{changes:,} changes in {seconds:.1f} s: {changes / seconds:,.0f} a second (landing {changes / landing:,.0f}, "
-        f"merging {changes / merging:,.0f}); {wall:.1f} s with the start of Spark",
+        f"merging {changes / merging:,.0f})",
         flush=True,
     )
 
@@ -237,6 +269,8 @@ def arguments() -> argparse.Namespace:
     some = parts.add_parser("backlog", help="changes that wait in Kafka")
     some.add_argument("--changes", type=int, default=5_000_000, help="as many as rows, and updates of them")
     some.add_argument("--rows", type=int, default=1_000_000)
+    some.add_argument("--warm", type=int, default=0, help="changes that the same session lands before; 0: none")
+    some.add_argument("--every", type=float, default=300, help="seconds from its first round to the backlog's")
     some.set_defaults(work=backlog)
     some_age = parts.add_parser("fresh", help="how old the lake is under an even load")
     some_age.add_argument("--rate", type=int, default=5_000, help="changes a second")

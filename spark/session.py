@@ -15,6 +15,8 @@ SETTINGS = {
     "spark.ui.enabled": "false",  # it would listen on every address; event logs are not touched by this
     "spark.scheduler.mode": "FAIR",  # tables are merged side by side
     "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",  # few files rather than many small ones
+    # But no core idle while another merges what both could: of texts, so much is a file of some megabytes.
+    "spark.sql.adaptive.advisoryPartitionSizeInBytes": "32m",
     # A task has the files of so many partitions open before it sorts its rows by them, which spills to disk; each has
     # a row group in memory, so those are smaller than Parquet's 128 MB.
     "spark.sql.maxConcurrentOutputFileWriters": "8",

@@ -183,7 +183,8 @@ def parts_of(changes: DataFrame) -> list[Batch]:
     row = fn.col("op") != "t"
     last, cut = fn.max(fn.when(row, fn.col("_seq"))).alias("last"), fn.max(fn.when(~row, fn.col("_seq"))).alias("cut")
     since, n = fn.min("_seq").alias("since"), fn.count("*").alias("n")
-    zeros = fn.coalesce(fn.bool_or(maybe_zero("after")), fn.lit(False)).alias("zeros")
+    # A set, since Spark then hashes: for the greatest of a struct alone it would sort all rows, with their texts.
+    zeros = fn.array_contains(fn.collect_set(maybe_zero("after")), fn.lit(True)).alias("zeros")
     parts: dict[Name, Batch] = {}
     for found in changes.groupBy("db", "tbl", "schema").agg(last, cut, since, n, zeros).collect():
         name = (found["db"], found["tbl"][len(found["db"]) + 1 :])
