@@ -5,6 +5,7 @@ from __future__ import annotations
 from pyspark.sql import SparkSession
 
 OURS = "headrace"  # what every commit says whose it is; foreign.py looks for those that do not
+DISTINCT = ("key", "before", "after", "gtid", "ts", "offset", "_seq.pos", "_seq.event", "_seq.row")  # of `_changes`
 SETTINGS = {
     "spark.databricks.delta.commitInfo.userMetadata": OURS,
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -22,6 +23,8 @@ SETTINGS = {
     "spark.sql.maxConcurrentOutputFileWriters": "8",
     "spark.hadoop.parquet.block.size": str(16 * 1024 * 1024),
     "spark.sql.parquet.compression.codec": "zstd",  # a third of the bytes of Spark's snappy, in the same time
+    # Of columns whose every value is another one, a dictionary costs time and saves nothing.
+    **{f"spark.hadoop.parquet.enable.dictionary#{name}": "false" for name in DISTINCT},
     "spark.databricks.delta.snapshotPartitions": "2",  # the log of a table is small; the default 50 costs seconds
     "spark.sql.streaming.numRecentProgressUpdates": "1000",
 }
