@@ -97,7 +97,13 @@ def type_of(column: Column, mask: Mask, flavor: str) -> Type:
     """The type table's row of the masked value: its SQL works on the unmasked column."""
     made = types.of(shown(column, mask), flavor)
     if mask.kind == "null":
-        return replace(made, snapshot_sql=lambda x: "'null'", checksum_sql=lambda x: "''", missing_sql=lambda x: "true")
+        return replace(
+            made,
+            snapshot_sql=lambda x: "'null'",
+            checksum_sql=lambda x: "''",
+            missing_sql=lambda x: "true",
+            text_sql=lambda x: "null",
+        )
     plain = types.of(column, flavor).text_sql
     assert plain is not None  # `takes`
     text, digest = _sql(mask), mask.kind != "hash"  # as of long texts
@@ -108,6 +114,7 @@ def type_of(column: Column, mask: Mask, flavor: str) -> Type:
         made,
         snapshot_sql=lambda x: json(text(plain(x))),
         checksum_sql=lambda x: f"sha2({text(plain(x))}, 256)" if digest else text(plain(x)),
+        text_sql=lambda x: text(plain(x)),
     )
 
 

@@ -29,8 +29,8 @@ class UnknownTypeError(ValueError):
 class Type:
     """`spark`: the lake's column type (a DDL word). `wire`: the type its wire value has in Spark's
     from_json, from which `parse` (an expression over the named column) makes the lake's value. `missing_sql`: the
-    condition under which the lake has no value. `text_sql`: the wire value without quotes and escapes; None where the
-    stream's is only the same number, or has parts."""
+    condition under which the lake has no value. `text_sql`: the wire value without quotes and escapes; None where
+    it has parts."""
 
     wire: str
     spark: str
@@ -40,6 +40,10 @@ class Type:
     checksum_spark: Callable[[str], str] | None
     missing_sql: Callable[[str], str] = "{} is null".format
     text_sql: Callable[[str], str] | None = None
+
+    def column_sql(self, x: str) -> str:
+        """The wire value in a column of its own: as a text without JSON around it, where it has no parts."""
+        return (self.text_sql or self.snapshot_sql)(x)
 
 
 def of(column: Column, flavor: str = "mysql") -> Type:
@@ -139,6 +143,7 @@ def _floating(column: Column) -> Type:
         lambda x: signed(char(wide(x))),
         lambda x: float_sql.source_text(wide(x)),
         float_sql.spark_text,
+        text_sql=lambda x: char(wide(x)),
     )
 
 

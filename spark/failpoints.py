@@ -25,6 +25,8 @@ POINTS = (  # in the order of a run
     "landed",
     "letters counted",
     "table made",
+    "newer rows taken in",
+    "table made way",
     "snapshot written",
     "snapshot noted",
     "staged rows removed",

@@ -14,8 +14,8 @@ from delta.tables import DeltaTable
 from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as fn
 
-from contract.status import LakeStatus
-from spark.applied import AppliedSnapshots
+from contract.status import LakeStatus, TableStatus
+from spark.applied import Applied, AppliedSnapshots
 from spark.errors import LakeError
 from spark.lake import Lake
 from spark.schema import at
@@ -57,10 +57,11 @@ def _back(lake: Lake, found: Foreign) -> str:
 
 def foreign_writes(spark: SparkSession, lake: Lake, last: LakeStatus) -> dict[Name, str]:
     """The current tables that somebody else changed or took away, and what to do about each."""
-    found = {}
+    found, snapshots = {}, AppliedSnapshots(lake).tables
     for name, table in last.tables.items():
         path = lake.table(table.db, table.table)
-        if table.version is not None and (done := _done(spark, lake, path, table.version)) is not None:
+        since = _since(table, snapshots.get((table.db, table.table)))
+        if since is not None and (done := _done(spark, lake, path, since)) is not None:
             found[table.db, table.table] = (
                 f"somebody else than Headrace's jobs changed the lake's table {name}: {done.did}. A check shows what "
                 "differs now; the snapshot DAG makes the table anew"
@@ -73,6 +74,13 @@ def forget_lost(lake: Lake, snapshots: AppliedSnapshots, found: dict[Name, str])
     for name in found:
         if not lake.is_table(lake.table(*name)) and name in snapshots.tables:
             snapshots.note(name, snapshots.tables[name].model_copy(update={"gap": True}))
+
+
+def _since(table: TableStatus, applied: Applied | None) -> int | None:
+    """The version behind which nobody looked yet: that of a snapshot, where a run died behind it."""
+    if applied is None or applied.gap or (table.snapshot and table.snapshot.id == applied.id):
+        return table.version
+    return applied.version
 
 
 def _done(spark: SparkSession, lake: Lake, path: str, since: int) -> Foreign | None:

@@ -9,7 +9,6 @@ from pydantic import BaseModel
 from contract import names
 from contract.checkpoint import Checkpoint
 from contract.schema import TableSchema
-from contract.sequence import file_number
 from spark.lake import Lake
 from spark.letters import BEFORE_ALL
 
@@ -18,7 +17,8 @@ MANIFEST = "manifest.json"
 
 class Manifest(BaseModel):
     """A staged snapshot. `p0`: where the reads began, but for the tables of `later`, that began behind it. `p1`: a
-    GTID set. `tables`: the shapes that the staged texts were written by. `letters`: as of Applied."""
+    GTID set. `tables`: the shapes that the staged rows were read by. `nulled`: for how many of their values the lake
+    has a null; `versions`: of the table that has a table's rows (staged.py). `letters`: as of Applied."""
 
     id: str
     pipeline: str
@@ -26,6 +26,8 @@ class Manifest(BaseModel):
     p1: str
     tables: list[TableSchema]
     counts: dict[str, int]
+    nulled: dict[str, int] = {}
+    versions: dict[str, int | None] = {}
     later: dict[str, Checkpoint] = {}
     letters: int = BEFORE_ALL
 
@@ -35,19 +37,13 @@ class Manifest(BaseModel):
 
     def sequence(self, schema: TableSchema) -> list[int]:
         """What the table's staged rows get as `_seq`: behind everything before P0, before everything after it."""
-        p0 = self.begun(schema)
-        return [p0.epoch, file_number(p0.file), p0.pos, -1, -1]
+        return [*self.begun(schema).place, -1, -1]
 
     def folder(self, lake: Lake) -> str:
         return lake.at(names.STAGING, self.id)
 
     def rows(self, lake: Lake, schema: TableSchema) -> str:
         return rows_folder(self.folder(lake), schema)
-
-    def parts(self, lake: Lake, schema: TableSchema) -> list[str]:
-        """The folders of the table's staged rows, one a group of chunks."""
-        folder = self.rows(lake, schema)
-        return [f"{folder}/{name}" for name in lake.list(folder)]
 
 
 def rows_folder(staging: str, schema: TableSchema) -> str:
@@ -59,5 +55,4 @@ def manifests(lake: Lake) -> Iterator[Manifest]:
     for name in lake.list(lake.at(names.STAGING)):
         if text := lake.text(lake.at(names.STAGING, name, MANIFEST)):
             found = Manifest.model_validate_json(text)
-            # Staged are texts: what becomes of them is told by the pipeline file of now.
             yield found.model_copy(update={"tables": [lake.pipeline.lake.lands(schema) for schema in found.tables]})

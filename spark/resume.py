@@ -90,6 +90,10 @@ class Resume:
         since = max(filter(None, (now.since(found.schema.db, found.schema.table), now.forgotten)), default=None)
         if not progress.same(found):
             return "the table was altered since"
+        if progress.unfit != self.lake.pipeline.lake.unrepresentable:
+            return "lake.unrepresentable was changed since"
+        if progress.version is None:
+            return "an earlier version of Headrace staged it"
         if not progress.resumable:
             return "a masked key's values are not written down"
         if (p0.server_uuid, p0.epoch) != (now.server_uuid, now.epoch) or now.place < p0.place:

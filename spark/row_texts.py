@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from urllib.parse import quote, urlencode
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
 from contract.pipeline import Pipeline
@@ -50,23 +50,34 @@ def jdbc_options(spark: SparkSession, pipeline: Pipeline) -> dict[str, str]:
 def rows_of(
     spark: SparkSession, pipeline: Pipeline, schema: TableSchema, wanted: list[str], within: str = ""
 ) -> DataFrame:
-    """`key` and `after` of the rows of each condition (over k0, k1 .. of the key), one partition a condition; of those
-    alone that are `within` another one, over the columns' names. `schema`: the source's; the texts are of what the
-    pipeline shows of it."""
+    """`key` and `after` of the rows that `selected` gives. `schema`: the source's; the texts are of what the pipeline
+    shows of it."""
     flavor, shown = pipeline.source.flavor, pipeline.show(schema)
-    keys = [f"{chunks.quoted(name)} AS k{at}" for at, name in enumerate(schema.key)]
-    texts = [f"{row_json(shown, flavor, shown.schema.key)} AS row_key", f"{row_json(shown, flavor)} AS row_after"]
+    texts = {"row_key": row_json(shown, flavor, shown.schema.key), "row_after": row_json(shown, flavor)}
+    rows = selected(spark, pipeline, schema, wanted, within, texts)
+    after = fn.when(fn.col("row_after").isNull(), too_long(schema)).otherwise(fn.col("row_after"))
+    return rows.select(fn.col("row_key").alias("key"), after.alias("after"))
+
+
+def selected(
+    spark: SparkSession, pipeline: Pipeline, schema: TableSchema, wanted: list[str], within: str, asked: dict[str, str]
+) -> DataFrame:
+    """What is `asked`, name -> SQL, of the rows of each condition (over k0, k1 .. of the key), one partition a
+    condition; of those alone that are `within` another one, over the columns' names."""
+    keys = {f"k{at}": chunks.quoted(name) for at, name in enumerate(schema.key)}
+    terms = ", ".join(f"{sql} AS {name}" for name, sql in (keys | asked).items())
     chosen = f" WHERE {within}" if within else ""
-    query = f"(SELECT {', '.join([*keys, *texts])} FROM {chunks.table_sql(schema)}{chosen}) AS q"
+    query = f"(SELECT {terms} FROM {chunks.table_sql(schema)}{chosen}) AS q"
     options = jdbc_options(spark, pipeline)
     url = options.pop("url")
-    rows = spark.read.jdbc(url, query, predicates=wanted, properties=options)
-    # A row or a value longer than max_allowed_packet comes as NULL.
-    too_long = fn.raise_error(
+    return spark.read.jdbc(url, query, predicates=wanted, properties=options).select(*asked)
+
+
+def too_long(schema: TableSchema) -> Column:
+    """Raises: a row or a value longer than max_allowed_packet comes as NULL."""
+    return fn.raise_error(
         fn.lit(
             f"a row of {schema.db}.{schema.table} is longer than the server's max_allowed_packet: raise that (a blob "
             "takes 4/3 of its size), or exclude the table"
         )
     )
-    after = fn.when(fn.col("row_after").isNull(), too_long).otherwise(fn.col("row_after"))
-    return rows.select(fn.col("row_key").alias("key"), after.alias("after"))

@@ -93,9 +93,20 @@ def maybe_zero(json: str) -> SparkColumn:
 def nulled(rows: DataFrame, json: str, schema: TableSchema) -> int:
     """For how many values of the rows, JSON texts in the column named `json`, the lake has a null because its types
     cannot hold them."""
-    columns = [column for column in schema.columns if types.may_not_fit(column) and column.unfit == "null"]
+    columns = _unfit(schema)
     if not columns:
         return 0
     likely = rows.where(maybe_zero(json)).select(parsed(json, columns).alias("_wire"))
-    found = likely.select(sum((_lost("_wire", c).cast("int") for c in columns), fn.lit(0)).alias("n")).agg(fn.sum("n"))
+    found = likely.select(lost("_wire", schema).alias("n")).agg(fn.sum("n"))
     return int(found.collect()[0][0] or 0)
+
+
+def lost(struct: str, schema: TableSchema) -> SparkColumn:
+    """How many of the row's wire values, a struct in the column of this name, are null in the lake because its types
+    cannot hold them."""
+    return sum((_lost(struct, column).cast("int") for column in _unfit(schema)), fn.lit(0))
+
+
+def _unfit(schema: TableSchema) -> list[Column]:
+    """The columns whose values may become null."""
+    return [column for column in schema.columns if types.may_not_fit(column) and column.unfit == "null"]

@@ -26,6 +26,7 @@ FOLDERS = {
     names.CHANGES, names.STAGING, names.SCHEMA_CHANGES, names.CHECKS, names.DIFFERENCES, names.DEAD_LETTERS,
     names.ERASURES, names.PARTS, names.REPAIRS, "_checkpoints", "_marks", "_quality",
 }  # fmt: skip
+NOTHING: Mapping[str, str] = {}
 FORBIDDEN = set(" ,;{}()\n\t=")  # Delta keeps these out of column names
 
 
@@ -99,7 +100,8 @@ def prepare(
     """
     wanted = fields(schema)
     if not DeltaTable.isDeltaTable(spark, path):
-        _create(spark, path, wanted, deletion_vectors)
+        create(spark, path, wanted, deletion_vectors)
+        reached("table made")
         return wanted
     present = columns_of(spark, path)
     known = {name.lower(): kind for name, kind in present.items()}
@@ -161,12 +163,15 @@ def columns_of(spark: SparkSession, path: str) -> dict[str, str]:
     return {f.name: f.dataType.simpleString() for f in shape if f.name not in OWN}
 
 
-def _create(spark: SparkSession, path: str, wanted: dict[str, str], deletion_vectors: bool) -> None:
+def create(
+    spark: SparkSession, path: str, wanted: dict[str, str], deletion_vectors: bool, more: Mapping[str, str] = NOTHING
+) -> None:
+    """Makes an empty table of these data columns. `more`: properties of it."""
     columns = ", ".join(f"{quoted(name)} {kind}" for name, kind in {**wanted, **OWN}.items())
     # With them merges mark rows as gone instead of writing whole files again.
-    properties = f"TBLPROPERTIES ('delta.enableDeletionVectors' = '{str(deletion_vectors).lower()}')"
-    spark.sql(f"CREATE TABLE IF NOT EXISTS {at(path)} ({columns}) USING delta {properties}")
-    reached("table made")
+    properties = {"delta.enableDeletionVectors": str(deletion_vectors).lower(), **more}
+    listed = ", ".join(f"'{name}' = '{value}'" for name, value in properties.items())
+    spark.sql(f"CREATE TABLE IF NOT EXISTS {at(path)} ({columns}) USING delta TBLPROPERTIES ({listed})")
 
 
 def _add(spark: SparkSession, path: str, missing: dict[str, str], last: str) -> None:

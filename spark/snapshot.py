@@ -1,8 +1,8 @@
 """The snapshot: every table's rows, read by key ranges over JDBC into a staging folder.
 
 P0 is a checkpoint of the streamer (places.py), and no chunk is read before the server shows every transaction of it.
-The rows come as the very texts that the stream carries, made by the server. The manifest is written last: without it a
-staging is never applied. It holds P1, the position after the last chunk.
+The values come as the very texts that the stream carries, made by the server. The manifest is written last: without it
+a staging is never applied. It holds P1, the position after the last chunk.
 
 What a run has read and noted when it ends before that, the next run of the same tables goes on with (resume.py). P0
 stays, table by table: rows that are read later are as fresh at least, and the shape is still the one of P0.
@@ -27,8 +27,10 @@ from spark.load import Load
 from spark.manifests import MANIFEST, Manifest, rows_folder
 from spark.places import Places
 from spark.resume import Resume
+from spark.rows import quoted
 from spark.snapshot_records import SnapshotRecords
 from spark.source import Source
+from spark.staged import StagedRows
 from spark.table_read import Between, TableRead
 from spark.transformed import SnapshotTransforms
 from spark.unfinished import Beating, Found, Progress, Unfinished
@@ -42,7 +44,8 @@ FULL = ("No space left on device", "Disk quota exceeded")
 @dataclass
 class Staging:
     """One snapshot under way. `source`: the server that the streamer reads; `reader`: the one whose rows are read, if
-    that is another. `tell` gets a line of progress; `between`, `records`: as of TableRead."""
+    that is another. `tell` gets a line of progress; `between`, `records`: as of TableRead. `refused`: the tables
+    that the last run left out, and why."""
 
     spark: SparkSession
     pipeline: Pipeline
@@ -55,6 +58,7 @@ class Staging:
     records: SnapshotRecords | None = None
 
     def __post_init__(self) -> None:
+        self.refused: dict[str, str] = {}
         self.reading = self.reader or self.source
         self.load = Load(self.pipeline.snapshot, self.reading, self.tell)
 
@@ -66,10 +70,13 @@ class Staging:
         SnapshotTransforms(self.spark, self.pipeline, p0, self.tell)  # what is wrong with one is told before the reads
         resume = Resume(self.lake, p0, self.tell)
         job = resume.job([f"{db}.{table}" for db, table in tables])
-        begun = [resume.table(job, found) or Progress(shape=found.schema, made=found.made, p0=p0) for found in planned]
+        begun = [resume.table(job, found) or self._anew(found, p0) for found in planned]
         try:
             with Beating(self.lake, job.folder), self.reading.again() as walker:
-                return self._stage(job, [self._table(job, progress, walker) for progress in begun])
+                read = [progress for one in begun if (progress := self._read(job, one, walker))]
+                if not read:
+                    raise LakeError("; ".join(self.refused.values()))
+                return self._stage(job, read)
         except Exception as error:  # on a full disk, compaction needs the space
             if any(word in text for text in chain(error) for word in FULL):
                 with suppress(Exception):
@@ -97,6 +104,8 @@ class Staging:
             p1=self.end(),
             tables=[self.pipeline.show(one.shape).schema for one in read],
             counts={one.name: one.rows for one in read},
+            nulled={one.name: one.nulled for one in read if one.nulled},
+            versions={one.name: one.version for one in read},
             later={one.name: one.p0 for one in read if one.p0 != p0},
             letters=job.plan.letters if job.plan else BEFORE_ALL,
         )
@@ -114,6 +123,14 @@ class Staging:
         except TableStoppedError as error:
             raise LakeError(str(error)) from None
         return Found(schema, self.reading.made(db, table))
+
+    def _read(self, job: Unfinished, progress: Progress, walker: Source) -> Progress | None:
+        """None of a table with a row that the lake cannot have; the others go on."""
+        try:
+            return self._table(job, progress, walker)
+        except TableStoppedError as error:
+            self.refused[progress.name] = str(error)
+            return None
 
     def _table(self, job: Unfinished, progress: Progress, walker: Source) -> Progress:
         """Reads a table, anew if DDL came in between: a column added with a default has its value in rows that
@@ -134,11 +151,15 @@ class Staging:
                 return progress
             self.tell(f"{progress.name}: the table was altered while it was read; it is read again")
             job.forget(progress)
-            progress = Progress(shape=now.schema, made=now.made, p0=self.begin())
+            progress = self._anew(now, self.begin())
         raise LakeError(
             f"{progress.name}: the table was altered {ATTEMPTS} times while it was read. Run the snapshot again when "
             "the ALTER TABLEs are through"
         )
+
+    def _anew(self, found: Found, p0: Checkpoint) -> Progress:
+        unfit = self.pipeline.lake.unrepresentable
+        return Progress(shape=found.schema, made=found.made, p0=p0, unfit=unfit)
 
     def _refuse_shared_keys(self, job: Unfinished, progress: Progress, transforms: SnapshotTransforms) -> None:
         """Of a key that the pipeline file chose, or a transform made, nothing but the rows themselves say that it is
@@ -147,8 +168,8 @@ class Staging:
         key = self.pipeline.show(schema).schema.key
         if (key == schema.key and not transforms.of(schema)) or not rows or not key:
             return
-        read = self.spark.read.parquet(f"{rows_folder(job.folder, schema)}/*")
-        shared = rows - read.select("key").distinct().count()
+        staged = StagedRows(self.spark, self.lake, rows_folder(job.folder, schema), job.id)
+        shared = rows - staged.rows(progress.version).select(*map(quoted, key)).distinct().count()
         if shared:
             job.forget(progress)  # the next run is to see what was done about it
             raise LakeError(

@@ -1,4 +1,4 @@
-"""One table's rows, from the source into its folder of a staging, group of chunks by group."""
+"""One table's rows, from the source into its staged rows (staged.py), group of chunks by group."""
 
 from __future__ import annotations
 
@@ -12,12 +12,16 @@ from itertools import islice
 from pyspark.sql import SparkSession
 
 from contract.schema import TableSchema
+from spark.choice import shown_of
 from spark.chunks import Boundary, conditions, walk, walked
 from spark.load import Load
 from spark.manifests import rows_folder
 from spark.row_texts import rows_of
+from spark.row_wires import wires_of
+from spark.rows import parsed
 from spark.snapshot_records import SnapshotRecords
 from spark.source import Source
+from spark.staged import Added, StagedRows
 from spark.transformed import SnapshotTransforms
 from spark.unfinished import Part, Progress, Unfinished
 
@@ -40,11 +44,17 @@ class TableRead:
     records: SnapshotRecords | None = None
     _began: float = field(default_factory=time.monotonic, init=False)
 
+    def __post_init__(self) -> None:
+        job, shape = self.job, self.progress.shape
+        self._shown = shown_of(self.walker.pipeline, shape).schema
+        self._staged = StagedRows(self.spark, job.lake, rows_folder(job.folder, shape), job.id)
+
     def run(self) -> None:
         """Reads what is missing, and notes each part when it is whole."""
-        self._clear()
+        self._staged.back_to(self.progress.version)
         if self.progress.whole:
             return
+        self._staged.begin(self._shown)
         before = self.progress.rows
         with closing(self._groups()) as groups:  # where a part fails, nobody may walk on in this connection
             for wanted, to in groups:
@@ -53,16 +63,6 @@ class TableRead:
                 self.load.wait()
                 self._part(wanted, to)
                 self._told(before)
-
-    @property
-    def folder(self) -> str:
-        return rows_folder(self.job.folder, self.progress.shape)
-
-    def _clear(self) -> None:
-        """Removes what was not noted."""
-        known = {part.name for part in self.progress.parts}
-        for name in set(self.job.lake.list(self.folder)) - known:
-            self.job.lake.delete(f"{self.folder}/{name}")
 
     def _groups(self) -> Generator[tuple[list[str], Boundary | None], None, None]:
         """The conditions of each group, and the boundary at its end; None at the table's. A group is walked while the
@@ -83,23 +83,30 @@ class TableRead:
 
     def _part(self, wanted: list[str], to: Boundary | None) -> None:
         pipeline, schema, began = self.walker.pipeline, self.progress.shape, time.monotonic()
-        name = f"{len(self.progress.parts):08d}"
-        part = f"{self.folder}/{name}"
-        read = rows_of(self.spark, pipeline, schema, wanted).coalesce(pipeline.snapshot.parallelism)
-        if self.transforms.of(schema):
-            self.transforms.write(read, pipeline.show(schema).schema, part)
+        if self.transforms.of(schema) or self.records:
+            added = self._by_texts(wanted)
         else:
-            read.write.parquet(part)
-        staged = self.spark.read.parquet(part)
-        rows = staged.count()
-        if self.records:
-            self.records.send(staged, pipeline.show(schema).schema, self.progress.p0)
+            wires = wires_of(self.spark, pipeline, schema, wanted).coalesce(pipeline.snapshot.parallelism)
+            added = self._staged.append(wires, self._shown, self.progress.p0)
         # Not by the rows that are kept: a transform may drop most of them.
-        self.load.took(max(rows, (len(wanted) - 1) * self.load.chunk_rows), began)
+        self.load.took(max(added.rows, (len(wanted) - 1) * self.load.chunk_rows), began)
         masked = any(key in pipeline.show(schema).masks for key in schema.key)
-        self.progress.parts.append(Part(name=name, rows=rows, to=None if masked else to))
+        end = None if masked else to
+        self.progress.parts.append(Part(rows=added.rows, to=end, version=added.version, nulled=added.nulled))
         self.progress.whole = to is None
         self.job.note(self.progress)
+
+    def _by_texts(self, wanted: list[str]) -> Added:
+        """Transforms and consumers of Kafka take a row's texts."""
+        pipeline, schema, p0 = self.walker.pipeline, self.progress.shape, self.progress.p0
+        told = pipeline.show(schema).schema
+        read = rows_of(self.spark, pipeline, schema, wanted).coalesce(pipeline.snapshot.parallelism)
+        with self.transforms.applied(read, told) as texts:
+            wires = texts.withColumn("_wire", parsed("after", self._shown.columns))
+            added = self._staged.append(wires, self._shown, p0)
+            if self.records:
+                self.records.send(texts, told, p0)
+        return added
 
     def _told(self, before: int) -> None:
         schema, rows, parts = self.progress.shape, self.progress.rows, len(self.progress.parts)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -69,13 +70,18 @@ class SnapshotTransforms:
         """Whether a transform chooses the table."""
         return bool(pipeline_transforms.chosen(self._pipeline.transforms, schema.db, schema.table))
 
-    def write(self, rows: DataFrame, schema: TableSchema, folder: str) -> None:
-        """The rows (`key`, `after`) as they are to be in the lake. Raises LakeError where a transform stops."""
-        work = RowTransform(self._pipeline, schema, self._steps, self._source(schema))
-        made = self._spark.createDataFrame(rows.rdd.mapPartitions(work), MADE).persist(StorageLevel.DISK_ONLY)
+    @contextmanager
+    def applied(self, rows: DataFrame, schema: TableSchema) -> Iterator[DataFrame]:
+        """The rows (`key`, `after`) as they are to be in the lake, read once however often they are used. Raises
+        LakeError where a transform stops."""
+        if self.of(schema):
+            work = RowTransform(self._pipeline, schema, self._steps, self._source(schema))
+            rows = self._spark.createDataFrame(rows.rdd.mapPartitions(work), MADE)
+        made = rows.persist(StorageLevel.DISK_ONLY)
         try:
-            made.where("after is not null").select("key", "after").write.parquet(folder)
-            self._faults(made, schema)
+            if self.of(schema):
+                self._faults(made, schema)
+            yield made.where("after is not null").select("key", "after")
         finally:
             made.unpersist()
 

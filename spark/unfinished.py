@@ -16,7 +16,7 @@ from pydantic import BaseModel
 
 from contract import names
 from contract.checkpoint import Checkpoint
-from contract.schema import TableSchema
+from contract.schema import TableSchema, Unfit
 from spark.chunks import Boundary
 from spark.lake import Lake
 from spark.letters import BEFORE_ALL
@@ -40,11 +40,14 @@ class Plan(BaseModel):
 
 
 class Part(BaseModel):
-    """`to`: the boundary at its end; None where that is the table's, or is not told."""
+    """`to`: the boundary at its end; None where that is the table's, or is not told. `version`: of the staged rows'
+    table that has it; None where an earlier version of Headrace staged it. `nulled`: for how many values the lake has a
+    null."""
 
-    name: str
     rows: int
     to: Boundary | None = None
+    version: int | None = None
+    nulled: int = 0
 
 
 class Found(NamedTuple):
@@ -55,11 +58,13 @@ class Found(NamedTuple):
 
 
 class Progress(BaseModel):
-    """Of one table. `shape`, `made`: as it was found. `whole`: nothing is missing."""
+    """Of one table. `shape`, `made`: as it was found. `unfit`: lake.unrepresentable, by which its rows are staged.
+    `whole`: nothing is missing."""
 
     shape: TableSchema
     made: str
     p0: Checkpoint
+    unfit: Unfit = "null"
     parts: list[Part] = []
     whole: bool = False
 
@@ -74,6 +79,15 @@ class Progress(BaseModel):
     @property
     def rows(self) -> int:
         return sum(part.rows for part in self.parts)
+
+    @property
+    def nulled(self) -> int:
+        return sum(part.nulled for part in self.parts)
+
+    @property
+    def version(self) -> int | None:
+        """Of the staged rows' table that has the parts, and nothing else; None where there are none."""
+        return self.parts[-1].version if self.parts else None
 
     @property
     def behind(self) -> Boundary | None:

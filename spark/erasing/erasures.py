@@ -19,9 +19,11 @@ from contract import gtids
 from contract.checkpoint import Place
 from contract.gtid import GtidSet
 from contract.gtid_mariadb import MariaGtids
+from contract.schema import TableSchema
 from spark.failpoints import reached
 from spark.lake import Lake
 from spark.merge import sequence
+from spark.proof.keys import key_json
 
 FILE = "_erasures.json"
 
@@ -116,14 +118,15 @@ class Erasures:
         marked = changes.withColumn("_hash", self._hash(fn.col("tbl"), fn.col("key")))
         return marked.where(~fn.coalesce(gone, fn.lit(False))).select(*changes.columns)
 
-    def unstaged(self, rows: DataFrame, tbl: str, read_behind: Iterable[int]) -> DataFrame:
-        """Rows that were read of the source behind that place (`key` as records have it), without those that were
-        erased behind it: a row that came since has a change of its own."""
-        since = tuple(read_behind)[:3]
+    def unstaged(self, rows: DataFrame, schema: TableSchema, read_behind: Iterable[int]) -> DataFrame:
+        """The lake's rows that were read of the source behind that place, without those that were erased behind it: a
+        row that came since has a change of its own."""
+        tbl, since = f"{schema.db}.{schema.table}", tuple(read_behind)[:3]
         late = [one.hash for one in self.known.erased if one.tbl == tbl and one.until >= since]
         if not late:
             return rows
-        return rows.where(~fn.coalesce(self._hash(fn.lit(tbl), fn.col("key")).isin(late), fn.lit(False)))
+        hash = self._hash(fn.lit(tbl), fn.expr(key_json(schema)))
+        return rows.where(~fn.coalesce(hash.isin(late), fn.lit(False)))
 
     def _hash(self, tbl: Column, key: Column) -> Column:
         """Of tables that have an erasure alone."""

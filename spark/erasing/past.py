@@ -51,8 +51,7 @@ def forgotten(spark: SparkSession, lake: Lake, path: str, before: int) -> None:
     for name in lake.list(folder):
         if (found := VERSION.match(name)) and int(found[1]) < before:
             lake.delete(f"{folder}/{name}")
-    jvm: Any = spark._jvm
-    jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()  # it may hold a state that is made of those files
+    lake.forget_logs()
     reached("log forgotten")
 
 

@@ -11,9 +11,10 @@ from contract.checkpoint import Checkpoint
 from contract.pipeline import Pipeline
 from spark.choice import chosen, refuse_unfollowed
 from spark.errors import LakeError
-from spark.job import run
+from spark.job import JobFailedError, run
 from spark.kafka import Broker
 from spark.lake import Lake
+from spark.manifests import Manifest
 from spark.places import Places
 from spark.snapshot import Staging
 from spark.snapshot_records import SnapshotRecords
@@ -23,7 +24,8 @@ from spark.transformed import refuse_other_rules
 
 
 def snapshot(spark: SparkSession, pipeline: Pipeline, tables: list[str], existing: str = "") -> dict[str, Any]:
-    """Stages the named tables, or all; with `existing` those of them that the source has. Raises LakeError."""
+    """Stages the named tables, or all; with `existing` those of them that the source has. Raises LakeError, and
+    JobFailedError where some were left out."""
     began = time.time()
     lake = Lake(spark, pipeline)
     lake.prove_writable()
@@ -48,7 +50,14 @@ def snapshot(spark: SparkSession, pipeline: Pipeline, tables: list[str], existin
         with reading(source) as reader:
             staging = Staging(spark, source.pipeline, lake, source, places, reader, _tell, records=records)
             manifest = staging.run(wanted)
-    rows, seconds = sum(manifest.counts.values()), time.time() - began
+    facts = _facts(manifest, time.time() - began)
+    if refused := [f"{name} was left out: {why}" for name, why in staging.refused.items()]:
+        raise JobFailedError("; ".join(refused), facts)
+    return facts
+
+
+def _facts(manifest: Manifest, seconds: float) -> dict[str, Any]:
+    rows = sum(manifest.counts.values())
     return {
         "snapshot": manifest.id,
         "p0": manifest.p0.gtid_set,

@@ -35,8 +35,8 @@ from spark.proof.kept import Kept
 from spark.proof.pace import Pace
 from spark.proof.splits import Buckets, Split, split_of
 from spark.rewind import Position
-from spark.row_texts import rows_of
-from spark.rows import parsed, typed
+from spark.row_wires import wires_of
+from spark.rows import typed
 from spark.servers import Place
 from spark.source import Source
 
@@ -248,8 +248,8 @@ class Reading:
         parts = [numbers] if alike else [[number] for number in numbers]
         whole = spelled is chunks.quoted or (len(numbers) == split.count and alike)
         wanted = ["1 = 1"] if whole else [split.source_where(part, spelled) for part in parts]
-        texts = rows_of(self.spark, self.pipeline, source, wanted).coalesce(self.pipeline.snapshot.parallelism)
-        rows = texts.withColumn("_wire", parsed("after", schema.columns)).select(*typed("_wire", schema))
+        wires = wires_of(self.spark, self.pipeline, source, wanted).coalesce(self.pipeline.snapshot.parallelism)
+        rows = wires.select(*typed("_wire", schema))
         return rows.where(split.lake_where(numbers)) if whole and len(numbers) < split.count else rows
 
     def _read_of(self, found: dict[int, Total], seen: str, end: Place) -> Read:

@@ -26,13 +26,14 @@ from contract.schema import Column, TableSchema
 from contract.sequence import Sequence
 from spark.applied import Applied, AppliedSnapshots
 from spark.lake import Lake
-from spark.manifests import MANIFEST, Manifest
+from spark.manifests import Manifest
 from spark.marks import KEPT_MARKS, Marks
 from spark.mending.parts import Part, put
 from stack.kafka import Kafka
 from tests import checkpoints
 from tests.integration.by_hand import make_topics, pipeline_of, send
 from tests.spark.changes_by_hand import ITEMS, compact_json, record
+from tests.spark.lake_by_hand import staged
 
 NAME = "faults"
 P0 = 60
@@ -175,10 +176,7 @@ class FaultyLake:
         lake, schema = Lake(spark, self.pipeline), schema_of("snapped")
         counts, p0 = {f"{NAME}.snapped": len(STAGED)}, self._reached(P0)
         manifest = Manifest(id="2", pipeline=NAME, p0=p0, p1=p0.gtid_set, tables=[schema], counts=counts)
-        texts = [(compact_json({"id": n}), compact_json(row_of(n, "staged"))) for n in STAGED]
-        frame = spark.createDataFrame(texts, "key string, after string")
-        frame.write.parquet(f"{manifest.rows(lake, schema)}/00000000")
-        lake.write(f"{manifest.folder(lake)}/{MANIFEST}", manifest.model_dump(mode="json"))
+        staged(spark, lake, manifest, *[row_of(n, "staged") for n in STAGED])
         shape = schema_of("mended")
         part = Part(
             id="3", pipeline=NAME, job="repair", by="", source="mysql", shape=shape, told="all", where=None,

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as fn
 
 from contract.checkpoint import Checkpoint
 from contract.pipeline import Lake as LakeSection
@@ -14,6 +15,7 @@ from contract.pipeline_snapshot import Snapshot
 from spark.lake import Lake
 from spark.manifests import Manifest
 from spark.places import Places
+from spark.schema import OWN
 from spark.snapshot import Staging
 from spark.source import Source
 from stack.database import Database
@@ -54,7 +56,8 @@ class Snapshots:
     def rows(self, manifest: Manifest, table: str) -> list[str]:
         """The staged rows' texts, sorted."""
         schema = next(schema for schema in manifest.tables if schema.table == table)
-        read = self.spark.read.schema("key string, after string").parquet(*manifest.parts(self.lake, schema))
-        found = sorted(row["after"] for row in read.collect())
+        read = self.spark.read.format("delta").load(manifest.rows(self.lake, schema)).drop(*OWN)
+        text = fn.to_json(fn.struct(*read.columns), {"ignoreNullFields": "false"})
+        found = sorted(row[0] for row in read.select(text).collect())
         assert len(found) == manifest.counts[f"{schema.db}.{table}"]
         return found

@@ -17,6 +17,7 @@ from spark.checksum import Total, halves, joined, row_hash, source_sql, total
 from spark.choice import shown_of
 from spark.lake import Lake
 from spark.row_texts import rows_of
+from spark.row_wires import wires_of
 from spark.rows import parsed, typed
 from spark.schema import Schemas
 from spark.source import Source
@@ -150,6 +151,8 @@ def test_a_value_that_mysql_makes_no_text_of_is_never_taken_for_null(spark: Spar
     assert said is not None
     with pytest.raises(Exception, match="longer than the server's max_allowed_packet: raise"):
         rows_of(spark, pipeline, big, ["1 = 1"]).collect()
+    with pytest.raises(Exception, match="longer than the server's max_allowed_packet: raise"):
+        wires_of(spark, pipeline, big, ["1 = 1"]).collect()
     without = spark.createDataFrame([(1, None)], "id bigint, v binary")
     streamed = spark.createDataFrame([(1, bytearray(b"\xfe" * (PACKET - 100_000)))], "id bigint, v binary")
     assert total(without, big).sum != int(said[1])

@@ -15,6 +15,7 @@ from contract.pipeline_columns import Columns
 from contract.types import INEXACT
 from spark.checksum import source_sql
 from spark.row_texts import row_json
+from spark.row_wires import columns_sql
 from spark.source import Source
 from stack.database import Database
 from streamer.definitions import Definitions
@@ -83,8 +84,11 @@ def test_stream_snapshot_and_check_mask_every_type_alike(server: Database, writt
             assert schema is not None
             shown = columns.show(schema)
             said = asked.rows(f"SELECT {row_json(shown, server.flavor)} FROM covered.t ORDER BY id")
+            terms = columns_sql(shown, server.flavor)
+            apart = asked.rows(f"SELECT {', '.join(terms.values())} FROM covered.t ORDER BY id")
             total = asked.row(source_sql(shown, server.flavor))
         assert [json.loads(text) for (text,) in said] == rows, mask
+        assert [values_of(given, mask["mask"]) for given in apart] == [told(row) for row in rows], mask
         assert total is not None
         assert tuple(map(int, total)) == (len(rows), sum(row_hash(row, mask["mask"] != "hash") for row in rows)), mask
         texts = [
@@ -95,6 +99,19 @@ def test_stream_snapshot_and_check_mask_every_type_alike(server: Database, writt
         ]
         cover = text_of(Mask(mask["mask"], mask.get("n", 0), SECRET.encode()))
         assert [one for one in texts if one[1] != masked(one[0], cover, mask["mask"])] == []
+
+
+def values_of(given: Sequence[Any], mask: str) -> list[str | None]:
+    """A row's values that came in columns of their own, of which as many are NULL as it says."""
+    _, nulls, *texts = (None if one is None else str(one) for one in given)
+    if mask == "null":
+        texts = [None if text == "null" else text for text in texts]
+    assert texts.count(None) == int(nulls or 0)
+    return texts
+
+
+def told(row: dict[str, Any]) -> list[str | None]:
+    return [value if value is None or isinstance(value, str) else json.dumps(value) for value in row.values()]
 
 
 def masked(value: Any, cover: Any, kind: str) -> Any:

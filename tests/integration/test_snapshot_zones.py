@@ -12,6 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark.row_texts import rows_of
+from spark.row_wires import wires_of
 from spark.rows import parsed, typed
 from spark.source import Source
 from stack.database import Database
@@ -66,6 +67,9 @@ def test_a_value_is_the_same_by_both_ways_in_any_time_zone(
             rows = [(row["key"].encode(), row["after"].encode()) for row in read.collect()]
             times = [c for c in schema.columns if c.type in ("timestamp", "datetime", "date")]
             made = read.withColumn("_wire", parsed("after", schema.columns)).select(*typed("_wire", schema))
+            apart = wires_of(spark, rules, schema, ["1 = 1"])
+            whole = read.select("key", parsed("after", schema.columns).alias("_wire"))
+            assert whole.exceptAll(apart).collect() == apart.exceptAll(whole).collect() == [], (java, theirs)
             moments.append(made.selectExpr(*(f"hash({c.name})" for c in times)).collect())
             read.unpersist()
         (keys, ours), (known, given) = (zip(*sorted(both), strict=True) for both in (rows, streamed))

@@ -11,6 +11,8 @@ from contract.schema import TableSchema
 from spark.lake import Lake
 from spark.manifests import MANIFEST, Manifest
 from spark.mending.parts import Part, put, write_keys
+from spark.rows import parsed
+from spark.staged import StagedRows
 from tests import checkpoints
 from tests.spark.changes_by_hand import ITEMS, changes, compact_json, key_of
 
@@ -38,11 +40,22 @@ def stage(
     manifest = Manifest(
         id=id, pipeline="shop", p0=checkpoint(pos), p1=f"u:1-{pos}", tables=[of], counts={f"shop.{of.table}": len(rows)}
     )
-    texts = [(key_of(of, row), compact_json(row)) for row in rows]
-    frame = spark.createDataFrame(texts, "key string, after string")
-    frame.write.parquet(f"{manifest.rows(lake, of)}/00000000")
-    lake.write(f"{manifest.folder(lake)}/{MANIFEST}", manifest.model_dump(mode="json"))
-    return manifest
+    return staged(spark, lake, manifest, *rows)
+
+
+def staged(spark: SparkSession, lake: Lake, manifest: Manifest, *rows: dict[str, Any]) -> Manifest:
+    """The manifest of one table, written behind these rows."""
+    [of] = manifest.tables
+    schema, name = lake.pipeline.lake.lands(of), f"{of.db}.{of.table}"
+    table = StagedRows(spark, lake, manifest.rows(lake, of), manifest.id)
+    table.begin(schema)
+    texts = spark.createDataFrame([(compact_json(row),) for row in rows], "after string")
+    wires = texts.withColumn("_wire", parsed("after", schema.columns))
+    added = table.append(wires, schema, manifest.begun(of))
+    assert added.rows == len(rows)
+    whole = manifest.model_copy(update={"nulled": {name: added.nulled}, "versions": {name: added.version}})
+    lake.write(f"{manifest.folder(lake)}/{MANIFEST}", whole.model_dump(mode="json"))
+    return whole
 
 
 def land(spark: SparkSession, lake: Lake, *rows: tuple[Any, ...]) -> None:

@@ -23,13 +23,14 @@ from spark.failures import message_of
 from spark.foreign import foreign_writes, forget_lost, refuse_foreign_changes
 from spark.handoff import apply_ready
 from spark.lake import Lake
-from spark.manifests import MANIFEST, Manifest
+from spark.manifests import Manifest
 from spark.owner import refuse_foreign
 from spark.resume import Resume
 from spark.schema import Schemas
 from spark.tables import Merging
 from tests import checkpoints
-from tests.spark.changes_by_hand import ITEMS, LINES, change, changes, compact_json, key_of
+from tests.spark.changes_by_hand import ITEMS, LINES, change, changes
+from tests.spark.lake_by_hand import staged
 
 NAME = ("shop", "items")
 FUTURE = "20991231T000000000Z"  # the id of a snapshot that was made while the clock was ahead
@@ -62,9 +63,7 @@ def land(spark: SparkSession, lake: Lake, pos: int, *ops: tuple[str, int, str]) 
 def stage(spark: SparkSession, lake: Lake, id: str, pos: int, *rows: dict[str, Any]) -> None:
     p0, counts = checkpoint(pos), {"shop.items": len(rows)}
     manifest = Manifest(id=id, pipeline="shop", p0=p0, p1=p0.gtid_set, tables=[ITEMS], counts=counts)
-    texts = spark.createDataFrame([(key_of(ITEMS, row), compact_json(row)) for row in rows], "key string, after string")
-    texts.write.parquet(f"{manifest.rows(lake, ITEMS)}/00000000")
-    lake.write(f"{manifest.folder(lake)}/{MANIFEST}", manifest.model_dump(mode="json"))
+    staged(spark, lake, manifest, *rows)
 
 
 def merged(spark: SparkSession, lake: Lake) -> Merging:

@@ -16,10 +16,11 @@ from spark import compaction
 from spark.changes import Landing
 from spark.failpoints import hooked
 from spark.lake import Lake
-from spark.manifests import MANIFEST, Manifest
+from spark.manifests import Manifest
 from spark.resume import Resume
 from tests import checkpoints
-from tests.spark.changes_by_hand import ITEMS, compact_json, key_of, record, records
+from tests.spark.changes_by_hand import ITEMS, record, records
+from tests.spark.lake_by_hand import staged
 
 TOPIC = "shop.shop.items"
 AT = checkpoints.checkpoint(pipeline="shop", server_uuid="u", ts_ms=1_700_000_000_000, pos=1000, gtid_set="u:1-1000")
@@ -131,9 +132,7 @@ def test_its_table_is_unequal_until_a_snapshot_that_began_behind_it(
 def stage(spark: SparkSession, lake: Lake, id: str, letters: int) -> None:
     counts, row = {"shop.items": 1}, {"id": 1, "name": "read", "price": None}
     manifest = Manifest(id=id, pipeline="shop", p0=AT, p1=AT.gtid_set, tables=[ITEMS], counts=counts, letters=letters)
-    texts = spark.createDataFrame([(key_of(ITEMS, row), compact_json(row))], "key string, after string")
-    texts.write.parquet(f"{manifest.rows(lake, ITEMS)}/00000000")
-    lake.write(f"{manifest.folder(lake)}/{MANIFEST}", manifest.model_dump(mode="json"))
+    staged(spark, lake, manifest, row)
 
 
 def test_a_place_with_a_hole_is_no_change_and_not_one_that_is_passed_by(

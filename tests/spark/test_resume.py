@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from contract.checkpoint import Checkpoint
+from contract.pipeline import Lake as LakeSection
 from contract.pipeline import Tables
 from contract.schema import Column, TableSchema
 from spark.lake import Lake
@@ -24,6 +26,7 @@ class Folder:
 
     def __init__(self, progress: Progress | None = None) -> None:
         self.known, self.forgotten = progress, False
+        self.pipeline = SimpleNamespace(lake=LakeSection(path="/lake"))
 
     def checkpoint(self, query: str) -> str:
         return query
@@ -44,7 +47,7 @@ def resumed(now: Checkpoint, found: Found = FOUND, *parts: Part) -> tuple[Progre
     return progress, told, job.forgotten
 
 
-READ = Part(name="00000000", rows=40, to=("40",))
+READ = Part(rows=40, to=("40",), version=1)
 
 
 def test_a_table_goes_on_behind_its_parts() -> None:
@@ -64,6 +67,7 @@ wide = ITEMS.model_copy(update={"columns": (*ITEMS.columns, Column(name="more", 
         ({}, Found(wide, FOUND.made), READ, "altered since"),
         ({}, Found(ITEMS, "2026-02-02 00:00:00"), READ, "altered since"),
         ({}, FOUND, READ.model_copy(update={"to": None}), "a masked key"),
+        ({}, FOUND, READ.model_copy(update={"version": None}), "an earlier version of Headrace"),
         ({"epoch": 2}, FOUND, READ, "another server or place"),
         ({"server_uuid": "other"}, FOUND, READ, "another server or place"),
         ({"pos": 50}, FOUND, READ, "another server or place"),

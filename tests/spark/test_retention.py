@@ -24,7 +24,7 @@ from spark.handoff import apply_ready
 from spark.history import History
 from spark.lake import Lake
 from spark.maintenance import Maintaining, behind
-from spark.manifests import MANIFEST, Manifest
+from spark.manifests import Manifest
 from spark.retention import Retention, history_of
 from spark.schema import Schemas, prepare
 from spark.standing import Standing
@@ -32,6 +32,7 @@ from spark.stopped import StoppedTables
 from spark.tables import Merging
 from spark.tidying import join_small_files, vacuum
 from tests.spark.changes_by_hand import ITEMS, LINES, Row, compact_json, key_of
+from tests.spark.lake_by_hand import staged
 from tests.spark.sessions import pipeline_in
 
 NOW = datetime.now(UTC)
@@ -204,9 +205,7 @@ def test_what_a_snapshot_that_waits_needs_stays(spark: SparkSession, lake: Lake)
     manifest = Manifest(
         id="s1", pipeline="shop", p0=checkpoint(985, ago(15)), p1="", tables=[ITEMS], counts={"shop.items": 1}
     )
-    row = (key_of(ITEMS, item("b")), compact_json(item("b")))
-    spark.createDataFrame([row], "key string, after string").write.parquet(f"{manifest.rows(lake, ITEMS)}/0")
-    lake.write(f"{manifest.folder(lake)}/{MANIFEST}", manifest.model_dump(mode="json"))
+    staged(spark, lake, manifest, item("b"))
     _, held = cut(lake, 3)
     assert ages(lake) == [5, 10]
     assert [told.partition(": the")[2] for told in held] == [" snapshot s1 is not applied yet"]

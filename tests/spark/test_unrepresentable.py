@@ -13,6 +13,7 @@ from contract.pipeline import Pipeline
 from contract.schema import Column, TableSchema, Unfit
 from spark import compaction
 from spark.checksum import total
+from spark.errors import LakeError
 from spark.handoff import apply_ready
 from spark.lake import Lake
 from spark.proof.keys import key_json
@@ -148,15 +149,14 @@ def test_a_row_that_was_mended_lets_the_table_go_on(spark: SparkSession, lake_of
     assert [row[:2] for row in rows(spark, lake)] == [(1, date(2026, 1, 2)), (2, date(2026, 1, 2))]
 
 
-def test_a_snapshot_waits_for_the_row_too(spark: SparkSession, lake_of: Callable[[Unfit], Lake]) -> None:
+def test_a_snapshot_ends_before_the_row_is_staged(spark: SparkSession, lake_of: Callable[[Unfit], Lake]) -> None:
     lake = lake_of("fail")
-    stage(spark, lake, "1", AT, person(1), person(2, **BAD), of=PEOPLE)
-    assert 'of the row {"id":2}' in apply_ready(spark, lake).refused[NAME]
-    assert not lake.is_table(lake.table(*NAME)) or rows(spark, lake) == [], "nothing is half done"
-    land(spark, lake, change(seq(AT + 1), "u", person(2)))
+    with pytest.raises(LakeError, match=r'of the row \{"id":2\}'):
+        stage(spark, lake, "1", AT, person(1), person(2, **BAD), of=PEOPLE)
     result = apply_ready(spark, lake)
-    assert (result.refused, result.applied) == ({}, {NAME})
-    merging(spark, lake)._batch(spark.read.format("delta").load(lake.changes), 0, "q")
+    assert (result.refused, result.applied) == ({}, set())
+    stage(spark, lake, "2", AT, person(1), person(2), of=PEOPLE)
+    assert apply_ready(spark, lake).applied == {NAME}
     assert [row[1] for row in rows(spark, lake)] == [date(2026, 1, 2)] * 2
 
 
@@ -200,13 +200,16 @@ def test_another_setting_waits_for_a_snapshot_which_makes_the_table_anew(
         compact()
     assert len(rows(spark, lake)) == 2, "as it was"
     stage(spark, lake, "1", AT, person(1, **BAD), of=PEOPLE)
+    with pytest.raises(Exception, match=r"lake\.unrepresentable was another when the snapshot 1 was read"):
+        compact()
+    stage(spark, lake_of("string"), "2", AT, person(1, **BAD), of=PEOPLE)
     assert compact()["nulled"] == {}
     texts = [BAD, BAD, GOOD]
     assert [(row[0], *row[1:4]) for row in rows(spark, lake)] == [
         (n, *one.values()) for n, one in zip((1, 3, 4), texts, strict=True)
     ]
     setting[0] = "null"
-    stage(spark, lake, "2", AT + 10, person(1, **BAD), person(4), of=PEOPLE)
+    stage(spark, lake, "3", AT + 10, person(1, **BAD), person(4), of=PEOPLE)
     assert compact()["nulled"] == {"shop.people": 3}
     assert [row[1] for row in rows(spark, lake)] == [None, date(2026, 1, 2)]
     status = lake.read(lake.status)

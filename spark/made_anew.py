@@ -1,0 +1,108 @@
+"""A table of the lake made of a snapshot's staged rows: those, but for the ones whose key was changed since P0, and the
+table's own rows that are newer.
+
+Written as one commit of the table; or, the first time, when nobody goes back to a version of it, by the staged table
+taking its place: so its rows are written once.
+"""
+
+from __future__ import annotations
+
+from delta.tables import DeltaTable
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as fn
+
+from contract.schema import TableSchema
+from spark.failpoints import reached
+from spark.lake import Lake
+from spark.merge import behind, sequence
+from spark.rows import keyed, parsed, quoted
+from spark.schema import OWN, columns_of, fields, fitted, prepare
+from spark.staged import StagedRows
+
+THERE = "_there"
+
+
+def movable(spark: SparkSession, lake: Lake, schema: TableSchema) -> bool:
+    """Whether the staged table has all columns that the lake's is to have, by their names."""
+    path, wanted = lake.table(schema.db, schema.table), {name.lower() for name in fields(schema)}
+    if lake.pipeline.lake.bucket or any(column.sent not in (None, column.name) for column in schema.columns):
+        return False
+    return not lake.is_table(path) or wanted >= {name.lower() for name in columns_of(spark, path)}
+
+
+def by_move(spark: SparkSession, lake: Lake, staged: StagedRows, schema: TableSchema, p0: list[int]) -> None:
+    """Done again, also by a run that finds the table gone already, it has the same result."""
+    path, key = lake.table(schema.db, schema.table), list(schema.key)
+    changed = _changed(spark, lake, schema, p0).persist()
+    try:
+        if not changed.isEmpty():
+            same = " and ".join(f"t.{quoted(name)} = c.{quoted(name)}" for name in key)
+            values: dict[str, str | Column] = {quoted(name): f"c.{quoted(name)}" for name in (*fields(schema), *OWN)}
+            (
+                DeltaTable.forPath(spark, staged.path)
+                .alias("t")
+                .merge(changed.alias("c"), same)
+                # Not what an earlier run took in of a table that is gone by now.
+                .whenMatchedDelete((fn.col("t._seq") <= sequence(p0)) & fn.col(f"c.{THERE}").isNull())
+                .whenMatchedUpdate(f"c.{THERE} and t._seq < c._seq", values)
+                .whenNotMatchedInsert(f"c.{THERE}", values)
+                .execute()
+            )
+            reached("newer rows taken in")
+    finally:
+        changed.unpersist()
+    lake.replace(path, staged.path)
+
+
+def by_write(
+    spark: SparkSession, lake: Lake, rows: DataFrame, schema: TableSchema, p0: list[int], readable: bool
+) -> None:
+    """`rows`: the staged ones. `readable`: whether the table's own are, else none of them stays."""
+    path, wanted = lake.table(schema.db, schema.table), fields(schema)
+    if not DeltaTable.isDeltaTable(spark, path):
+        prepare(spark, path, schema, schema, lake.deletion_vectors)
+    present = columns_of(spark, path)
+    known = {name.lower() for name in wanted}
+    # The snapshot's types are the table's from now on; a column that the source dropped stays.
+    columns = {**wanted, **{name: kind for name, kind in present.items() if name.lower() not in known}}
+    current = fitted(spark.read.format("delta").load(path), columns)
+    newer = current.where(fn.col("_seq") > sequence(p0)) if readable else current.limit(0)
+    if readable and (superseded := _keys_after(spark, lake, schema, p0)) is not None:
+        rows = rows.join(superseded, list(schema.key), "left_anti")
+    together = newer.unionByName(rows, allowMissingColumns=True)
+    table = together.select(*map(quoted, columns), *OWN)
+    table.write.format("delta").mode("overwrite").option("overwriteSchema", "true").save(path)
+
+
+def _changed(spark: SparkSession, lake: Lake, schema: TableSchema, p0: list[int]) -> DataFrame:
+    """One row a key that was changed since P0: the table's own, where it has one, whole and THERE, else the key."""
+    path, wanted, key = lake.table(schema.db, schema.table), fields(schema), list(schema.key)
+    if lake.is_table(path):
+        current = spark.read.format("delta").load(path)
+        rows = fitted(current, wanted).where(fn.col("_seq") > sequence(p0))
+    else:
+        rows = spark.createDataFrame(
+            [], ", ".join(f"{quoted(name)} {kind}" for name, kind in {**wanted, **OWN}.items())
+        )
+    lacking = {name: kind for name, kind in wanted.items() if name.lower() not in map(str.lower, rows.columns)}
+    rows = rows.withColumns({name: fn.lit(None).cast(kind) for name, kind in lacking.items()} | {THERE: fn.lit(True)})
+    superseded = _keys_after(spark, lake, schema, p0)
+    return rows if superseded is None else rows.join(superseded, key, "full_outer")
+
+
+def key_of(schema: TableSchema) -> TableSchema:
+    """The key's columns alone."""
+    return schema.model_copy(update={"columns": tuple(schema.column(name) for name in schema.key)})
+
+
+def _keys_after(spark: SparkSession, lake: Lake, schema: TableSchema, p0: list[int]) -> DataFrame | None:
+    """The keys' columns of the changes behind P0; None where nothing was changed yet."""
+    if not lake.is_table(lake.changes):
+        return None
+    changes = spark.read.format("delta").load(lake.changes)
+    rows = behind(changes, (schema.db, schema.table), p0).where(fn.col("op") != "t")
+    texts = rows.select("key").distinct()
+    # By value: where ALTER TABLE changed a key column meanwhile, the texts of one key differ. What cannot be read as
+    # the snapshot's key is of another key and raises, as a null.
+    key = key_of(schema)
+    return texts.withColumn("_wire", parsed("key", key.columns, "PERMISSIVE")).select(*keyed("_wire", key)).distinct()

@@ -1,0 +1,120 @@
+"""A table's staged rows: a Delta table in the form of the lake's own, so that it can take that one's place.
+
+A snapshot appends to it, group of chunks by group (table_read.py); the hand-off takes it (handoff.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from delta.tables import DeltaTable
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import functions as fn
+
+from contract.checkpoint import Checkpoint
+from contract.schema import TableSchema
+from spark.broken import broken_file
+from spark.errors import TableStoppedError
+from spark.lake import Lake
+from spark.merge import misfit, sequence
+from spark.rows import keyed, lost, quoted
+from spark.schema import OWN, columns_of, create, fields
+
+SNAPSHOT = "headrace.snapshot"  # the table's property that says whose rows they are
+MANY, SMALL = 200, 4 * 1024 * 1024  # files, of which a table is not to have so many that are smaller, in bytes
+
+
+class Added(NamedTuple):
+    """One append. `version`: of the staged table behind it. `nulled`: for how many values the lake has a null."""
+
+    version: int
+    rows: int
+    nulled: int
+
+
+@dataclass
+class StagedRows:
+    """`path`: their folder. `snapshot`: its id."""
+
+    spark: SparkSession
+    lake: Lake
+    path: str
+    snapshot: str
+
+    def begin(self, schema: TableSchema) -> None:
+        """Makes the table where there is none."""
+        if not self.lake.is_table(self.path):
+            create(self.spark, self.path, fields(schema), self.lake.deletion_vectors, {SNAPSHOT: self.snapshot})
+
+    def back_to(self, version: int | None) -> None:
+        """Takes out what was appended behind the version; everything where that is None."""
+        if version is None:
+            self.lake.delete(self.path)
+            self.lake.forget_logs()
+        elif self.lake.version(self.path) != version:
+            DeltaTable.forPath(self.spark, self.path).restoreToVersion(version)
+
+    def append(self, wires: DataFrame, schema: TableSchema, p0: Checkpoint) -> Added:
+        """Rows whose structs of wire values are in the column `_wire`. Raises TableStoppedError for one that the lake
+        cannot have."""
+        seen = Observation()
+        counts = fn.count(fn.lit(1)).alias("rows"), fn.sum(lost("_wire", schema)).alias("nulled")
+        at = sequence([*p0.place, -1, -1]).alias("_seq"), fn.timestamp_millis(fn.lit(p0.ts_ms)).alias("_ts")
+        rows = wires.observe(seen, *counts).select(*keyed("_wire", schema), *at)
+        try:
+            rows.write.format("delta").mode("append").save(self.path)
+        except Exception as error:
+            if (text := misfit((schema.db, schema.table), error)) is None:
+                raise
+            raise TableStoppedError(text) from error
+        version = self.lake.version(self.path)
+        assert version is not None
+        return Added(version, seen.get["rows"], seen.get["nulled"] or 0)
+
+    def rows(self, version: int | None) -> DataFrame:
+        """Of the version that the last part was noted with."""
+        return self.spark.read.format("delta").option("versionAsOf", version or 0).load(self.path)
+
+    def whole(self, schema: TableSchema, rows: int, version: int | None) -> DataFrame:
+        """All of the rows, by the columns' names of now. Raises TableStoppedError where they are not as many: a row
+        that is missing here would leave the lake."""
+        name, found = f"{schema.db}.{schema.table}", self._count(version)
+        if found != rows:
+            raise TableStoppedError(
+                f"{name}: the snapshot {self.snapshot} read {rows:,} rows, and its folder {self.path} has {found:,}: "
+                "something removed the others. The table is as it was; run the snapshot DAG for it again"
+            )
+        sent = [column.sent or column.name for column in schema.columns]
+        if columns_of(self.spark, self.path) != dict(zip(sent, fields(schema).values(), strict=True)):
+            raise TableStoppedError(
+                f"{name}: lake.unrepresentable was another when the snapshot {self.snapshot} was read, and so are the "
+                "types of its rows: run the snapshot DAG for the table, or put the setting back"
+            )
+        names = [fn.col(quoted(old)).alias(c.name) for old, c in zip(sent, schema.columns, strict=True)]
+        return self.rows(version).select(*names, *OWN)
+
+    def scattered(self) -> bool:
+        """Whether a limit of rows a second has left many small files."""
+        facts = DeltaTable.forPath(self.spark, self.path).detail().select("numFiles", "sizeInBytes")
+        [[files, size]] = facts.collect()
+        return bool(files > MANY and size < files * SMALL)
+
+    def moved_to(self, path: str) -> bool:
+        """Whether a run that died since moved them there."""
+        if self.lake.is_table(self.path) or not self.lake.is_table(path):
+            return False
+        [[properties]] = DeltaTable.forPath(self.spark, path).detail().select("properties").collect()
+        return bool((properties or {}).get(SNAPSHOT) == self.snapshot)
+
+    def _count(self, version: int | None) -> int:
+        """Of the rows that are there: Delta's log counts those of a file that is gone, too."""
+        if not self.lake.is_table(self.path):
+            return 0
+        try:
+            [[found]] = self.rows(version).select(fn.count("_seq.epoch")).collect()
+        except Exception as error:
+            if broken_file(error) is None:
+                raise
+            return 0
+        return int(found)
