@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 from contract import float_sql
 from contract.schema import Column
-from contract.wire_sql import base64, char, elements, quote, quote_in_mariadb, signed
+from contract.wire_sql import base64, char, char_of, elements, quote, quote_in_mariadb, signed
 
 
 class UnknownTypeError(ValueError):
@@ -127,7 +127,7 @@ def _decimal(column: Column) -> Type:
         lambda x: quote(plain(x)),
         lambda x: char(plain(x)),
         _string,
-        text_sql=lambda x: char(plain(x)),
+        text_sql=lambda x: char_of(plain(x), precision + 3),  # a sign, a zero and a point
     )
 
 
@@ -136,14 +136,18 @@ def _floating(column: Column) -> Type:
     spark = "float" if column.type == "float" else "double"
     # Times one, for MySQL before 8.0.17 has no cast to it, and minus zero plus zero would lose its sign.
     wide = "({} * 1e0)".format if column.type == "float" else _same
+
+    def text(x: str) -> str:
+        return char_of(wide(x), 32)  # 24 at most
+
     return Type(
         "double",
         spark,
         lambda x: f"cast({x} as {spark})",
-        lambda x: signed(char(wide(x))),
+        lambda x: signed(text(x)),
         lambda x: float_sql.source_text(wide(x)),
         float_sql.spark_text,
-        text_sql=lambda x: char(wide(x)),
+        text_sql=text,
     )
 
 

@@ -14,6 +14,13 @@ def char(x: str) -> str:
     return f"cast({x} as char character set utf8mb4)"
 
 
+def char_of(x: str, length: int) -> str:
+    """Where the server counts too few characters for a number's text, one that it puts into a temporary table (a
+    derived table that it does not merge) is cut to those without a word: a DOUBLE by one, a DECIMAL(9,9) by its last
+    digit."""
+    return f"cast({x} as char({length}) character set utf8mb4)"
+
+
 def signed(text: str) -> str:
     """A float's text whose minus zero is a float as well: readers of JSON take `-0` for an integer, without sign."""
     return f"if({text} = '-0', '-0.0', {text})"

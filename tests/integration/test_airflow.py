@@ -72,6 +72,24 @@ def streamer(mysql: MySQL, airflow_site: Site, api: Api) -> Iterator[StreamerSer
         streamer.stop()
 
 
+@pytest.fixture(scope="module")
+def first(api: Api, streamer: StreamerService) -> Run:
+    """The snapshot of all tables."""
+    return ended(api, "dags.snapshot")
+
+
+@pytest.fixture(scope="module")
+def checked(api: Api, mysql: MySQL, first: Run) -> Run:
+    """A check behind the snapshot and changes of all kinds."""
+    execute(
+        mysql,
+        "UPDATE dagshop.orders SET state = 'paid' WHERE id < 100",
+        "DELETE FROM dagshop.items WHERE id < 10",
+        "INSERT INTO dagshop.orders VALUES (5000, 'new', NULL)",
+    )
+    return ended(api, "dags.quality")
+
+
 @pytest.fixture
 def status(mysql: MySQL, airflow_site: Site, monkeypatch: pytest.MonkeyPatch) -> Status:
     """Reads the lake's, of dagshop."""
@@ -130,26 +148,16 @@ def test_a_broker_that_is_away_fails_with_the_next_step(
     assert (airflow_site.lake / "air-three" / "_quality" / "alerts.jsonl").exists()
 
 
-@pytest.mark.usefixtures("streamer")
-def test_a_snapshot_of_all_tables_arrives_in_the_lake(api: Api, status: Status) -> None:
-    run = ended(api, "dags.snapshot")
-    assert states(api, run) == dict.fromkeys(("stage", "streamed", "compact", "applied"), "success")
+def test_a_snapshot_of_all_tables_arrives_in_the_lake(api: Api, status: Status, first: Run) -> None:
+    assert states(api, first) == dict.fromkeys(("stage", "streamed", "compact", "applied"), "success")
     tables = status().tables
     assert {name: table.rows for name, table in tables.items()} == {"dagshop.orders": 1000, "dagshop.items": 500}
 
 
-@pytest.mark.usefixtures("streamer")
-def test_a_check_starts_the_compaction_it_waits_for_and_proves_the_tables_equal(api: Api, mysql: MySQL) -> None:
-    execute(
-        mysql,
-        "UPDATE dagshop.orders SET state = 'paid' WHERE id < 100",
-        "DELETE FROM dagshop.items WHERE id < 10",
-        "INSERT INTO dagshop.orders VALUES (5000, 'new', NULL)",
-    )
-    run = ended(api, "dags.quality")
+def test_a_check_starts_the_compaction_it_waits_for_and_proves_the_tables_equal(api: Api, checked: Run) -> None:
     again = dict.fromkeys(("waits_again", "streamed_again", "compact_again"), "skipped")
-    assert states(api, run) == dict.fromkeys(("verify", "waits", "streamed", "compact"), "success") | again
-    result = api.result(run, "verify")
+    assert states(api, checked) == dict.fromkeys(("verify", "waits", "streamed", "compact"), "success") | again
+    result = api.result(checked, "verify")
     assert result["expectations"]["ok"] is True
     assert {name: (facts["equal"], facts["lake_count"]) for name, facts in result["tables"].items()} == {
         "dagshop.orders": (True, 1001),
@@ -158,7 +166,7 @@ def test_a_check_starts_the_compaction_it_waits_for_and_proves_the_tables_equal(
 
 
 @pytest.mark.soak
-@pytest.mark.usefixtures("streamer")
+@pytest.mark.usefixtures("checked")
 def test_a_second_compaction_changes_nothing(api: Api, status: Status) -> None:
     before = status()
     assert ended(api, "dags.compaction").state == "success"
@@ -173,7 +181,7 @@ def test_a_second_compaction_changes_nothing(api: Api, status: Status) -> None:
 
 
 @pytest.mark.soak
-@pytest.mark.usefixtures("streamer")
+@pytest.mark.usefixtures("checked")
 def test_maintenance_by_its_form(api: Api, airflow_site: Site, status: Status) -> None:
     before = status()
     api.pause("dags.maintenance", False)  # one with a schedule begins as Airflow is set
@@ -192,7 +200,7 @@ def test_maintenance_by_its_form(api: Api, airflow_site: Site, status: Status) -
 
 
 @pytest.mark.soak
-@pytest.mark.usefixtures("streamer")
+@pytest.mark.usefixtures("checked")
 def test_a_difference_fails_the_task_which_names_it_and_alerts(api: Api, mysql: MySQL, airflow_site: Site) -> None:
     # A change that MySQL was told to keep out of its binlog can reach no lake.
     execute(mysql, "SET sql_log_bin = 0", "DELETE FROM dagshop.orders WHERE id = 500")
@@ -209,7 +217,7 @@ def test_a_difference_fails_the_task_which_names_it_and_alerts(api: Api, mysql: 
 
 
 @pytest.mark.soak
-@pytest.mark.usefixtures("streamer")
+@pytest.mark.usefixtures("checked")
 def test_a_repair_mends_what_the_check_found_and_proves_it(api: Api, status: Status) -> None:
     run = ended(api, "dags.repair")
     assert run.state == "success"
@@ -223,7 +231,7 @@ def test_a_repair_mends_what_the_check_found_and_proves_it(api: Api, status: Sta
 
 
 @pytest.mark.soak
-@pytest.mark.usefixtures("streamer")
+@pytest.mark.usefixtures("checked")
 def test_a_backfill_of_one_table_from_its_changes(api: Api) -> None:
     conf = {"tables": ["dagshop.items"], "from": "10", "to": "20"}
     run = ended(api, "dags.backfill", conf)
@@ -232,7 +240,7 @@ def test_a_backfill_of_one_table_from_its_changes(api: Api) -> None:
 
 
 @pytest.mark.soak
-@pytest.mark.usefixtures("streamer")
+@pytest.mark.usefixtures("checked")
 def test_a_snapshot_of_one_table_mends_it(api: Api, status: Status) -> None:
     run = ended(api, "dags.snapshot", {"tables": ["dagshop.orders"]})
     assert run.state == "success"
