@@ -83,11 +83,11 @@ def test_a_stream_by_file_and_position_goes_on_beyond_4_gib(
     run(own, "CREATE TABLE hidden_blobs (id INT PRIMARY KEY, v LONGBLOB)", database=name)
     streamer.started()
     place = large(own, name)
+    assert place[1] > WRAP
     streamer.kill()
     for _ in range(2):  # the second time behind it
         streamer.started()
-        status = streamer.wait_for(lambda status: status["checkpoint"]["file"] == place[0], 240)
-        assert status["checkpoint"]["pos"] == place[1] > WRAP
+        streamer.wait_for(lambda status: (status["checkpoint"]["file"], status["checkpoint"]["pos"]) == place, 240)
         assert streamer.stop() == 0
     insert(own, name, 3, 2)
     streamer.started().wait_until_released(240)
