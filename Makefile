@@ -54,9 +54,9 @@ demo: install ## the whole platform on this machine, shown to work; stays up (DE
 demo-down: ## stop what `make demo` left running
 	@if [ -x $(PYTHON_IN) ]; then $(PYTHON_IN) -m stack down; else echo "nothing was installed, so nothing runs"; fi
 
-test: install ## all tests on real servers, then lint and types
-	@$(PYTHON_IN) -m pytest -n $(WORKERS) --maxfail=$(MAXFAIL) $(PYTEST)
+test: install ## lint and types, then all tests on real servers
 	@$(MAKE) lint
+	@$(PYTHON_IN) -m pytest -n $(WORKERS) --maxfail=$(MAXFAIL) $(PYTEST)
 
 soaks: install ## the long forms of tests whose short forms are in `make test`
 	@$(PYTHON_IN) -m pytest -n $(WORKERS) -m soak -o timeout=3600 $(PYTEST)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from contract import topic_template
 from contract.patterns import may_match
@@ -20,6 +20,13 @@ DEAD_LETTERS = "_dead_letters"
 ERASURES = "_erasures"
 PARTS = "_parts"
 REPAIRS = "_repairs"
+
+
+def free(name: str, taken: Container[str]) -> str:
+    """The name, with as many underscores in front as make it none of those `taken`, which are in lower case."""
+    while name.lower() in taken:
+        name = f"_{name}"
+    return name
 
 
 def events_topic(pipeline: Pipeline, db: str, table: str) -> str:

@@ -29,26 +29,27 @@ def from_schema(
     schema: TableSchema, checks: Mapping[str, str] | None = None, counted: bool = True
 ) -> list[Expectation]:
     """`checks`: conditions of Spark SQL by the names of the constraints they come from; `counted`: whether
-    `source_rows` will be given."""
+    `source_rows` will be given. Of what is `unasked` nothing but that the columns are there."""
     expectations: list[Expectation] = [gxe.ExpectTableRowCountToEqual(value={"$PARAMETER": SOURCE_ROWS})] * counted
     # A column that MySQL has dropped stays in the lake, so more columns are no fault.
-    names = [column.name for column in schema.columns]
+    names = [_spelled(column.name) for column in schema.columns]
     expectations.append(gxe.ExpectTableColumnsToMatchSet(column_set=names, exact_match=False))
     expectations += [_type(column) for column in schema.columns]
-    expectations += [gxe.ExpectColumnValuesToNotBeNull(column=name) for name in _never_null(schema)]
-    if len(schema.key) == 1:
-        expectations.append(gxe.ExpectColumnValuesToBeUnique(column=schema.key[0]))
-    elif schema.key:
+    named = without(schema, _unnamed(schema))
+    expectations += [gxe.ExpectColumnValuesToNotBeNull(column=_spelled(name)) for name in _never_null(named)]
+    if len(schema.key) == 1 and not _key_unnamed(schema):
+        expectations.append(gxe.ExpectColumnValuesToBeUnique(column=_spelled(schema.key[0])))
+    elif schema.key and not _key_unnamed(schema):
         expectations.append(gxe.ExpectCompoundColumnsToBeUnique(column_list=list(schema.key)))
-    expectations += [_length(column) for column in schema.columns if column.length and column.type in LIMITED]
-    expectations += [_members(column) for column in schema.columns if column.type == "enum" and column.members]
+    expectations += [_length(column) for column in named.columns if column.length and column.type in LIMITED]
+    expectations += [_members(column) for column in named.columns if column.type == "enum" and column.members]
     expectations += [_check(name, condition) for name, condition in sorted((checks or {}).items())]
     return expectations
 
 
 def _type(column: Column) -> Expectation:
     kind = types.of(column).spark.partition("(")[0].partition("<")[0]
-    return gxe.ExpectColumnValuesToBeOfType(column=column.name, type_=CLASSES[kind])
+    return gxe.ExpectColumnValuesToBeOfType(column=_spelled(column.name), type_=CLASSES[kind])
 
 
 def _never_null(schema: TableSchema) -> list[str]:
@@ -61,18 +62,39 @@ def _never_null(schema: TableSchema) -> list[str]:
 
 def _length(column: Column) -> Expectation:
     """Of characters, or of bytes; both sides count them so."""
-    return gxe.ExpectColumnValueLengthsToBeBetween(column=column.name, max_value=column.length)
+    return gxe.ExpectColumnValueLengthsToBeBetween(column=_spelled(column.name), max_value=column.length)
 
 
 def _members(column: Column) -> Expectation:
     # '' is MySQL's index 0: what a value outside the members became without strict mode.
-    return gxe.ExpectColumnValuesToBeInSet(column=column.name, value_set=[*column.members, ""])
+    return gxe.ExpectColumnValuesToBeInSet(column=_spelled(column.name), value_set=[*column.members, ""])
 
 
 def _check(name: str, condition: str) -> Expectation:
     """A row breaks a constraint that is false for it; NULL is not."""
     query = f"SELECT * FROM {{batch}} WHERE NOT ({condition})"
     return gxe.UnexpectedRowsExpectation(unexpected_rows_query=query, description=f"CHECK {name}")
+
+
+def unasked(schema: TableSchema) -> list[str]:
+    """What is not looked at, since Great Expectations takes parts of the columns' names for signs of Spark's."""
+    return [f"column {name}" for name in _unnamed(schema)] + ["the key"] * _key_unnamed(schema)
+
+
+def _unnamed(schema: TableSchema) -> list[str]:
+    return [column.name for column in schema.columns if column.name == "*" or "`" in column.name]
+
+
+def _key_unnamed(schema: TableSchema) -> bool:
+    """Several columns at once are not asked for by `_spelled` names."""
+    return bool({*_unnamed(schema)} & {*schema.key}) or (
+        len(schema.key) > 1 and any("." in name for name in schema.key)
+    )
+
+
+def _spelled(name: str) -> str:
+    """As Great Expectations lists the columns of a table of Spark's."""
+    return f"`{name}`" if "." in name else name
 
 
 def without(schema: TableSchema, names: Iterable[str]) -> TableSchema:

@@ -26,6 +26,7 @@ from contract.schema import TableSchema
 from quality import checks, custom, expectations, folder
 
 INTERNAL = ("_seq", "_ts")
+UNNAMED = "Great Expectations takes its name for an expression (the rows are compared with the source all the same)"
 
 
 def run(
@@ -45,7 +46,7 @@ def run(
     kept of the others stays.
 
     Gives `{"ok", "docs", "tables": {name: {"ok", "evaluated", "failed": [...], "evaluations": [...], "untranslated":
-    {constraint: why}}}, "files": [...]}`; `files` says what is wrong with suite files.
+    {what: why}}}, "files": [...]}`; `files` says what is wrong with suite files.
     """
     files = custom.strays(pipeline, {*results, *schemas})
     context = _context(pipeline)
@@ -60,7 +61,8 @@ def run(
         rows = results[name].get("frame_rows", results[name].get("source_count"))
         derived = expectations.from_schema(schema, conditions, counted=rows is not None)
         checked = _definition(context, source, name, [*derived, *own])
-        tables[name] = {**_validate(context, checked, data, rows), "untranslated": untranslated}
+        unasked = dict.fromkeys(expectations.unasked(schema), UNNAMED)
+        tables[name] = {**_validate(context, checked, data, rows), "untranslated": untranslated | unasked}
     shutil.rmtree(folder.docs(pipeline), ignore_errors=True)  # else every check ever made would keep its pages
     context.build_data_docs()
     good = not files and all(table["ok"] for table in tables.values())
@@ -100,7 +102,7 @@ def _conditions(schema: TableSchema, clauses: Mapping[str, str]) -> tuple[dict[s
         try:
             done[name] = checks.translated(clause, schema)
         except checks.UntranslatableError as error:
-            not_done[name] = str(error)
+            not_done[f"CHECK {name}"] = str(error)
     return done, not_done
 
 

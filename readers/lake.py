@@ -2,8 +2,9 @@
 
 A statement sees, by names such as `shop.orders` (or `orders`, where no other database of the pipeline has one): the
 table; `orders_history`, every version of its rows; `orders_changes`, what each transaction did; and
-`orders_as_of('2026-11-22 10:42:00+00')`, the table at that time. delta-rs reads the files, with their deletion vectors;
-what a statement names is loaded for it, and nothing else.
+`orders_as_of('2026-11-22 10:42:00+00')`, the table at that time. Where the database has a table `orders_history`
+itself, the versions of `orders` are `_orders_history`. delta-rs reads the files, with their deletion vectors; what a
+statement names is loaded for it, and nothing else.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from deltalake.exceptions import DeltaError
 from contract import names, renames, status
 from contract.pipeline import Pipeline
 from readers import kept_history, store
-from readers.past import Past, literal, quoted
+from readers.past import MOMENT, Past, literal, quoted
 from readers.status import read
 
 OWN = ("_seq", "_ts")
@@ -89,6 +90,9 @@ class _Database:
     def __init__(self, pipeline: Pipeline, found: status.LakeStatus) -> None:
         self.pipeline, self.tables, self.options = pipeline, found.tables, store.options(pipeline)
         self.since = found.checkpoint.since if found.checkpoint else None
+        self.taken: dict[str, set[str]] = {}
+        for table in self.tables.values():
+            self.taken.setdefault(table.db, set()).add(table.table.lower())
         self.connection = duckdb.connect()
         # What does not fit into memory is put aside there.
         self.connection.execute(f"SET temp_directory = {literal(tempfile.gettempdir())}")
@@ -101,8 +105,7 @@ class _Database:
         words = {word.lower() for word in re.findall(r'"(?:[^"]|"")+"|\w+', sql)}
         words |= {word.strip('"').replace('""', '"') for word in words}
         named = [
-            (table, [ending for ending in PAST if f"{table.table}{ending}".lower() in words])
-            for table in self.tables.values()
+            (table, [name for name in self._names(table) if name.lower() in words]) for table in self.tables.values()
         ]
         wanted = [(t, past) for t, past in named if past or t.table.lower() in words]
         for table, past in wanted:
@@ -113,6 +116,10 @@ class _Database:
         if schemas:
             path = ",".join(quoted(db) for db in schemas)
             self.connection.execute(f"SET search_path = {literal(path)}")
+
+    def _names(self, table: status.TableStatus) -> list[str]:
+        """Of the parts of the table's past."""
+        return [names.free(f"{table.table}{ending}", self.taken[table.db]) for ending in PAST]
 
     def _table(self, table: status.TableStatus) -> None:
         if table.version is None:
@@ -144,11 +151,11 @@ class _Database:
         if len(keys) > 1:
             raise LakeReadError(f"{name}: its primary key changed meanwhile, rows before and after do not compare")
         past = Past(name, now, raw, kinds, keys[0][0] if keys else (), renamed)
-        prefix = f"{quoted(table.db)}."
-        self.connection.execute(f"CREATE VIEW {prefix}{quoted(f'{table.table}_changes')} AS {past.changes()}")
-        self.connection.execute(f"CREATE VIEW {prefix}{quoted(f'{table.table}_history')} AS {past.history()}")
+        versions, changed, at = (f"{quoted(table.db)}.{quoted(name)}" for name in self._names(table))
+        self.connection.execute(f"CREATE VIEW {changed} AS {past.changes()}")
+        self.connection.execute(f"CREATE VIEW {versions} AS {past.history()}")
         as_of = past.as_of(self._began(table, changes, kept))
-        self.connection.execute(f"CREATE MACRO {prefix}{quoted(f'{table.table}_as_of')}(moment) AS TABLE {as_of}")
+        self.connection.execute(f"CREATE MACRO {at}({MOMENT}) AS TABLE {as_of}")
 
     def _began(self, table: status.TableStatus, changes: str, kept: datetime | None) -> datetime | None:
         """Since when the lake has every change of the table. `kept`: those of before were removed."""

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
+from contract import names
 from contract.renames import Rename, sent
 
+VERSION = ("valid_from", "valid_to", "gtid")  # what a row of the history has beside the table's columns
+MOMENT = '" moment"'  # the name of a parameter; it would take the place of a column that is called so
 MAY_NOT_PARSE = ("DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE")  # zero and partial dates are null in the lake
 
 
@@ -20,13 +23,12 @@ def literal(text: str) -> str:
 
 def value(json: str, name: str, kind: str) -> str:
     """SQL of a column's value from the JSON text of a row."""
-    inner = name.replace("\\", "\\\\").replace('"', '\\"')
-    path = f'$."{inner}"'
+    path = "/" + name.replace("~", "~0").replace("/", "~1")  # a JSON pointer, in which no other sign is special
     text = f"json_extract_string({json}, {literal(path)})"
     if kind == "BLOB":
         return f"from_base64({text})"
     if kind.startswith("STRUCT"):
-        wkb, srid = (f"json_extract_string({json}, {literal(f'{path}.{part}')})" for part in ("wkb", "srid"))
+        wkb, srid = (f"json_extract_string({json}, {literal(f'{path}/{part}')})" for part in ("wkb", "srid"))
         return f"CASE WHEN {srid} IS NOT NULL THEN {{'wkb': from_base64({wkb}), 'srid': CAST({srid} AS BIGINT)}} END"
     if kind.endswith("[]"):
         return f"CAST(json_extract({json}, {literal(path)}) AS {kind})"
@@ -78,7 +80,9 @@ class Past:
         return f"SELECT gtid, ts, op, key, {changed}, before, after FROM ({inner}) ORDER BY _seq"
 
     def history(self) -> str:
-        """A row a version, with `valid_from`, `valid_to` and `gtid`."""
+        """A row a version, with `valid_from`, `valid_to` and `gtid`; a table that has such a column itself makes ours
+        `_valid_from`."""
+        since, until, gtid = (quoted(names.free(name, {*map(str.lower, self.kinds)})) for name in VERSION)
         ends = f"least(lead(ts) OVER w, (SELECT min(t.ts) FROM {self.raw} t WHERE t.op = 't' AND t._seq > r._seq))"
         rows = (
             f"SELECT *, row_number() OVER w AS n, {ends} AS ended FROM {self.raw} r WHERE op <> 't' "
@@ -87,18 +91,19 @@ class Past:
         none, untouched = "CAST(NULL AS TIMESTAMPTZ)", self._untouched("op <> 't'")
         return (
             f"WITH numbered AS ({rows}) "
-            f"SELECT {self._row('after')}, ts AS valid_from, ended AS valid_to, gtid FROM numbered WHERE op <> 'd' "
+            f"SELECT {self._row('after')}, ts AS {since}, ended AS {until}, gtid AS {gtid} "
+            "FROM numbered WHERE op <> 'd' "
             f"UNION ALL SELECT {self._row('before')}, {none}, ts, NULL FROM numbered "
             "WHERE n = 1 AND before IS NOT NULL "
             f"UNION ALL SELECT {self._columns()}, {none}, {none}, NULL {untouched}"
         )
 
     def as_of(self, began: datetime | None) -> str:
-        """The rows as of the parameter `moment`. `began`: when the history begins."""
+        """The rows as of the parameter MOMENT. `began`: when the history begins."""
         start = f"TIMESTAMPTZ {literal(began.isoformat())}" if began else "NULL"
         early = literal(f"the history of {self.name} begins {began.isoformat() if began else 'with the next change'}")
         cut = literal(f"{self.name} was truncated after that time: which rows it had is not in the changes")
-        at = "CAST(moment AS TIMESTAMPTZ)"
+        at = f"CAST({MOMENT} AS TIMESTAMPTZ)"
         later = f"op <> 't' AND ts > {at}"
         guard = (
             f"(SELECT CASE WHEN {start} IS NULL OR {at} < {start} THEN error({early}) "

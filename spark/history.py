@@ -7,7 +7,7 @@ of the pipeline, or where the table joined, or where a maintenance has removed w
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -15,6 +15,7 @@ from functools import cached_property
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as fn
 
+from contract import names
 from contract.renames import Rename, of, sent
 from contract.status import parse
 from spark.errors import LakeError
@@ -24,6 +25,7 @@ from spark.retention import history_of
 from spark.rows import quoted
 from spark.schema import OWN
 
+VERSION = ("valid_from", "valid_to", "gtid")
 WIRE = {"struct<wkb:binary,srid:bigint>": "struct<wkb:string,srid:bigint>", "array<float>": "array<double>"}
 GEOMETRY = "if({x} is null, null, named_struct('wkb', unbase64({x}.wkb), 'srid', {x}.srid))"
 MAY_NOT_PARSE = ("date", "timestamp", "timestamp_ntz")  # zero and partial dates are null in the lake
@@ -82,19 +84,21 @@ class History:
 
     def versions(self) -> DataFrame:
         """Slowly changing rows: every known version of each row with `valid_from` (null: from before the history's
-        beginning), `valid_to` (null: it is the present one) and the `gtid` that made it."""
+        beginning), `valid_to` (null: it is the present one) and the `gtid` that made it. A table that has such a column
+        itself makes ours `_valid_from`."""
         now, mine = self.now(), self._mine()
+        since, until, gtid = (names.free(name, {*map(str.lower, now.columns)}) for name in VERSION)
         rows = _numbered(mine.where("op <> 't'"))
         following = Window.partitionBy("key").orderBy("_seq")
         ended = fn.least(fn.lead("ts").over(following), self._truncated(mine))
         rows = rows.withColumn("_ended", ended)
-        until = [fn.col("ts").alias("valid_from"), fn.col("_ended").alias("valid_to"), fn.col("gtid")]
-        made = self._parsed(rows.where("op <> 'd'"), now, "after").select(*_values("_after", now), *until)
+        present = [fn.col("ts").alias(since), fn.col("_ended").alias(until), fn.col("gtid").alias(gtid)]
+        made = self._parsed(rows.where("op <> 'd'"), now, "after").select(*_values("_after", now), *present)
         nothing, never = fn.lit(None).cast("string"), fn.lit(None).cast("timestamp")
-        began = [never.alias("valid_from"), fn.col("ts").alias("valid_to"), nothing.alias("gtid")]
+        began = [never.alias(since), fn.col("ts").alias(until), nothing.alias(gtid)]
         older = self._parsed(rows.where("_n = 1 and before is not null"), now, "before")
         older = older.select(*_values("_before", now), *began)
-        still = self._untouched(now, mine).withColumns({"valid_from": never, "valid_to": never, "gtid": nothing})
+        still = self._untouched(now, mine).withColumns({since: never, until: never, gtid: nothing})
         return made.unionByName(older).unionByName(still)
 
     def changes(self) -> DataFrame:
@@ -220,12 +224,19 @@ def _escaped(text: str) -> str:
 
 
 def views(spark: SparkSession, lake: Lake, tables: Iterable[tuple[str, str]]) -> list[str]:
-    """Makes of each table the temporary views `<table>`, `<table>_history`, `<table>_changes`. Gives their names."""
-    made = []
-    for db, table in tables:
+    """Makes of each table the temporary views `<table>`, `<table>_history`, `<table>_changes`. Gives their names. Where
+    one of the tables is called `orders_history` itself, that of `orders` is `_orders_history`. Raises LakeError where
+    two of them have the same name."""
+    wanted, made = list(tables), list[str]()
+    taken = [table.lower() for _, table in wanted]
+    if shared := sorted({name for name in taken if taken.count(name) > 1}):
+        raise LakeError(f"a view has its table's name alone, and several of these are {', '.join(shared)}: make one's")
+    for db, table in wanted:
         history = History(spark, lake, db, table)
-        parts = {"": history.now, "_history": history.versions, "_changes": history.changes}
-        for ending, rows in parts.items():
-            rows().createOrReplaceTempView(quoted(table + ending))
-            made.append(table + ending)
+        parts: dict[str, Callable[[], DataFrame]] = {table: history.now}
+        parts[names.free(f"{table}_history", taken)] = history.versions
+        parts[names.free(f"{table}_changes", taken)] = history.changes
+        for name, rows in parts.items():
+            rows().createOrReplaceTempView(quoted(name))
+            made.append(name)
     return made

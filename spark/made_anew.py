@@ -15,11 +15,11 @@ from contract.schema import TableSchema
 from spark.failpoints import reached
 from spark.lake import Lake
 from spark.merge import behind, sequence
-from spark.rows import keyed, parsed, quoted
+from spark.rows import beside, keyed, parsed, quoted
 from spark.schema import OWN, columns_of, fields, fitted, prepare
 from spark.staged import StagedRows
 
-THERE = "_there"
+THERE = beside("there")
 
 
 def movable(spark: SparkSession, lake: Lake, schema: TableSchema) -> bool:
@@ -36,6 +36,7 @@ def by_move(spark: SparkSession, lake: Lake, staged: StagedRows, schema: TableSc
     changed = _changed(spark, lake, schema, p0).persist()
     try:
         if not changed.isEmpty():
+            there = f"c.{quoted(THERE)}"
             same = " and ".join(f"t.{quoted(name)} = c.{quoted(name)}" for name in key)
             values: dict[str, str | Column] = {quoted(name): f"c.{quoted(name)}" for name in (*fields(schema), *OWN)}
             (
@@ -43,9 +44,9 @@ def by_move(spark: SparkSession, lake: Lake, staged: StagedRows, schema: TableSc
                 .alias("t")
                 .merge(changed.alias("c"), same)
                 # Not what an earlier run took in of a table that is gone by now.
-                .whenMatchedDelete((fn.col("t._seq") <= sequence(p0)) & fn.col(f"c.{THERE}").isNull())
-                .whenMatchedUpdate(f"c.{THERE} and t._seq < c._seq", values)
-                .whenNotMatchedInsert(f"c.{THERE}", values)
+                .whenMatchedDelete((fn.col("t._seq") <= sequence(p0)) & fn.col(there).isNull())
+                .whenMatchedUpdate(f"{there} and t._seq < c._seq", values)
+                .whenNotMatchedInsert(there, values)
                 .execute()
             )
             reached("newer rows taken in")

@@ -15,9 +15,10 @@ from contract.schema import TableSchema
 from contract.sequence import FIELDS
 from spark.errors import chain, reason
 from spark.failpoints import reached
-from spark.rows import NO_KEY, NO_VALUE, keyed, parsed, quoted
+from spark.rows import NO_KEY, NO_VALUE, beside, keyed, parsed, quoted
 from spark.stopped import Name
 
+OP = beside("op")
 # What Spark says of a value that does not fit its column's type.
 UNFIT = (
     "MALFORMED_RECORD_IN_PARSING", "CAST_INVALID_INPUT", "NUMERIC_VALUE_OUT_OF_RANGE", "CAST_OVERFLOW",
@@ -47,12 +48,12 @@ def latest(changes: DataFrame) -> DataFrame:
 
 
 def as_rows(changes: DataFrame, schema: TableSchema, lake: dict[str, str]) -> DataFrame:
-    """Changes written by one schema version, as typed rows with `op`, `_seq`, `_ts` before them. A delete has
+    """Changes written by one schema version, as typed rows with OP, `_seq`, `_ts` before them. A delete has
     its key's columns alone. `lake`: the table's columns, name -> type."""
     # The key's text is an object too: the row of a delete, as far as the merge needs it.
     image = changes.withColumn("_row", fn.when(fn.col("op") == "d", fn.col("key")).otherwise(fn.col("after")))
     wire = image.withColumn("_wire", parsed("_row", schema.columns))
-    return wire.select("op", "_seq", fn.col("ts").alias("_ts"), *keyed("_wire", schema, lake))
+    return wire.select(fn.col("op").alias(OP), "_seq", fn.col("ts").alias("_ts"), *keyed("_wire", schema, lake))
 
 
 def misfit(name: Name, error: BaseException) -> str | None:
@@ -80,20 +81,21 @@ def misfit(name: Name, error: BaseException) -> str | None:
 
 
 def merge(spark: SparkSession, path: str, changes: DataFrame, key: Iterable[str], columns: list[str]) -> int:
-    """Merges one change a key (`op`, `_seq`, `_ts`, columns). Gives how many rows more the table has."""
+    """Merges one change a key (OP, `_seq`, `_ts`, columns). Gives how many rows more the table has."""
     present = {name.lower() for name in changes.columns}
     values: dict[str, str | Column] = {
         quoted(name): f"c.{quoted(name)}" if name.lower() in present else "null" for name in columns
     }
     values |= {"_seq": "c._seq", "_ts": "c._ts"}
+    op = f"c.{quoted(OP)}"
     same = " and ".join(f"t.{quoted(name)} = c.{quoted(name)}" for name in key)
     done: Any = (
         DeltaTable.forPath(spark, path)
         .alias("t")
         .merge(changes.alias("c"), same)
-        .whenMatchedDelete("c.op = 'd' and c._seq > t._seq")
+        .whenMatchedDelete(f"{op} = 'd' and c._seq > t._seq")
         .whenMatchedUpdate("c._seq > t._seq", values)
-        .whenNotMatchedInsert("c.op <> 'd'", values)
+        .whenNotMatchedInsert(f"{op} <> 'd'", values)
         .execute()
     )
     reached("table merged")

@@ -27,6 +27,11 @@ def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
+def beside(name: str) -> str:
+    """The name of a job's own column in rows that have a table's columns: one with a blank, which Delta refuses."""
+    return f" {name}"
+
+
 def wire_schema(columns: Iterable[Column]) -> str:
     """The schema by which from_json reads a row's text."""
     return ", ".join(f"{quoted(column.sent or column.name)} {types.of(column).wire}" for column in columns)

@@ -22,7 +22,7 @@ from spark.failpoints import reached
 from spark.lake import Lake
 from spark.merge import sequence
 from spark.proof.differences import CHUNK
-from spark.rows import keyed, parsed, quoted, typed
+from spark.rows import beside, keyed, parsed, quoted, typed
 from spark.schema import columns_of
 
 EVENT = ("tbl", "day", "topic", "partition", "offset", "_seq")
@@ -163,11 +163,13 @@ class Traces:
     def _joined(
         self, rows: DataFrame, wires: list[Column], values: list[Column], wanted: DataFrame, columns: Sequence[str]
     ) -> DataFrame:
-        kept = [fn.col(name).alias(f"_{at}") for at, name in enumerate(columns)]  # a key's column may have such a name
+        kept = [
+            fn.col(name).alias(beside(str(at))) for at, name in enumerate(columns)
+        ]  # a key's column may have such a name
         each = rows.select(*kept, fn.explode(fn.array_compact(fn.array(*wires))).alias("_wire"))
-        found = each.select(*[f"_{at}" for at in range(len(columns))], *values)
+        found = each.select(*[beside(str(at)) for at in range(len(columns))], *values)
         found = found.join(fn.broadcast(wanted), list(self.schema.key), "left_semi")
-        return found.select(*[fn.col(f"_{at}").alias(name) for at, name in enumerate(columns)])
+        return found.select(*[fn.col(beside(str(at))).alias(name) for at, name in enumerate(columns)])
 
 
 def _only(shape: TableSchema, key: Sequence[str]) -> TableSchema:

@@ -150,8 +150,8 @@ def _expectations(
     frames = check.frames
     told = suite.run(check.spark, pipeline, results, schemas=schemas, frames=frames, constraints=constraints, some=some)
     for name, table in told["tables"].items():
-        for constraint, reason in table["untranslated"].items():
-            _tell(f"{name}: CHECK {constraint} is not checked in the lake: {reason}")
+        for what, reason in table["untranslated"].items():
+            _tell(f"{name}: no expectation checks {what}: {reason}")
     return told
 
 

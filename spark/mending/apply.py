@@ -26,12 +26,12 @@ from spark.erasing.erasures import Erased, Erasures
 from spark.errors import TableStoppedError
 from spark.failpoints import reached
 from spark.lake import Lake
-from spark.mending.final import compared, differing, folded, widened
+from spark.mending.final import KIND, compared, differing, folded, widened
 from spark.mending.parts import Part, parts
 from spark.merge import behind, misfit, sequence
 from spark.proof.differences import CHANGED, CHUNK, DUPLICATE, EXTRA, MISSING, last_check, latest
 from spark.renames import renames_of, since
-from spark.rows import keyed, parsed, quoted
+from spark.rows import beside, keyed, parsed, quoted
 from spark.schema import Schemas, fitted, prepare
 from spark.stopped import Name
 from spark.tables import USED
@@ -39,6 +39,7 @@ from spark.tables import USED
 DID = {
     MISSING: "inserted", EXTRA: "removed", CHANGED: "replaced", DUPLICATE: "made one",
 }  # fmt: skip
+GONE = beside("gone")
 FOUND = "key string, since timestamp"
 
 
@@ -160,20 +161,20 @@ class Mending:
 
     def _write(self, part: Part, path: str, found: DataFrame, rows: DataFrame, columns: dict[str, str]) -> None:
         key = list(part.shape.key)
-        other = {name: f"_k{at}" for at, name in enumerate(key)}
+        other = {name: beside(f"k{at}") for at, name in enumerate(key)}
         marks = [fn.col(quoted(name)).alias(alias) for name, alias in other.items()]
-        gone = found.where(fn.col("kind") != MISSING).select(*marks, fn.lit(True).alias("_gone"))
-        made = rows.join(found.where(fn.col("kind") != EXTRA).select(*map(quoted, key)), key, "left_semi")
+        gone = found.where(fn.col(KIND) != MISSING).select(*marks, fn.lit(True).alias(GONE))
+        made = rows.join(found.where(fn.col(KIND) != EXTRA).select(*map(quoted, key)), key, "left_semi")
         nothing = [fn.lit(None).cast(dict(rows.dtypes)[name]).alias(alias) for name, alias in other.items()]
-        source = gone.unionByName(made.select("*", *nothing, fn.lit(False).alias("_gone")), allowMissingColumns=True)
+        source = gone.unionByName(made.select("*", *nothing, fn.lit(False).alias(GONE)), allowMissingColumns=True)
         values: dict[str, str | Column] = {quoted(name): f"c.{quoted(name)}" for name in (*columns, "_seq", "_ts")}
-        same = " and ".join(f"t.{quoted(name)} = c.{alias}" for name, alias in other.items())
+        same = " and ".join(f"t.{quoted(name)} = c.{quoted(alias)}" for name, alias in other.items())
         (
             DeltaTable.forPath(self.spark, path)
             .alias("t")
             .merge(source.alias("c"), same)
-            .whenMatchedDelete("c._gone")
-            .whenNotMatchedInsert("not c._gone", values)
+            .whenMatchedDelete(f"c.{quoted(GONE)}")
+            .whenNotMatchedInsert(f"not c.{quoted(GONE)}", values)
             .execute()
         )
         reached("part replaced")

@@ -15,13 +15,15 @@ from contract.schema import TableSchema
 from spark.checksum import row_hash
 from spark.errors import TableStoppedError
 from spark.mending.parts import empty
-from spark.merge import latest, sequence, together
+from spark.merge import OP, latest, sequence, together
 from spark.proof.differences import CHANGED, DUPLICATE, EXTRA, MISSING
 from spark.proof.keys import key_json
-from spark.rows import quoted
+from spark.rows import beside, quoted
 from spark.schema import OWN, Schemas
 
 EQUAL = "equal"
+# Of what is found beside a key: what kind of difference; the rows of the lake's; the hashes of both sides.
+KIND, COUNT, LAKE, ROWS = beside("kind"), beside("n"), beside("lake"), beside("rows")
 
 
 def folded(
@@ -42,7 +44,7 @@ def folded(
     _refuse_other_keys(shape, shapes)
     rows = widened(together(latest(changes.where("op <> 't'")), shapes, columns), columns)
     kept = base.join(rows.select(*map(quoted, shape.key)), list(shape.key), "left_anti")
-    return kept.select(*ordered).unionByName(rows.where("op <> 'd'").select(*ordered))
+    return kept.select(*ordered).unionByName(rows.where(fn.col(OP) != "d").select(*ordered))
 
 
 def widened(rows: DataFrame, columns: dict[str, str]) -> DataFrame:
@@ -62,20 +64,20 @@ def _refuse_other_keys(shape: TableSchema, shapes: Sequence[TableSchema]) -> Non
 
 
 def compared(lake: DataFrame, rows: DataFrame, shape: TableSchema) -> DataFrame:
-    """The keys at which the lake's rows are not the rows that are to be: the key's columns, `kind`, and the hashes of
-    the other columns (spark/checksum.py) on both sides: `_lake`, `_rows`."""
-    ours = _hashed(lake, shape, "_lake").groupBy(*map(quoted, shape.key)).agg(
-        fn.count("*").alias("_n"), fn.first("_lake").alias("_lake")
+    """The keys at which the lake's rows are not the rows that are to be: the key's columns, KIND, and the hashes of
+    the other columns (spark/checksum.py) on both sides: LAKE, ROWS."""
+    ours = _hashed(lake, shape, LAKE).groupBy(*map(quoted, shape.key)).agg(
+        fn.count("*").alias(COUNT), fn.first(LAKE).alias(LAKE)
     )  # fmt: skip
-    both = ours.join(_hashed(rows, shape, "_rows"), list(shape.key), "full_outer")
+    both = ours.join(_hashed(rows, shape, ROWS), list(shape.key), "full_outer")
     kind = (
-        fn.when(fn.col("_n").isNull(), MISSING)
-        .when(fn.col("_rows").isNull(), EXTRA)
-        .when(fn.col("_n") > 1, DUPLICATE)
-        .when(~fn.col("_lake").eqNullSafe(fn.col("_rows")), CHANGED)
+        fn.when(fn.col(COUNT).isNull(), MISSING)
+        .when(fn.col(ROWS).isNull(), EXTRA)
+        .when(fn.col(COUNT) > 1, DUPLICATE)
+        .when(~fn.col(LAKE).eqNullSafe(fn.col(ROWS)), CHANGED)
         .otherwise(EQUAL)
     )
-    return both.withColumn("kind", kind).where(fn.col("kind") != EQUAL).drop("_n")
+    return both.withColumn(KIND, kind).where(fn.col(KIND) != EQUAL).drop(COUNT)
 
 
 def _hashed(rows: DataFrame, shape: TableSchema, name: str) -> DataFrame:
@@ -89,14 +91,14 @@ def differing(found: DataFrame, shape: TableSchema) -> DataFrame:
     the hash of its value on both sides."""
     others = [column.name for column in shape.columns if column.name not in shape.key]
     pairs = [
-        fn.struct(fn.lit(name).alias("name"), _hex("_rows", at).alias("source"), _hex("_lake", at).alias("lake"))
+        fn.struct(fn.lit(name).alias("name"), _hex(ROWS, at).alias("source"), _hex(LAKE, at).alias("lake"))
         for at, name in enumerate(others)
     ]
     shape_of = "array<struct<name:string,source:string,lake:string>>"
     each = fn.array(*pairs).cast(shape_of) if pairs else fn.array().cast(shape_of)
     changed = fn.filter(each, lambda one: one["source"] != one["lake"])
-    told = fn.when(fn.col("kind") == CHANGED, changed).otherwise(fn.array().cast(shape_of))
-    return found.select(fn.expr(key_json(shape)).alias("key"), "kind", told.alias("columns"))
+    told = fn.when(fn.col(KIND) == CHANGED, changed).otherwise(fn.array().cast(shape_of))
+    return found.select(fn.expr(key_json(shape)).alias("key"), fn.col(KIND).alias("kind"), told.alias("columns"))
 
 
 def _hex(side: str, at: int) -> Column:

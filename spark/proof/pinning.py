@@ -125,9 +125,8 @@ class Pinning:
         }
 
     def _hashes(self, rows: DataFrame, keys: list[str]) -> dict[str, list[int]]:
-        chosen = rows.withColumn("g", fn.expr(key_json(self.schema))).where(fn.col("g").isin(keys))
-        found = chosen.select("g", self._by_column(rows.columns).alias("hashes")).collect()
-        return {row["g"]: list(row["hashes"]) for row in found}
+        told = rows.select(fn.expr(key_json(self.schema)).alias("g"), self._by_column(rows.columns).alias("hashes"))
+        return {row["g"]: list(row["hashes"]) for row in told.where(fn.col("g").isin(keys)).collect()}
 
     def _by_column(self, present: Iterable[str], struct: str = "") -> SparkColumn:
         present = list(present)

@@ -59,7 +59,8 @@ CASES = {
     "converted": altered("MODIFY b varchar(20) CHARACTER SET latin1", "b = 'é'", "charset", STALE),
     "members": altered("MODIFY e enum('x','y','z')", "e = 'z'", "members", CARRIED),
     "cut": Case(
-        ("UPDATE {t} SET e = 'x'", "ALTER TABLE {t} MODIFY e enum('x')", "UPDATE {t} SET a = 7"), "members", STALE, STALE
+        ("UPDATE {t} SET e = 'x'", "ALTER TABLE {t} MODIFY e enum('x')", "UPDATE {t} SET a = 7"),
+        "members", STALE, STALE,
     ),
     "in_another_order": altered("MODIFY s set('q','p')", "a = 7", "members", STALE),
     "nulls": altered("MODIFY a int NOT NULL", "a = 7", "nullability", STALE),

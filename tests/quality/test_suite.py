@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from contract.pipeline import Pipeline, load
 from contract.schema import Column, TableSchema
@@ -95,6 +95,44 @@ def test_a_column_that_is_missing_is_a_failure_not_an_accident(spark: SparkSessi
     assert "expect_table_columns_to_match_set" in differences({"expectations": result})["shop.orders"]
 
 
+ODD = TableSchema(
+    db="shop",
+    table="odd",
+    version=1,
+    key=("id", "a.b"),
+    columns=(
+        Column(name="id", type="int", nullable=False),
+        Column(name="a.b", type="varchar", length=3, nullable=False),
+        Column(name="a`b", type="enum", members=("x",)),
+        Column(name="*", type="int", nullable=False),
+    ),
+)
+
+
+def test_a_column_that_gx_cannot_name_fails_no_table(spark: SparkSession, pipeline: Pipeline) -> None:
+    def frame_of(rows: list[tuple[Any, ...]]) -> DataFrame:
+        return spark.createDataFrame(rows, "id bigint, `a.b` string, `a``b` string, `*` bigint")
+
+    frame = frame_of([(1, "a", "x", 1)])
+    given: dict[str, Any] = {"schemas": {"shop.odd": ODD}, "constraints": {"shop.odd": {"few": "`a.b` is null"}}}
+    found = suite.run(spark, pipeline, {"shop.odd": {"frame_rows": 1}}, frames={"shop.odd": frame}, **given)
+    table = found["tables"]["shop.odd"]
+    assert table["failed"] == []
+    assert set(table["untranslated"]) == {"CHECK few", "column a`b", "column *", "the key"}
+    wrong = suite.run(spark, pipeline, {"shop.odd": {"frame_rows": 2}}, frames={"shop.odd": frame.drop("*")}, **given)
+    told = {one["expectation"] for one in wrong["tables"]["shop.odd"]["failed"]}
+    assert told == {
+        "expect_table_row_count_to_equal", "expect_table_columns_to_match_set", "expect_column_values_to_be_of_type",
+    }  # fmt: skip
+    rows = [(1, "long", "x", 1), (1, "long", "x", 1), (2, None, "x", 1)]
+    broken = suite.run(spark, pipeline, {"shop.odd": {"frame_rows": 3}}, frames={"shop.odd": frame_of(rows)}, **given)
+    told = {(one["expectation"], one["column"]) for one in broken["tables"]["shop.odd"]["failed"]}
+    assert told == {
+        ("expect_column_values_to_not_be_null", "`a.b`"),
+        ("expect_column_value_lengths_to_be_between", "`a.b`"),
+    }  # fmt: skip
+
+
 ITEMS = TableSchema(
     db="shop",
     table="items",
@@ -138,7 +176,7 @@ def test_lengths_types_and_constraints_follow_from_the_servers_own_schema(
     assert {(one["expectation"], one["column"]) for one in good["failed"]} == {
         ("expect_column_value_lengths_to_be_between", "code"), ("CHECK coded", None),
     }  # fmt: skip
-    assert set(good["untranslated"]) == {"named", "odd"}, "a collation may take ab for AB"
+    assert set(good["untranslated"]) == {"CHECK named", "CHECK odd"}, "a collation may take ab for AB"
     bad = items(spark, pipeline, "(1, 'abc', 100.5, '2019-01-01'), (2, 'x', -1, null)")
     assert {one["expectation"] for one in bad["failed"]} == {"CHECK cheap", "CHECK coded", "CHECK recent"}
     assert "2019" not in json.dumps(bad), "no value of a row in what may be sent anywhere"

@@ -162,6 +162,23 @@ def test_versions_and_changes(pipeline: Pipeline) -> None:
     ]  # fmt: skip
 
 
+def test_a_tables_own_columns_and_name_come_first(pipeline: Pipeline) -> None:
+    """As `moment` a parameter of ours was called."""
+    file = Path(names.lake_root(pipeline), "_status.json")
+    told = json.loads(file.read_text())
+    told["tables"]["shop.Items_history"] = told["tables"]["shop.items"] | {"table": "Items_history"}
+    file.write_text(json.dumps(told))
+    shape = {"id": pl.Int64, "moment": pl.String, "Valid_from": pl.String, **{n: SHAPE[n] for n in ("_seq", "_ts")}}
+    rows = [{"id": 7, "moment": "m", "Valid_from": "v", "_seq": place(5), "_ts": at(5)}]
+    write_deltalake(names.lake_table(pipeline, "shop", "Items_history"), pl.DataFrame(rows, shape))
+    assert rows_of(pipeline, "SELECT moment FROM items_history") == [("m",)]
+    assert rows_of(pipeline, f"SELECT moment FROM items_history_as_of('{at(50)}')") == [("m",)]
+    found = query(pipeline, "SELECT * FROM items_history_history")
+    assert found.columns == ["id", "moment", "Valid_from", "_valid_from", "valid_to", "gtid"]
+    assert list(found.rows()) == [(7, "m", "v", None, None, None)]
+    assert rows_of(pipeline, "SELECT count(*) FROM _items_history") == [(6,)]
+
+
 def test_what_the_past_cannot_say_is_said(pipeline: Pipeline) -> None:
     with pytest.raises(LakeReadError, match=r"history of shop\.items begins 2026-11-22T10:05"):
         rows_of(pipeline, f"SELECT * FROM items_as_of('{at(4)}')")

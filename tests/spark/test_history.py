@@ -107,6 +107,22 @@ def test_views_by_name(spark: SparkSession, lake: Lake, history: History) -> Non
     assert told[0] == 2
 
 
+def test_a_view_takes_no_tables_name(spark: SparkSession, lake: Lake, history: History) -> None:
+    spark.range(1).selectExpr("id", "'own' AS valid_from", "1 AS _seq", "1 AS _ts").write.format("delta").save(
+        lake.table("shop", "items_History")
+    )
+    wanted = [("shop", "items"), ("shop", "items_History")]
+    made = views(spark, lake, wanted)
+    assert made[:3] == ["items", "_items_history", "items_changes"]
+    assert spark.sql("SELECT valid_from FROM items_history").collect() == [("own",)]
+    assert spark.sql("SELECT * FROM items_history_history").columns == [
+        "id", "valid_from", "_valid_from", "valid_to", "gtid",
+    ]  # fmt: skip
+    assert spark.sql("SELECT * FROM _items_history WHERE valid_to IS NULL").count() == 2
+    with pytest.raises(LakeError, match=r"several of these are items: make one's"):
+        views(spark, lake, [*wanted, ("other", "ITEMS")])
+
+
 def test_what_cannot_be_known_is_said(spark: SparkSession, lake: Lake, history: History) -> None:
     with pytest.raises(LakeError, match=r"history of shop\.items begins 2026-11-22T10:10"):
         history.as_of(at(9))

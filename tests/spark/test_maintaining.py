@@ -21,7 +21,7 @@ from spark.foreign import foreign_writes, refuse_foreign_changes
 from spark.job import JobFailedError
 from spark.lake import Lake
 from spark.maintenance import RECORD, Maintaining, maintain
-from spark.merge import as_rows
+from spark.merge import OP, as_rows
 from spark.schema import Schemas, prepare
 from spark.session import OURS
 from spark.slot import writing
@@ -40,12 +40,12 @@ def made(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
     lake = Lake(spark, pipeline_in(tmp_path_factory.mktemp("made")))
     path, lines = lake.table("shop", "items"), lake.table("shop", "lines")
     columns = prepare(spark, path, ITEMS, ITEMS)
-    rows = as_rows(changes(spark, *CHANGES), ITEMS, columns).drop("op")
+    rows = as_rows(changes(spark, *CHANGES), ITEMS, columns).drop(OP)
     more = rows.where("id < 10").selectExpr("id + 100 AS id", "* EXCEPT (id)")
     more.coalesce(1).write.format("delta").mode("append").save(path)
     spark.sql(f"DELETE FROM delta.`{path}` WHERE id > 105")
     rows.repartitionByRange(12, "id").write.format("delta").mode("append").save(path)
-    line = as_rows(changes(spark, LINE), LINES, prepare(spark, lines, LINES, LINES)).drop("op")
+    line = as_rows(changes(spark, LINE), LINES, prepare(spark, lines, LINES, LINES)).drop(OP)
     line.coalesce(1).write.format("delta").mode("append").save(lines)
     landed = changes(spark, *CHANGES, LINE).selectExpr("*", "to_date(ts) AS day")
     landed.repartitionByRange(13, "key").write.format("delta").partitionBy("tbl", "day").save(lake.changes)
