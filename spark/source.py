@@ -44,8 +44,11 @@ class Source:
 
     def __init__(self, pipeline: Pipeline, replica: bool = False) -> None:
         self.pipeline, self.replica = pipeline, replica
-        source = pipeline.source
-        self.server = SERVERS[source.flavor]
+        self.server = SERVERS[pipeline.source.flavor]
+        self.connection = self._connected()
+
+    def _connected(self) -> pymysql.Connection[Any]:
+        source = self.pipeline.source
         try:
             password = source.secret()
         except OSError as error:
@@ -56,11 +59,11 @@ class Source:
             encrypted = tls.settings(source.tls)
         except tls.TlsFileError as error:
             raise LakeError(str(error)) from None
-        self.connection = pymysql.connect(
+        return pymysql.connect(
             # Of a text it would make Latin-1, and servers keep the hash of its UTF-8.
             host=source.host, port=source.port, user=source.user, password=password.encode(), charset="utf8mb4",
             autocommit=True, connect_timeout=int(source.connect_timeout_seconds) or 1, program_name="headrace-lake",
-            init_command="SET " + ", ".join(f"{name}={value}" for name, value in session_of(pipeline).items()),
+            init_command="SET " + ", ".join(f"{name}={value}" for name, value in session_of(self.pipeline).items()),
             **encrypted,
         )  # fmt: skip
 
@@ -76,7 +79,10 @@ class Source:
 
     def awake(self) -> None:
         """To be said behind a long rest, in which the server (wait_timeout) or what is in between may have hung up."""
-        self.connection.ping(reconnect=True)
+        try:
+            self.connection.ping()
+        except (pymysql.Error, OSError):
+            self.connection = self._connected()
 
     def row(self, sql: str, *arguments: Any) -> Sequence[Any] | None:
         with self.connection.cursor() as cursor:

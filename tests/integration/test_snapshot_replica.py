@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pymysql
 import pytest
 from pyspark.sql import SparkSession
 
@@ -75,3 +76,16 @@ def test_a_server_with_many_threads_at_work_is_waited_for(mysql: MySQL, tmp_path
     assert "snapshot.max_threads_running is 4" in told[0]
     for sleeper in sleepers:
         sleeper.join()
+
+
+def test_a_connection_that_the_server_ended_is_made_anew(mysql: MySQL, tmp_path: Path) -> None:
+    """As by wait_timeout, in the rest before the next read; with the session's settings."""
+    with Source(pipeline(mysql, tmp_path, "any.*")) as source:
+        run(mysql, f"KILL {source.value('SELECT connection_id()')}")
+        with pytest.raises(pymysql.Error):
+            source.value("SELECT 1")
+        source.awake()
+        assert source.row("SELECT @@session.time_zone, @@session.sql_mode") == ("+00:00", "")
+        still = source.value("SELECT connection_id()")
+        source.awake()
+        assert source.value("SELECT connection_id()") == still
