@@ -225,4 +225,14 @@ FORMED_DIFFERENCES: dict[str, Allows] = {
 }
 # MariaDB's JSON is the text that was written.
 OF_MYSQL_ALONE = {"JSON's text", "dates, times and binary data inside JSON"}
-BESIDE_VALUES = ("`default` in a schema", "`sequence` in `source`")
+COMMITTED = "`ts_ms` in `source` (MariaDB)"
+BESIDE_VALUES = ("`default` in a schema", "`sequence` in `source`", COMMITTED)
+TIMES = {"ts_ms": 1, "ts_us": 1_000, "ts_ns": 1_000_000}  # parts of a millisecond
+
+
+def at_its_statement(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> bool:
+    """Of MariaDB: whether theirs is at or before ours, which is at the commit, in every unit."""
+    both = all(
+        each[name] == each["ts_ms"] * parts for each in (ours, theirs) for name, parts in TIMES.items() if name in each
+    )
+    return both and theirs["ts_ms"] <= ours["ts_ms"]

@@ -52,7 +52,9 @@ WORKLOAD = (
     "REPLACE INTO orders VALUES (1, 11, 'replaced', 0)",
     "INSERT INTO orders VALUES (1, 1, 'x', 1) ON DUPLICATE KEY UPDATE note = 'duplicate'",
     "BEGIN",
+    "SET timestamp = UNIX_TIMESTAMP() - 60",  # a minute from the statement to the commit
     "INSERT INTO orders VALUES (7, 7, 'seven', 7)",
+    "SET timestamp = DEFAULT",
     "INSERT INTO items VALUES (1, 'a', 7), (2, 'b', 7)",
     "SAVEPOINT s",
     "INSERT INTO items VALUES (3, 'never', 7)",

@@ -21,7 +21,9 @@ from tests.integration.debezium_differences import (
     FORMED_DIFFERENCES,
     OURS_ALONE,
     THEIRS_ALONE,
+    TIMES,
     allowed,
+    at_its_statement,
     expected,
 )
 from tests.integration.debezium_records import Streamed, streamed
@@ -68,8 +70,19 @@ def test_the_same_source_fields(found: Streamed) -> None:
         one, other = ours.value["source"], theirs.value["source"]
         assert set(one) - set(other) == OURS_ALONE
         assert set(other) - set(one) == THEIRS_ALONE
-        for name in sorted(set(one) & set(other) - EACH_ITS_OWN):
+        times = set(TIMES) if connector_of(found) == "mariadb" else set()
+        for name in sorted(set(one) & set(other) - EACH_ITS_OWN - times):
             assert (name, one[name]) == (name, other[name])
+
+
+def test_of_mariadb_the_time_is_that_of_the_commit_and_debeziums_that_of_the_statement(
+    both: dict[str, Streamed],
+) -> None:
+    found = [(ours.value["source"], theirs.value["source"]) for ours, theirs in pairs(both["mariadb"])]
+    assert all(at_its_statement(ours, theirs) for ours, theirs in found)
+    late = [ours["ts_ms"] - theirs["ts_ms"] for ours, theirs in found if ours["ts_ms"] - theirs["ts_ms"] > 30_000]
+    assert len(late) == 1
+    assert late[0] == pytest.approx(60_000, abs=30_000)
 
 
 def test_the_same_keys(found: Streamed) -> None:
@@ -121,6 +134,9 @@ def same_form(schema: TableSchema, ours: Record, theirs: Record, met: set[str]) 
             assert unexplained(schema, one[image], other[image], met, formed=True) == []
     assert one["op"] == other["op"]
     own = EACH_ITS_OWN | {"sequence"}
+    if one["source"]["connector"] == "mariadb":
+        assert at_its_statement(one["source"], other["source"])
+        own |= set(TIMES)
     told, others = ({k: v for k, v in each["source"].items() if k not in own} for each in (one, other))
     assert list(one["source"]) == list(other["source"])
     assert told == others
