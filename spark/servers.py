@@ -28,6 +28,7 @@ SESSION = {
     # Connector/J sets MySQL's.
     "character_set_connection": "utf8mb4",
 }
+REPEATABLE = "'REPEATABLE-READ'"  # with any other the server's CONSISTENT SNAPSHOT is none, and says so nowhere
 CONSISTENT = "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY"
 WAIT_STEP = 0.05  # seconds
 UNORDERED = (
@@ -78,7 +79,7 @@ class Server(Protocol):
 class MySQL:
     title = "MySQL"
     exact = False
-    session: Mapping[str, str] = {**SESSION, "max_execution_time": "0"}
+    session: Mapping[str, str] = {**SESSION, "transaction_isolation": REPEATABLE, "max_execution_time": "0"}
 
     def identity(self, ask: Ask) -> str:
         return _text(ask("SELECT @@server_uuid"))
@@ -117,7 +118,7 @@ class MySQL:
 class MariaDB:
     title = "MariaDB"
     exact = True
-    session: Mapping[str, str] = {**SESSION, "max_statement_time": "0"}
+    session: Mapping[str, str] = {**SESSION, "tx_isolation": REPEATABLE, "max_statement_time": "0"}
 
     def identity(self, ask: Ask) -> str:
         if named := ask("SHOW GLOBAL VARIABLES LIKE 'server_uid'"):

@@ -132,6 +132,8 @@ class Mending:
     def _staged(self, part: Part, columns: dict[str, str]) -> DataFrame:
         rows = part.rows(self.spark, self.lake)
         if part.texts:
+            if part.keyed:  # two keys that the source takes for one may be asked for apart, and each gives both rows
+                rows = rows.dropDuplicates(["key"])
             at = {"_seq": sequence(part.sequence), "_ts": fn.timestamp_millis(fn.lit(part.p0.ts_ms))}
             wire = rows.withColumn("_wire", parsed("after", part.shape.columns))
             rows = wire.select(*keyed("_wire", part.shape, columns)).withColumns(at)

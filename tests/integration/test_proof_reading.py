@@ -72,6 +72,21 @@ def ask(spark: SparkSession, pipeline: Pipeline, told: list[str], *tables: str) 
     return answers
 
 
+def test_a_read_is_of_one_moment_whatever_isolation_the_server_has_by_default(
+    server: Database, pipeline: Pipeline
+) -> None:
+    by_default = "GLOBAL tx_isolation" if server.flavor == "mariadb" else "GLOBAL transaction_isolation"
+    run(server, f"SET {by_default} = 'READ-UNCOMMITTED'")
+    try:
+        with Source(pipeline) as source:
+            source.server.begin(source.row)
+            seen = source.row("SELECT count(*) FROM reading.names")
+            run(server, "INSERT INTO reading.names VALUES ('later', '')")
+            assert source.row("SELECT count(*) FROM reading.names") == seen
+    finally:
+        run(server, f"SET {by_default} = 'REPEATABLE-READ'")
+
+
 @pytest.mark.soak_on("mysql80")
 def test_chunks_are_the_table_whatever_its_key(spark: SparkSession, server: Database, pipeline: Pipeline) -> None:
     told: list[str] = []

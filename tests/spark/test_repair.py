@@ -101,6 +101,16 @@ def test_a_part_is_all_that_is_touched(
     assert ids(spark, lake) == [(1, "a"), (2, "a"), (3, "x"), (4, "a"), (4, "a"), (5, "a"), (9, "x")]
 
 
+@pytest.mark.usefixtures("damaged")
+def test_a_row_that_was_asked_for_by_two_spellings_of_its_key_is_put_in_once(
+    spark: SparkSession, lake: Lake, compact: Compact
+) -> None:
+    part(spark, lake, "p1", AT, item(2), item(2), keys=[item(2), item(6)])
+    assert compact()["parts"]["p1"]["rows"] == {"extra": 1, "missing": 1}
+    assert ids(spark, lake)[:2] == [(1, "a"), (2, "a")]
+    assert len([row for row in ids(spark, lake) if row[0] == 2]) == 1
+
+
 class CrashError(Exception):
     pass
 
