@@ -11,7 +11,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -60,6 +60,24 @@ def of_files(paths: Sequence[str], hours: float, at: datetime) -> list[Remains]:
     told = [Remains(path, "files of before, removed by the first vacuum behind that", until=files) for path in paths]
     why = "least and greatest values of files, which the first checkpoint behind that removes"
     return [*told, *(Remains(f"{path}/_delta_log", why, until=log) for path in paths)]
+
+
+DATA_DOCS = Remains("Data Docs", "the page of a failed check may show values at fault; the next check makes it anew")
+
+
+def of_changes(path: str, unsearched: int) -> list[Remains]:
+    """Of changes of which nothing tells whose they are."""
+    why = (
+        f"{unsearched:,} change(s) of the table were not searched: they are of a time at which it lacked a column of "
+        "its present key, or of a version that the schema topic lacks. maintenance.history_days removes them by age"
+    )
+    return [Remains(path, why)] if unsearched else []
+
+
+def of_staged(folders: Mapping[str, str]) -> list[Remains]:
+    """Of rows that a compaction could not take yet: folder -> what they are of."""
+    why = "rows of {} that its table cannot take: the compaction's report says why; a new snapshot of it removes them"
+    return [Remains(folder, why.format(of)) for folder, of in folders.items()]
 
 
 def of_topics(topics: Sequence[Topic], why: str) -> list[Remains]:

@@ -67,8 +67,15 @@ class Traces:
         """The changes of the keys: their place in `_changes`, and `key`."""
         if (changes := self.table(names.CHANGES)) is None:
             return None
-        mine = changes.where((fn.col("tbl") == self.name) & (fn.col("db") == self.schema.db) & self._before())
-        return self._of_keys(mine, [*EVENT, "key"])
+        return self._of_keys(self._mine(changes), [*EVENT, "key"])
+
+    def unsearched(self) -> int:
+        """How many changes are of versions without a column of the key, or of such as nobody knows any more: nothing
+        tells whose they are."""
+        if (changes := self.table(names.CHANGES)) is None:
+            return 0
+        searched = fn.col("schema").isin([shape.version for shape in self._searched()])
+        return self._mine(changes).where((fn.col("op") != "t") & ~fn.coalesce(searched, fn.lit(False))).count()
 
     def letters(self) -> DataFrame | None:
         """The records of the table's topic that are no change and yet name one of the keys."""
@@ -119,6 +126,14 @@ class Traces:
             DeltaTable.forPath(self.spark, path).delete(mine)
             reached("chunks erased")
 
+    def _mine(self, changes: DataFrame) -> DataFrame:
+        return changes.where((fn.col("tbl") == self.name) & (fn.col("db") == self.schema.db) & self._before())
+
+    def _searched(self) -> list[TableSchema]:
+        """The versions that have the key's columns."""
+        wanted = {*self.schema.key}
+        return [shape for shape in self.shapes if wanted <= {column.name for column in shape.columns}]
+
     def _before(self, name: str = "_seq") -> Column:
         """Rows of a snapshot that begins just there are older than what comes behind it."""
         return fn.col(name) <= sequence([*self.until, -1, -1])
@@ -144,13 +159,12 @@ class Traces:
         """These columns of the changes of which key, or an image, is one of the keys, each by its own version."""
         kinds = self._kinds()
         wanted, parts = self._wanted(kinds), []
-        for shape in self.shapes:
-            if {*self.schema.key} <= {column.name for column in shape.columns}:
-                key = _only(shape, self.schema.key)
-                wires = [parsed(name, key.columns, "PERMISSIVE") for name in IMAGES]
-                values = typed("_wire", key, kinds)
-                mine = changes.where(fn.col("schema") == shape.version)
-                parts.append(self._joined(mine, wires, values, wanted, columns))
+        for shape in self._searched():
+            key = _only(shape, self.schema.key)
+            wires = [parsed(name, key.columns, "PERMISSIVE") for name in IMAGES]
+            values = typed("_wire", key, kinds)
+            mine = changes.where(fn.col("schema") == shape.version)
+            parts.append(self._joined(mine, wires, values, wanted, columns))
         return reduce(DataFrame.unionByName, parts).distinct()
 
     def _of_texts(self, rows: DataFrame, columns: Sequence[str]) -> DataFrame:

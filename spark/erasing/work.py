@@ -28,7 +28,6 @@ from spark.erasing import past
 from spark.erasing.erasures import Begun, Erased, Erasures
 from spark.erasing.topics import Topics
 from spark.erasing.traces import Traces
-from spark.errors import LakeError
 from spark.failpoints import reached
 from spark.job import JobFailedError
 from spark.kafka import Broker
@@ -182,16 +181,6 @@ def followed(lake: Lake) -> int:
     texts = [lake.text(f"{folder}/{number}") or "" for number in last]
     versions = [int(json.loads(text.splitlines()[-1])["reservoirVersion"]) for text in texts]
     return min(versions) if len(versions) == 2 else 0
-
-
-def refuse_reading(lake: Lake, schema: TableSchema) -> None:
-    """Raises LakeError where a snapshot of the table is being read: what it has read is not seen from here."""
-    for staging in unfinished(lake):
-        if staging.progress(schema.db, schema.table) and not staging.silent():
-            raise LakeError(
-                f"a snapshot of {schema.db}.{schema.table} is being read ({staging.folder}), and may have such a row: "
-                "run the erasure again when it has ended. Nothing was erased"
-            )
 
 
 def _compacts(policy: str) -> bool:

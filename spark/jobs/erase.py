@@ -11,9 +11,10 @@ from pyspark.sql import SparkSession
 
 from contract.erased_key import ErasedKey, ErasedKeyError, keys_of
 from contract.pipeline import Pipeline
-from contract.schema import TableSchema
+from contract.schema import Column, TableSchema
 from spark.erasing import record, source
-from spark.erasing.work import Erasing, facts_of, refuse_reading
+from spark.erasing.staging import refuse_reading, staged
+from spark.erasing.work import Erasing, facts_of
 from spark.errors import LakeError
 from spark.job import run as run_job
 from spark.kafka import Broker
@@ -46,6 +47,7 @@ def erase(
             until = source.newest(pipeline, broker)
         else:
             until = source.place_without(pipeline, broker, schema.db, schema.table, wanted)
+        schemas, schema = _again(lake, broker, schema)
         refuse_reading(lake, schema)
         with writing(lake, "erase"):
             hours = 0 if now else pipeline.maintenance.vacuum_hours
@@ -70,6 +72,21 @@ def _schema(schemas: Schemas, tables: list[str]) -> TableSchema:
     return schemas.newest(*known[tables[0]])
 
 
+def _again(lake: Lake, broker: Broker, schema: TableSchema) -> tuple[Schemas, TableSchema]:
+    """Every version up to the place where the erasure ends, and the newest. Raises LakeError."""
+    schemas = in_lake(lake, broker.schemas())
+    newest = schemas.newest(schema.db, schema.table)
+    if _key(newest) != _key(schema):
+        raise LakeError(
+            f"the key of {schema.db}.{schema.table} was altered meanwhile: run it again. Nothing was erased"
+        )
+    return schemas, newest
+
+
+def _key(schema: TableSchema) -> list[Column]:
+    return [schema.column(name) for name in schema.key]
+
+
 def _wanted(keys: str, schema: TableSchema, pipeline: Pipeline) -> list[ErasedKey]:
     try:
         return keys_of(keys, schema, pipeline.columns.key())
@@ -81,6 +98,9 @@ def _remains(erasing: Erasing, topics: list[Any], run: str) -> list[record.Remai
     at = datetime.now(UTC)
     others = erasing.topics.others(int(at.timestamp() * 1000))
     found = record.of_files(erasing.paths(), erasing.hours, at)
+    found += record.of_changes(erasing.lake.changes, erasing.traces.unsearched())
+    found += record.of_staged(staged(erasing.lake, erasing.schema))
+    found.append(record.DATA_DOCS)
     found += record.of_topics(topics, "the broker removes it by age")
     found += record.of_topics(others, "it may have such a record")
     if run:

@@ -27,7 +27,8 @@ from spark.errors import TableStoppedError
 from spark.failpoints import reached
 from spark.lake import Lake
 from spark.mending.final import KIND, compared, differing, folded, widened
-from spark.mending.parts import Part, parts
+from spark.mending.mended import mended
+from spark.mending.parts import MYSQL, Part, parts
 from spark.merge import behind, misfit, sequence
 from spark.proof.differences import CHANGED, CHUNK, DUPLICATE, EXTRA, MISSING, last_check, latest
 from spark.renames import renames_of, since
@@ -101,6 +102,8 @@ class Mending:
             return f"the snapshot {applied.id} has read all of {'.'.join(part.name)} since"
         if since(renames_of(self.lake), part.shape, part.p0.place):
             return f"a column of {'.'.join(part.name)} was renamed since the rows were read: run the {part.job} again"
+        if part.source != MYSQL and applied and (count := mended(self.spark, self.lake, part, applied)):
+            return f"{count:,} of the rows were mended from the source meanwhile, and no change says what they are"
         if any(one.tbl == ".".join(part.name) and one.until >= part.p0.place for one in self.erased):
             return f"rows of {'.'.join(part.name)} were erased since these were read: run the {part.job} again"
         return None

@@ -24,7 +24,8 @@ from spark.errors import LakeError
 from spark.lake import Lake
 from spark.mending.final import folded
 from spark.mending.from_kafka import sent
-from spark.mending.parts import CHANGES, KAFKA, MYSQL, Chosen, Part, keys_of, new_id, put, sweep, write_keys
+from spark.mending.mended import mended
+from spark.mending.parts import CHANGES, KAFKA, Chosen, Part, new_id, put, sweep, write_keys
 from spark.merge import behind, sequence
 from spark.renames import renames_of, since, with_new_names
 from spark.rows import quoted
@@ -176,17 +177,9 @@ class Rebuild:
         )
 
     def _refuse_mended(self, part: Part) -> None:
-        """What was mended from the source has no change that says it."""
-        path = self.lake.at(names.REPAIRS)
-        if not self.lake.is_table(path):
-            return
-        rows = self.spark.read.format("delta").load(path)
-        mine = rows.where((fn.col("tbl") == self.told) & (fn.col("source") == MYSQL))
-        mine = mine.where(fn.unix_millis("at") >= self.applied.applied_at)
-        mended = part.inside(self.spark, self.lake)(keys_of(mine.select("key"), part.shape)).count()
-        if mended:
+        if count := mended(self.spark, self.lake, part, self.applied):
             raise LakeError(
-                f"{self.told}: {mended:,} of these rows were mended from the source since the snapshot "
+                f"{self.told}: {count:,} of these rows were mended from the source since the snapshot "
                 f"{self.applied.id}, and no change says what they are. Nothing was written: {INSTEAD}"
             )
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from contract import status
 from contract.pipeline import Pipeline
 from spark.applied import AppliedSnapshots
 from spark.errors import LakeError
@@ -130,3 +131,22 @@ def test_what_cannot_be_made_of_it_is_refused_with_the_next_step(
     snapshots.note(NAME, snapshots.tables[NAME].model_copy(update={"gap": True}))
     compact()
     refused("is to be read as a whole, by the DAG shop.snapshot: not yet snapshotted")
+
+
+def test_a_repair_that_comes_between_its_staging_and_its_place_is_not_undone(
+    spark: SparkSession, pipeline: Pipeline, lake: Lake, compact: Compact, made: Made
+) -> None:
+    part(spark, lake, "0", AT + 3, item(2, "not logged"), keys=[item(2)])  # the older one: put in its place first
+    [staged] = backfill(spark, pipeline, ["shop.items"], keys="[2]")["parts"]
+    [other] = backfill(spark, pipeline, ["shop.items"], keys="[1]")["parts"]
+    damage(spark, lake, (1, "x"), (2, "b"), (4, "d"), (7, "g"))
+    compact()
+    assert ids(spark, lake) == [(1, "a"), (2, "not logged"), (4, "d"), (7, "g")]
+    told = status.read(pipeline)
+    assert told is not None
+    assert (
+        told.parts[staged].refused
+        == "1 of the rows were mended from the source meanwhile, and no change says what they are"
+    )
+    assert told.parts[other].refused is None
+    assert lake.list(lake.at("_parts")) == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +20,20 @@ from spark import compaction, failpoints
 from spark.changes import MARK_COLUMNS
 from spark.erasing import past, record, work
 from spark.erasing.erasures import Erased, Erasures, Topic
+from spark.erasing.staging import refuse_reading, staged
 from spark.erasing.work import Erasing, followed
+from spark.errors import LakeError
 from spark.failpoints import reached
 from spark.jobs import erase as job
 from spark.lake import Lake
 from spark.proof.differences import Difference, note_differences
 from spark.records import once, shaped
 from spark.schema import Schemas
+from spark.unfinished import Beating
 from tests import checkpoints
 from tests.spark.changes_by_hand import ITEMS, key_of, records
 from tests.spark.changes_by_hand import record as kafka_record
+from tests.spark.lake_by_hand import part
 
 NAME = ("shop", "items")
 GONE = "Zebrafink"  # the one value that is the erased row's alone
@@ -248,6 +253,45 @@ def test_files_are_kept_for_readers_and_what_is_left_is_told_also_behind_a_kill(
     told = [one.told() for one in record.of_files(made.paths(), 168, AT)]
     assert any(f"{lake.changes}: until 2026-01-08 00:00:00 UTC at the latest" in line for line in told)
     assert any("_delta_log: until 2026-01-31" in line for line in told)
+
+
+def test_what_nobody_can_search_is_told_of(stats: None, spark: SparkSession, lake: Lake) -> None:
+    """Changes of a version that lacked a column of the key, or that the schema topic has no more; staged rows that the
+    table cannot take."""
+    land(spark, lake, *FIRST[:2])
+    compaction.compact(spark, lake.pipeline, [])
+    renamed = tuple(c.model_copy(update={"name": "number"}) if c.name == "id" else c for c in ITEMS.columns)
+    older = ITEMS.model_copy(update={"version": 7, "columns": renamed, "key": ("number",)})
+    unknown = ITEMS.model_copy(update={"version": 8})
+    row = {"number": 1, "name": GONE, "price": "1.00"}
+    land(spark, lake, kafka_record(6, (0, 1, 15, 0, 0), "c", row, schema=older))
+    land(spark, lake, kafka_record(7, (0, 1, 16, 0, 0), "c", item(1, GONE), schema=unknown))
+    traces = replace(erasing(spark, lake).traces, shapes=[ITEMS, older])
+    assert traces.unsearched() == 2
+    assert replace(traces, shapes=[ITEMS, unknown]).unsearched() == 1
+    [told] = record.of_changes(lake.changes, traces.unsearched())
+    assert "2 change(s) of the table were not searched" in told.told()
+    assert record.of_changes(lake.changes, 0) == []
+
+    made = part(spark, lake, "p1", 50, item(1, GONE))
+    [left] = record.of_staged(staged(lake, ITEMS))
+    assert (left.place, "rows of a repair" in left.why) == (made.folder(lake), True)
+    refuse_reading(lake, ITEMS)
+    with Beating(lake, lake.at("_parts", "p2")), pytest.raises(LakeError, match=r"are being read .*_parts/p2.*run the"):
+        refuse_reading(lake, ITEMS)
+    refuse_reading(lake, ITEMS)
+
+
+def test_a_key_that_was_altered_meanwhile_is_asked_for_again(
+    stats: None, spark: SparkSession, lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    land(spark, lake, *FIRST[:2])
+    wider = tuple(c.model_copy(update={"type": "bigint"}) if c.name == "id" else c for c in ITEMS.columns)
+    known = [[ITEMS], [ITEMS, ITEMS.model_copy(update={"version": ITEMS.version + 1, "columns": wider})]]
+    monkeypatch.setattr(Broker, "schemas", lambda _: known.pop(0), raising=False)
+    monkeypatch.setattr(Broker, "__init__", lambda self, _: setattr(self, "checkpoint", lambda: checkpoint(1000)))
+    with pytest.raises(LakeError, match=r"the key of shop.items was altered meanwhile: run it again"):
+        job.erase(spark, lake.pipeline, ["shop.items"], "[1]", present="yes")
 
 
 def test_staged_rows_of_before_are_not_applied(spark: SparkSession, lake: Lake) -> None:

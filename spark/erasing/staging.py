@@ -1,0 +1,44 @@
+"""Rows of the table that are staged, and that an erasure does not see into."""
+
+from __future__ import annotations
+
+import time
+
+from contract import names
+from contract.schema import TableSchema
+from spark.errors import LakeError
+from spark.lake import Lake
+from spark.manifests import manifests
+from spark.mending.parts import ABANDONED, MANIFEST, parts
+from spark.unfinished import BEAT, unfinished
+
+
+def refuse_reading(lake: Lake, schema: TableSchema) -> None:
+    """Raises LakeError where a snapshot of the table is being read, or rows of a repair or backfill, whose table nobody
+    tells before they are: what was read is not seen from here."""
+    for staging in unfinished(lake):
+        if staging.progress(schema.db, schema.table) and not staging.silent():
+            raise _busy(f"a snapshot of {schema.db}.{schema.table} is being read ({staging.folder})")
+    for name in lake.list(lake.at(names.PARTS)):
+        folder = lake.at(names.PARTS, name)
+        beat = lake.read(f"{folder}/{BEAT}") or {"at": 0.0}
+        if not lake.exists(f"{folder}/{MANIFEST}") and time.time() - beat["at"] < ABANDONED:
+            raise _busy(f"rows for a repair or backfill are being read ({folder})")
+
+
+def _busy(what: str) -> LakeError:
+    return LakeError(f"{what}, and may have such a row: run the erasure again when it has ended. Nothing was erased")
+
+
+def staged(lake: Lake, schema: TableSchema) -> dict[str, str]:
+    """Folders of rows that were staged whole and are not in the table: what they are of. Behind a compaction they are
+    those that it could not take."""
+    table = (schema.db, schema.table)
+    read = [
+        (one.rows(lake, each), one.id)
+        for one in manifests(lake)
+        for each in one.tables
+        if (each.db, each.table) == table
+    ]
+    found = {folder: f"the snapshot {id}" for folder, id in read if lake.exists(folder)}
+    return found | {part.folder(lake): f"a {part.job}" for part in parts(lake) if part.name == table}
