@@ -6,6 +6,8 @@ or its rows come behind it as row events; from then on nothing of it is missing.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from streamer.ddl.statement import LONGEST, Change, Table
 from streamer.ddl.tokens import Tokens, scan
 
@@ -17,7 +19,16 @@ def joining(change: Change, statement: str, escapes: bool = True) -> dict[Table,
         return {table: at % 2 == 1 for at, table in enumerate(change.tables)}
     if change.kind == "drop" or (change.kind == "shape" and _makes(statement, escapes)):
         return dict.fromkeys(change.tables, False)
-    return {}
+    return _converted(change, statement, escapes) if change.kind == "partition" else {}
+
+
+def _converted(change: Change, statement: str, escapes: bool) -> dict[Table, bool]:
+    """MariaDB's CONVERT PARTITION p TO TABLE t, and CONVERT TABLE t TO PARTITION, by which it is no more. The last one
+    that is named is that table."""
+    actions = {("CONVERT", "PARTITION"): True, ("CONVERT", "TABLE"): False}
+    words = [token.word for token in scan(statement[:LONGEST], escapes)]
+    found = [actions[pair] for pair in pairwise(words) if pair in actions]
+    return {change.tables[-1]: found[0]} if found else {}
 
 
 def _makes(statement: str, escapes: bool) -> bool:

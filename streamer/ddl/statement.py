@@ -6,15 +6,17 @@ change of the kind `unknown`. The row events' own metadata is the truth about co
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Literal, NamedTuple
 
-from streamer.ddl.tokens import END, Tokens, scan
+from streamer.ddl.tokens import END, Token, Tokens, scan
 
 Kind = Literal["truncate", "drop", "rename", "partition", "alter", "unknown", "shape", "harmless"]
 # What changes rows, or may; then what changes a table's shape alone, then what does neither.
 CHANGES_ROWS: tuple[Kind, ...] = ("truncate", "drop", "rename", "partition", "alter", "unknown")
 KINDS: tuple[Kind, ...] = (*CHANGES_ROWS, "shape", "harmless")
 LONGEST = 100_000  # characters of a statement that are read
+NAMES = ("DROP", "RENAME")  # what these are of they name one behind the other
 ANY = "*"  # every table of a database
 Table = tuple[str, str]
 
@@ -60,9 +62,13 @@ NOTHING = Change("harmless", ())
 
 def change(statement: str, db: str, escapes: bool = True) -> Change:
     """`db`: the session's database, which unqualified names are of. `escapes`: whether a backslash is one there. Of a
-    very long statement the beginning alone is read; of an ALTER TABLE, what follows is not understood then."""
+    very long statement the beginning alone is read, but where it is a list of names; of an ALTER TABLE, what follows is
+    not understood then."""
     tokens = Tokens(scan(statement[:LONGEST], escapes), db)
     first = tokens.first()
+    if first in NAMES and len(statement) > LONGEST:
+        tokens = Tokens(scan(statement, escapes), db)
+        tokens.first()
     if first == "TRUNCATE":
         tokens.skip("TABLE")
         return _found("truncate", [tokens.table()])
@@ -134,7 +140,7 @@ def _alter(tokens: Tokens, ignores: bool) -> Change:
     kinds: set[Kind] = {"alter"} if ignores else set()
     for part in tokens.parts():
         words = [token.word for token in part]
-        kind = action(words)
+        kind = "alter" if _empties(part) or _drops_key(part) else action(words)
         kinds.add(kind)
         if kind == "rename":  # to [db.]name
             rest = Tokens(part[1:], tables[0][0])
@@ -145,6 +151,18 @@ def _alter(tokens: Tokens, ignores: bool) -> Change:
         if tuple(words[:2]) in LISTS:
             break
     return _found(min(kinds, key=KINDS.index), tables)
+
+
+def _empties(part: list[Token]) -> bool:
+    """ENGINE = BLACKHOLE, in quotes or not, among whatever options: no row is left."""
+    said = [token for token in part if token.word != "="]
+    return any(one.word == "ENGINE" and of.name.upper() == "BLACKHOLE" for one, of in pairwise(said))
+
+
+def _drops_key(part: list[Token]) -> bool:
+    """DROP CONSTRAINT `PRIMARY`."""
+    words = [token.word for token in part[:2]]
+    return words == ["DROP", "CONSTRAINT"] and part[2:3] != [] and part[2].name.upper() == "PRIMARY"
 
 
 def action(words: list[str]) -> Kind:
@@ -162,8 +180,6 @@ def action(words: list[str]) -> Kind:
         return "harmless" if second in INDEXES or second == "CONSTRAINT" else "alter"
     if first == "ADD":
         return _added(second, words)
-    if first == "ENGINE" and "BLACKHOLE" in words:
-        return "alter"
     return "harmless" if first in ACTIONS or not words else "unknown"
 
 

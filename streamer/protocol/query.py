@@ -12,7 +12,7 @@ from enum import Enum
 from struct import Struct
 from typing import NamedTuple
 
-from streamer.ddl.target import target
+from streamer.ddl.target import is_plain, target
 from streamer.ddl.tokens import END, Tokens, scan
 from streamer.protocol.charsets import Charset, NoTextError
 from streamer.protocol.status_variables import session
@@ -134,9 +134,10 @@ def first_word(statement: bytes) -> str:
 
 def _heartbeat(statement: bytes, escapes: bool) -> bool:
     """Whether its one target is a table of the schema mysql, as managed services write theirs by statements. Such a
-    table is no pipeline's, and has no triggers."""
-    found = target(Tokens(scan(statement.decode(errors="replace"), escapes), ""))
-    return found is not None and found[0].lower() == "mysql"
+    table is no pipeline's, and has no triggers; but a user's function in the statement may write any table."""
+    tokens = Tokens(scan(statement.decode(errors="replace"), escapes), "")
+    found = target(tokens)
+    return found is not None and found[0].lower() == "mysql" and is_plain(tokens)
 
 
 def _set_or_analyzed(statement: bytes, escapes: bool) -> Meaning:

@@ -23,6 +23,9 @@ from streamer.ddl.joining import joining
         ("CREATE TABLE IF NOT EXISTS a (id INT)", {}),  # it is logged where the table is there, too
         ("DROP TABLE IF EXISTS a, other.b", {"shop.a": False, "other.b": False}),
         ("DROP DATABASE other", {"other.*": False}),
+        ("ALTER TABLE a CONVERT PARTITION p TO TABLE other.b", {"other.b": True}),
+        ("ALTER TABLE a CONVERT TABLE b TO PARTITION p VALUES LESS THAN (5)", {"shop.b": False}),
+        ("ALTER TABLE a EXCHANGE PARTITION p WITH TABLE b", {}),
         ("TRUNCATE a", {}),
         ("what is this", {}),
     ],

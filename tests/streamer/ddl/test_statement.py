@@ -50,6 +50,9 @@ T, U = ("shop", "t"), ("shop", "u")
         ("ALTER TABLE t ADD a TIMESTAMP", "alter", [T]),
         ("ALTER TABLE t ADD COLUMN (a TIMESTAMP NULL, b TIMESTAMP(6))", "alter", [T]),
         ("ALTER TABLE t ENGINE = BLACKHOLE", "alter", [T]),
+        ("ALTER TABLE t ENGINE='blackhole'", "alter", [T]),
+        ("ALTER TABLE t COMMENT='x' ENGINE `BLACKHOLE`", "alter", [T]),
+        ("ALTER TABLE t DROP CONSTRAINT `PRIMARY`", "alter", [T]),
         ("ALTER TABLE t DROP COLUMN a", "alter", [T]),
         ("ALTER TABLE t RENAME COLUMN a TO b", "alter", [T]),
         ("ALTER TABLE t ENGINE=InnoDB, DROP PRIMARY KEY, ADD PRIMARY KEY (b)", "alter", [T]),
@@ -107,6 +110,8 @@ def test_what_changes_rows(statement: str, kind: str, tables: list[ddl.Table]) -
         "ALTER TABLE t RENAME INDEX a TO b",
         "ALTER TABLE t ENGINE=InnoDB",
         "ALTER TABLE t ADD CONSTRAINT f FOREIGN KEY (a) REFERENCES u (id)",
+        "ALTER TABLE t DROP CONSTRAINT `primary_contact`",
+        "ALTER TABLE t COMMENT = 'ENGINE = BLACKHOLE' ENGINE = InnoDB",
         "ALTER TABLE t ADD PARTITION (PARTITION p2)",
         "ALTER TABLE t REORGANIZE PARTITION p0, p1 INTO (PARTITION p VALUES LESS THAN (9))",
         "ALTER TABLE t REBUILD PARTITION p0, p1, p2",
@@ -181,3 +186,12 @@ def test_a_very_long_alter_is_not_understood() -> None:
     columns = ", ".join(f"ADD COLUMN c{n} INT" for n in range(10_000))
     assert ddl.change(f"ALTER TABLE t {columns}, DROP COLUMN a", "shop") == ddl.Change("unknown", (T,))
     assert ddl.change("CREATE TABLE t (id INT) " + "/* */" * 50_000, "shop") == ddl.Change("shape", (T,))
+
+
+def test_of_a_very_long_list_every_table_is_told() -> None:
+    names = [f"a_rather_long_name_of_a_table_number_{n}" for n in range(3_000)]
+    found = ddl.change("DROP TABLE " + ", ".join(names), "shop")
+    assert found == ddl.Change("drop", tuple(("shop", name) for name in names))
+    pairs = ", ".join(f"{name} TO {name}_old" for name in names)
+    found = ddl.change(f"RENAME TABLE {pairs}, gho TO orders", "shop")
+    assert (found.kind, len(found.tables), found.tables[-1]) == ("rename", 6_002, ("shop", "orders"))

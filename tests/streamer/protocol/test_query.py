@@ -99,6 +99,11 @@ def test_a_managed_services_heartbeat_is_known(statement: str) -> None:
         "REPLACE INTO mysql VALUES (1)",
         "REPLACE INTO mysql2.rds_x VALUES (1)",
         "LOAD DATA INFILE 'mysql.rds_x' INTO TABLE mysql.rds_x",
+        "INSERT INTO mysql.rds_x VALUES (shop.f())",  # a function writes what it wants
+        "INSERT INTO mysql.rds_x VALUES (1) ON DUPLICATE KEY UPDATE a = f(2)",
+        "UPDATE mysql.rds_x SET a = `f`()",
+        "DELETE FROM mysql.rds_x WHERE f() = 1",
+        "INSERT INTO mysql.rds_x SELECT * FROM shop.view_that_calls_one",
     ],
 )
 def test_a_statement_that_merely_names_a_managed_services_table_is_none_of_its(statement: str) -> None:
