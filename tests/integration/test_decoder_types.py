@@ -70,6 +70,15 @@ def test_enum_and_set_of_bytes(server: Database) -> None:
     agree(server, BYTES)
 
 
+def test_a_large_json_object(server: Database) -> None:
+    """Of more than 64 KiB: places of four bytes, of its keys and of its values, also of an object inside another."""
+    members = ", ".join(f"'{n:04}{'key' * 10}', {n if n % 2 else repr('value' * 5)}" for n in range(2_500))
+    run(server, "DROP DATABASE IF EXISTS edges", "CREATE DATABASE edges")
+    run(server, "CREATE TABLE edges.edge (id int primary key, doc json)")
+    small = "json_object('a', 65536, 'b', json_array(1, 'x'))"
+    agree(server, {"json": (f"json_object({members})", f"json_object('in', json_object({members}), 'small', {small})")})
+
+
 @pytest.mark.lacks("mysql80", "VECTOR came with 9.0")
 @pytest.mark.lacks("mariadb", "VECTOR came with 11.7")
 def test_a_vector_has_any_name(server: Database) -> None:
