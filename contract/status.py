@@ -74,6 +74,11 @@ class TableStatus(Record):
     unread: str | None = None
     nulled: int = 0
 
+    def doubts(self) -> list[str]:
+        """Why the rows may not be what the source has at the checkpoint; empty where nothing speaks against it."""
+        stale = self.stale.reason if self.stale else None
+        return [told for told in (self.stopped, self.unequal, stale, self.outdated, self.unread) if told]
+
 
 class PartStatus(Record):
     """What became of a part of a table that a repair or a backfill (`job`) staged: `rows` that were not as they are to

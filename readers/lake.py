@@ -44,10 +44,12 @@ def stream(path: str, columns: str = "*", where: str = "true", options: dict[str
 
 @dataclass(frozen=True)
 class Answer:
-    """`columns`: their names; `cursor`: of DuckDB's."""
+    """`columns`: their names; `cursor`: of DuckDB's; `doubts`: of tables that the statement names, why they may not be
+    what the source has."""
 
     columns: Sequence[str]
     cursor: Any
+    doubts: Sequence[str] = ()
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """As they come. Raises LakeReadError."""
@@ -73,13 +75,13 @@ def query(pipeline: Pipeline, sql: str) -> Answer:
         database = _Database(pipeline, found)
         if [one.type for one in duckdb.extract_statements(sql)] != [duckdb.StatementType.SELECT]:
             raise LakeReadError("one query is wanted, and nothing that writes: the lake is not written from here")
-        database.load(sql)
+        doubts = database.load(sql)
         cursor: Any = database.connection.execute(sql)
     except (DeltaError, OSError) as error:
         raise LakeReadError(f"{names.lake_root(pipeline)} cannot be read: {_first_line(error)}") from None
     except duckdb.Error as error:
         raise LakeReadError(f"{error} (tables: {', '.join(sorted(found.tables)) or 'none'})") from None
-    return Answer([column[0] for column in cursor.description], cursor)
+    return Answer([column[0] for column in cursor.description], cursor, doubts)
 
 
 def _first_line(error: Exception) -> str:
@@ -100,8 +102,8 @@ class _Database:
         for db in {RAW, *(table.db for table in self.tables.values())}:
             self.connection.execute(f"CREATE SCHEMA IF NOT EXISTS {quoted(db)}")  # DuckDB has one named main
 
-    def load(self, sql: str) -> None:
-        """Makes what the statement may name."""
+    def load(self, sql: str) -> list[str]:
+        """Makes what the statement may name. Gives what speaks against these tables."""
         words = {word.lower() for word in re.findall(r'"(?:[^"]|"")+"|\w+', sql)}
         words |= {word.strip('"').replace('""', '"') for word in words}
         named = [
@@ -116,6 +118,7 @@ class _Database:
         if schemas:
             path = ",".join(quoted(db) for db in schemas)
             self.connection.execute(f"SET search_path = {literal(path)}")
+        return [f"{table.db}.{table.table}: {doubt}" for table, _ in wanted for doubt in table.doubts()]
 
     def _names(self, table: status.TableStatus) -> list[str]:
         """Of the parts of the table's past."""
@@ -154,7 +157,7 @@ class _Database:
         versions, changed, at = (f"{quoted(table.db)}.{quoted(name)}" for name in self._names(table))
         self.connection.execute(f"CREATE VIEW {changed} AS {past.changes()}")
         self.connection.execute(f"CREATE VIEW {versions} AS {past.history()}")
-        as_of = past.as_of(self._began(table, changes, kept))
+        as_of = past.as_of(self._began(table, changes, kept), table.stopped)
         self.connection.execute(f"CREATE MACRO {at}({MOMENT}) AS TABLE {as_of}")
 
     def _began(self, table: status.TableStatus, changes: str, kept: datetime | None) -> datetime | None:

@@ -98,15 +98,18 @@ class Past:
             f"UNION ALL SELECT {self._columns()}, {none}, {none}, NULL {untouched}"
         )
 
-    def as_of(self, began: datetime | None) -> str:
-        """The rows as of the parameter MOMENT. `began`: when the history begins."""
+    def as_of(self, began: datetime | None, stopped: str | None = None) -> str:
+        """The rows as of the parameter MOMENT. `began`: when the history begins. `stopped`: why `now` is not what the
+        changes say."""
         start = f"TIMESTAMPTZ {literal(began.isoformat())}" if began else "NULL"
         early = literal(f"the history of {self.name} begins {began.isoformat() if began else 'with the next change'}")
         cut = literal(f"{self.name} was truncated after that time: which rows it had is not in the changes")
         at = f"CAST({MOMENT} AS TIMESTAMPTZ)"
         later = f"op <> 't' AND ts > {at}"
+        waits = literal(f"{self.name} is stopped, so that it is not what its changes say: {stopped}")
         guard = (
-            f"(SELECT CASE WHEN {start} IS NULL OR {at} < {start} THEN error({early}) "
+            f"(SELECT CASE WHEN {'true' if stopped else 'false'} THEN error({waits}) "
+            f"WHEN {start} IS NULL OR {at} < {start} THEN error({early}) "
             f"WHEN EXISTS (SELECT 1 FROM {self.raw} WHERE op = 't' AND ts > {at}) THEN error({cut}) ELSE true END)"
         )
         first = f"SELECT *, row_number() OVER (PARTITION BY key ORDER BY _seq) AS n FROM {self.raw} WHERE {later}"

@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from contract import pipeline as pipeline_file
-from streamer.cli.console import File, explained, out
+from streamer.cli.console import File, err, explained, out
 from streamer.errors import HeadraceError
 
 EXAMPLE = "Example: [cyan]headrace sql pipelines/flights.yaml 'SELECT count(*) FROM flights'[/]"
@@ -35,7 +35,8 @@ def sql(
 
     Names: [bold]orders[/] (or shop.orders) is the table, [bold]orders_history[/] every version of its rows,
     [bold]orders_changes[/] what each transaction did, [bold]orders_as_of('2026-11-22 10:42:00+00')[/] the table at that
-    time. The tables that the query names are read whole; the lake is in a folder of this machine or on S3.
+    time. The tables that the query names are read whole; the lake is in a folder of this machine or on S3. Where a
+    table may not be what the source has, stderr says why.
     """
     with explained():
         settings = pipeline_file.load(pipeline, secrets="lake")
@@ -48,6 +49,8 @@ def sql(
             ) from None  # fmt: skip
         try:
             found = query(settings, statement)
+            for doubt in found.doubts:
+                err.print(f"note: {doubt}", markup=False)
             _SHOWN[form](found.columns, found.rows())
         except LakeReadError as error:
             raise LakeQueryError("reading the lake of", settings.name, str(error), "") from None

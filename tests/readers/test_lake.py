@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from contract import names
 from contract.pipeline import Pipeline, load
-from contract.status import LakeStatus, TableStatus
+from contract.status import LakeStatus, Stale, TableStatus
 from readers.lake import LakeReadError, query
 from streamer.cli import app
 
@@ -187,6 +187,26 @@ def test_what_the_past_cannot_say_is_said(pipeline: Pipeline) -> None:
         rows_of(pipeline, f"SELECT count(*) FROM items_as_of('{at(40)}')")
     ended = rows_of(pipeline, "SELECT minute(valid_to) FROM items_history WHERE \"a name\" = 'c'")
     assert ended == [(55,)]
+
+
+def test_what_speaks_against_a_table_is_told_beside_its_rows(pipeline: Pipeline) -> None:
+    file = Path(names.lake_root(pipeline), "_status.json")
+    found = LakeStatus.model_validate_json(file.read_text())
+    stale = Stale(kind="shape", since=(0, 1, 7), ts_ms=0, reason="ALTER TABLE may have changed values")
+    held = found.tables["shop.items"].model_copy(update={"stopped": "a file is missing", "stale": stale})
+    file.write_text(found.model_copy(update={"tables": {"shop.items": held}}).model_dump_json())
+
+    def told(sql: str) -> Any:
+        return CliRunner().invoke(app, ["sql", str(pipeline.path), sql, "--format", "csv"])
+
+    rows = told("SELECT id FROM items ORDER BY id")
+    assert rows.stdout == "id\n1\n4\n"
+    notes = ["note: shop.items: a file is missing", "note: shop.items: ALTER TABLE may have changed values"]
+    assert rows.stderr.splitlines() == notes
+    past = told(f"SELECT * FROM items_as_of('{at(30)}')")
+    assert past.exit_code == 1
+    assert "shop.items is stopped, so that it is not what its changes say: a file is missing" in past.stderr
+    assert told("SELECT 1").stderr == ""
 
 
 def test_a_database_may_have_a_name_of_duckdbs_own(pipeline: Pipeline) -> None:
