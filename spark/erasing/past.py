@@ -7,7 +7,9 @@ table on from a version (the merge of `_changes` does) has to get behind it.
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from delta.tables import DeltaTable
@@ -20,6 +22,7 @@ from spark.schema import at
 
 # A checkpoint with the very next commit, and in it no word of files that went.
 MEANWHILE = {"delta.checkpointInterval": "1", "delta.deletedFileRetentionDuration": "interval 0 hours"}
+KEPT = "headrace.kept"  # a property: what the user has set these to, as JSON, for a run that dies meanwhile
 VERSION = re.compile(r"\.?(\d{20})\.")
 
 
@@ -31,14 +34,13 @@ def purged(spark: SparkSession, path: str) -> None:
 
 def begun_anew(spark: SparkSession, lake: Lake, path: str) -> int:
     """Gives the version of the checkpoint. Raises LakeError where Delta did not write it."""
-    found: Any = DeltaTable.forPath(spark, path).detail().select("properties").first()
-    own = {name: value for name, value in (found["properties"] or {}).items() if MEANWHILE.get(name, value) != value}
-    _set(spark, path, MEANWHILE)
+    own = _own(spark, path)
+    _set(spark, path, {**MEANWHILE, KEPT: json.dumps(own)})
     version = lake.version(path)
     reached("log begun anew")
-    _unset(spark, path)
     if own:
         _set(spark, path, own)
+    _unset(spark, path, [name for name in (*MEANWHILE, KEPT) if name not in own])
     if not any(name.startswith(f"{version:020d}.checkpoint") for name in lake.list(f"{path}/_delta_log")):
         raise LakeError(f"Delta wrote no checkpoint of version {version} of {path}: run this again")
     assert version is not None
@@ -55,11 +57,20 @@ def forgotten(spark: SparkSession, lake: Lake, path: str, before: int) -> None:
     reached("log forgotten")
 
 
+def _own(spark: SparkSession, path: str) -> dict[str, str]:
+    """What the user has set of MEANWHILE."""
+    found: Any = DeltaTable.forPath(spark, path).detail().select("properties").first()
+    properties: dict[str, str] = found["properties"] or {}
+    if KEPT in properties:
+        return dict(json.loads(properties[KEPT]))
+    return {name: properties[name] for name in MEANWHILE if name in properties}
+
+
 def _set(spark: SparkSession, path: str, properties: dict[str, str]) -> None:
     listed = ", ".join(f"'{name}' = '{value}'" for name, value in properties.items())
     spark.sql(f"ALTER TABLE {at(path)} SET TBLPROPERTIES ({listed})")
 
 
-def _unset(spark: SparkSession, path: str) -> None:
-    listed = ", ".join(f"'{name}'" for name in MEANWHILE)
+def _unset(spark: SparkSession, path: str, properties: Sequence[str]) -> None:
+    listed = ", ".join(f"'{name}'" for name in properties)
     spark.sql(f"ALTER TABLE {at(path)} UNSET TBLPROPERTIES IF EXISTS ({listed})")

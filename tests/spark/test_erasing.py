@@ -314,7 +314,15 @@ def test_staged_rows_of_before_are_not_applied(spark: SparkSession, lake: Lake) 
 def test_the_properties_of_a_table_stay_the_users(spark: SparkSession, lake: Lake) -> None:
     path = lake.at("t")
     spark.range(1).write.format("delta").option("delta.checkpointInterval", "7").save(path)
+    before = properties(spark, path)
+    with failpoints.hooked(killed_at("log begun anew")), pytest.raises(KilledError):
+        past.begun_anew(spark, lake, path)
+    assert properties(spark, path)["delta.checkpointInterval"] == "1"
     past.begun_anew(spark, lake, path)
+    assert properties(spark, path) == before
+    assert before["delta.checkpointInterval"] == "7"
+
+
+def properties(spark: SparkSession, path: str) -> dict[str, str]:
     [row] = spark.sql(f"DESCRIBE DETAIL delta.`{path}`").select("properties").collect()
-    assert row["properties"].get("delta.checkpointInterval") == "7"
-    assert "delta.deletedFileRetentionDuration" not in row["properties"]
+    return dict(row["properties"])
