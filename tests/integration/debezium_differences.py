@@ -228,6 +228,26 @@ OF_MYSQL_ALONE = {"JSON's text", "dates, times and binary data inside JSON"}
 COMMITTED = "`ts_ms` in `source` (MariaDB)"
 BESIDE_VALUES = ("`default` in a schema", "`sequence` in `source`", COMMITTED)
 TIMES = {"ts_ms": 1, "ts_us": 1_000, "ts_ns": 1_000_000}  # parts of a millisecond
+# Of an XA transaction that was prepared ours are of its commit, Debezium's of its preparation.
+PREPARED = {"gtid", "pos", *TIMES}
+
+
+def of_xa(ours: Mapping[str, Any], theirs: Mapping[str, Any], phases: int) -> bool:
+    """Whether both sources tell of one XA transaction: theirs is the one before, where it had two phases, and to
+    Debezium's connector for MySQL it has no thread."""
+    names = set(ours) & set(theirs) - {"version", "name", "sequence", "thread"}
+    apart = PREPARED if phases == 2 else set(TIMES) if ours["connector"] == "mariadb" else set()
+    ours_behind = _number(ours["gtid"]) - _number(theirs["gtid"])
+    return (
+        all(ours[name] == theirs[name] for name in names - apart)
+        and theirs["thread"] is None
+        and theirs["ts_ms"] <= ours["ts_ms"]
+        and (ours_behind, ours["pos"] > theirs["pos"]) == (phases - 1, phases == 2)
+    )
+
+
+def _number(gtid: str) -> int:
+    return int(re.split("[:-]", gtid)[-1])
 
 
 def at_its_statement(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> bool:

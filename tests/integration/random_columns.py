@@ -22,6 +22,14 @@ CHARSETS = (
 # Characters of many sets, controls and what JSON escapes.
 SAMPLE = "\0\x01\x08\t\n\x0b\f\r\x1a\x1f\"\\/'% aZ~\x7f£é€ßŁžПриїαΩשלاไ漢字汉한글ｱ＼〜～−－¥‾①Ⅲ髙纊\ue000\ufffd😀𠀀"
 TEXTS = st.text(st.one_of(st.sampled_from(SAMPLE), st.characters(exclude_categories=["Cs"])), max_size=40)
+# What an ENUM or a SET of a character set may have in its members: letters of its own, with bytes that SQL takes for
+# something else, and of two units. A letter that it lacks would be refused, or a question mark.
+LETTERS = {
+    "utf8mb4": "äßЖ漢😀", "latin1": "äß€Ÿ", "latin2": "ŁžßÉ", "gbk": "北漢Ж誠乗", "big5": "漢功許α", "sjis": "漢ソ表ｱЖ",
+    "cp932": "漢ソ表ｱ①", "euckr": "한글漢Ж", "gb2312": "北京Жβ", "ujis": "漢あｱЖ", "eucjpms": "漢あｱ①", "ucs2": "äЖ漢✜",
+    "utf16": "äЖ漢😀✜", "utf16le": "äЖ漢😀", "utf32": "äЖ漢😀", "cp1251": "Приїя", "cp1256": "سلام", "koi8r": "Приёя",
+    "koi8u": "ПриїЮ", "greek": "αβΩώ", "hebrew": "שלאת", "tis620": "ไทย", "cp850": "äßéÑ", "armscii8": "Աբգ",
+}  # fmt: skip
 BYTES = st.binary(max_size=60)
 INTEGERS = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64}
 PATHS = ("$", "$[0]", "$[1]", "$[last]", "$.a", "$.b", '$."a b"', "$.a[0]", "$.a.b", "$[0].a")
@@ -52,8 +60,8 @@ class Kind:
 def kinds_of(server: Database) -> list[SearchStrategy[Kind]]:
     found = [_integers(), _decimals(), _floats(), _bits(), _days(), _times(), _moments(), _texts(), _bytes(), _chosen()]
     if server.flavor == "mariadb":
-        return [*found, _mariadb(), _geometries()]
-    return [*found, _documents(), _geometries(), *([_vectors()] if server.name == "mysql" else [])]
+        return [*found, _mariadb(), _geometries(nested=False)]
+    return [*found, _documents(), _geometries(nested=True), *([_vectors()] if server.name == "mysql" else [])]
 
 
 def _kind(spelled: str, literals: Literals) -> SearchStrategy[Kind]:
@@ -156,16 +164,21 @@ def _bytes() -> SearchStrategy[Kind]:
 
 def _chosen() -> SearchStrategy[Kind]:
     """ENUM and SET. A member may hold a comma, but for a SET's; equal ones, blanks at the end apart, are none."""
-    word = st.text(st.sampled_from("abc'\"\\ äßЖ漢"), min_size=1, max_size=6).map(lambda text: text + "z")
 
-    def of(kind: str, members: Sequence[str]) -> SearchStrategy[Kind]:
-        listed = ", ".join(quoted(member).removeprefix("_utf8mb4 ") for member in members)
+    def of(kind: str, charset: str, members: Sequence[str]) -> SearchStrategy[Kind]:
+        listed = ", ".join("'" + member.replace("\\", "\\\\").replace("'", "''") + "'" for member in members)
         size = len(members)
         numbers = st.integers(0, size if kind == "enum" else 2**size - 1).map(str)
-        return _kind(f"{kind}({listed}) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin", numbers)
+        return _kind(f"{kind}({listed}) CHARACTER SET {charset} COLLATE {charset}_bin", numbers)
 
-    members = st.lists(word, min_size=1, max_size=64, unique=True)
-    return st.sampled_from(["enum", "set"]).flatmap(lambda kind: members.flatmap(lambda found: of(kind, found)))
+    def made(kind: str, charset: str) -> SearchStrategy[Kind]:
+        letters = "abc'\"\\ " + "," * (kind == "enum") + LETTERS[charset] * 2
+        word = st.text(st.sampled_from(letters), min_size=1, max_size=6).map(lambda text: text + "z")
+        members = st.lists(word, min_size=1, max_size=64, unique=True)
+        return members.flatmap(lambda found: of(kind, charset, found))
+
+    kinds = st.tuples(st.sampled_from(["enum", "set"]), st.sampled_from(list(LETTERS)))
+    return kinds.flatmap(lambda chosen: made(*chosen))
 
 
 def _documents() -> SearchStrategy[Kind]:
@@ -181,14 +194,40 @@ def _documents() -> SearchStrategy[Kind]:
     return _kind("json", st.one_of(texts, st.sampled_from(opaque).map(lambda value: f"json_array({value}, {value})")))
 
 
-def _geometries() -> SearchStrategy[Kind]:
+def _geometries(nested: bool) -> SearchStrategy[Kind]:
+    """`nested`: with collections in collections, which are NULL to MariaDB."""
     number = st.floats(-90, 90).map(lambda x: f"{x:.6f}")
     point = st.tuples(number, number).map(" ".join)
     line = st.lists(point, min_size=2, max_size=5, unique=True).map(", ".join)
+    ring = st.lists(point, min_size=3, max_size=5, unique=True).map(lambda found: ", ".join([*found, found[0]]))
+    polygon = _several(ring.map("({})".format))
+    bodies = {
+        "point": point,
+        "linestring": line,
+        "polygon": polygon,
+        "multipoint": _several(point),
+        "multilinestring": _several(line.map("({})".format)),
+        "multipolygon": _several(polygon.map("({})".format)),
+    }
+    texts = {kind: body.map(f"{kind}({{}})".format) for kind, body in bodies.items()}
+    empty = st.just("geometrycollection empty")
+    parts = st.recursive(st.one_of(empty, *texts.values()), _collection) if nested else st.one_of(*texts.values())
+    texts["geometrycollection"] = st.one_of(empty, _collection(parts))
+    texts["geometry"] = st.one_of(*texts.values())
     srid = st.sampled_from([0, 4326])
-    points = st.builds(lambda at, s: f"st_geomfromtext('POINT({at})', {s})", point, srid)
-    lines = st.builds(lambda at, s: f"st_geomfromtext('LINESTRING({at})', {s})", line, srid)
-    return st.one_of(_kind("point", points), _kind("linestring", lines), _kind("geometry", st.one_of(points, lines)))
+
+    def of(kind: str) -> SearchStrategy[Kind]:
+        return _kind(kind, st.builds(lambda text, s: f"st_geomfromtext('{text}', {s})", texts[kind], srid))
+
+    return st.sampled_from(list(texts)).flatmap(of)
+
+
+def _several(parts: SearchStrategy[str]) -> SearchStrategy[str]:
+    return st.lists(parts, min_size=1, max_size=3).map(", ".join)
+
+
+def _collection(parts: SearchStrategy[str]) -> SearchStrategy[str]:
+    return _several(parts).map("geometrycollection({})".format)
 
 
 def _vectors() -> SearchStrategy[Kind]:

@@ -67,6 +67,18 @@ PARTITIONS = [
     "ALTER TABLE t EXCHANGE PARTITION p0 WITH TABLE u", "INSERT INTO u VALUES (4, 6)", "INSERT INTO t VALUES (5, 7)",
     "ALTER TABLE t REMOVE PARTITIONING", "INSERT INTO t VALUES (50, 8)",
 ]  # fmt: skip
+# A partition becomes a table and one again; what is altered between is taken back, for the two must be alike.
+CONVERTS = [
+    *PARTITIONS[:2],
+    "ALTER TABLE t CONVERT PARTITION p1 TO TABLE u", "INSERT INTO u VALUES (12, 2)", "REPLACE INTO u VALUES (11, 3)",
+    "ALTER TABLE u ADD w varchar(9) FIRST", "INSERT INTO u VALUES ('w', 13, 4)", "INSERT INTO t VALUES (2, 5)",
+    "ALTER TABLE u DROP w", "INSERT INTO u VALUES (14, 6)",
+    "ALTER TABLE t CONVERT TABLE u TO PARTITION p1 VALUES LESS THAN (20)", "INSERT INTO t VALUES (15, 7)",
+    "REPLACE INTO t VALUES (11, 8)", "CREATE TABLE u (other text, id int primary key)", "INSERT INTO u VALUES ('x', 9)",
+    "DROP TABLE u", "ALTER TABLE t CONVERT PARTITION p1 TO TABLE changing.u", "INSERT INTO u VALUES (16, 10)",
+    "ALTER TABLE t CONVERT TABLE changing.u TO PARTITION p1 VALUES LESS THAN (20) WITHOUT VALIDATION",
+    "INSERT INTO t VALUES (17, 11)",
+]  # fmt: skip
 # As gh-ost 1.1 issues them.
 GH_OST = [
     *START,
@@ -213,6 +225,38 @@ def test_sequences_of_ddl(server: Database, sequence: Sequence[str]) -> None:
     """Pitfall "DDL": partitions, the table swaps of gh-ost and pt-online-schema-change."""
     found = check(server, sequence)
     versions(server, found)
+    understood(found)
+
+
+@pytest.mark.lacks("mysql", "MariaDB's statement")
+@pytest.mark.lacks("mysql80", "MariaDB's statement")
+def test_partitions_become_tables_and_tables_partitions(server: Database) -> None:
+    """No row event tells of the rows that a statement moves: its record names both tables, and the one that has got a
+    partition's rows waits for a snapshot."""
+    found = check(server, CONVERTS)
+    converts = [item for item in found if isinstance(item, Ddl) and " CONVERT " in item.statement]
+    assert [item.statement for item in converts] == [text for text in CONVERTS if " CONVERT " in text]
+    assert told(server, [*converts]) == [("partition", "t"), ("partition", "u")] * 4
+    joined: list[dict[str, bool]] = []
+    notes = DdlNotes(pipeline(server, include="changing.*"))
+    notes.joined = lambda tables, place: joined.append(dict(tables))
+    router = Router(notes.pipeline, Schemas(), lambda wanted: [], lambda schema: None)
+    for item in converts:
+        list(notes.records(item, 0, router))
+    assert joined == [{"changing.u": True}, {"changing.u": False}] * 2
+    assert [(note["kind"], note["tables"]) for note in notes.last] == [("partition", ["changing.t", "changing.u"])] * 4
+    given = [
+        (item.op, item.table.table, json.loads(row)["id"]) for item in found if isinstance(item, RowsBatch)
+        for row in item.rows
+    ]  # fmt: skip
+    assert ("c", "u", 11) not in given
+    assert [row for row in given if row[2] == 11] == [("c", "t", 11), *[("u", "u", 11)] * 2, *[("u", "t", 11)] * 2]
+    made = versions(server, found)
+    assert [[column.name for column in schema.columns] for schema in made["t"]] == [["id", "v"]]
+    assert [[column.name for column in schema.columns] for schema in made["u"]] == [
+        ["id", "v"], ["w", "id", "v"], ["id", "v"], ["other", "id"], ["id", "v"],
+    ]  # fmt: skip
+    assert {schema.key for schema in [*made["t"], *made["u"]]} == {("id",)}
     understood(found)
 
 
