@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 from contract import float_sql
 from contract.schema import Column
-from contract.wire_sql import base64, char, char_of, elements, quote, quote_in_mariadb, signed
+from contract.wire_sql import base64, char, char_of, elements, number_text, quote, quote_in_mariadb, signed
 
 
 class UnknownTypeError(ValueError):
@@ -138,7 +138,7 @@ def _floating(column: Column) -> Type:
     wide = "({} * 1e0)".format if column.type == "float" else _same
 
     def text(x: str) -> str:
-        return char_of(wide(x), 32)  # 24 at most
+        return number_text(wide(x))
 
     return Type(
         "double",
@@ -238,8 +238,8 @@ def _timestamp(column: Column) -> Type:
 
 def _geometry(column: Column) -> Type:
     """The bytes that the server keeps: SRID, then WKB with x before y whatever the axes of the SRS (ST_AsBinary would
-    turn them)."""
-    wkb, srid = "substr({}, 5)".format, "cast(st_srid({}) as char character set utf8mb4)".format
+    turn them). MariaDB keeps no bytes at all where INSERT IGNORE puts NULL into a column that has none."""
+    wkb, srid = "substr({}, 5)".format, "cast(ifnull(st_srid({}), 0) as char character set utf8mb4)".format
     made = "named_struct('wkb', unbase64({0}.wkb), 'srid', {0}.srid)".format
     return Type(
         "struct<wkb:string,srid:bigint>",

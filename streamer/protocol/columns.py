@@ -71,8 +71,12 @@ def field(raw: Raw) -> Field:
     try:
         make = MAKERS[code]
     except KeyError:
-        raise refused(raw.name, REFUSED.get(code, f"number {code}")) from None
+        raise unknown(raw.name, code) from None
     return make(raw)
+
+
+def unknown(column: str, code: int) -> UnsupportedTypeError:
+    return refused(column, REFUSED.get(code, f"number {code}"))
 
 
 def refused(column: str, name: str) -> UnsupportedTypeError:
@@ -177,3 +181,4 @@ MAKERS: dict[int, Callable[[Raw], Field]] = {
     BLOB_COMPRESSED: _compressed_blob,
     VARCHAR_COMPRESSED: _compressed_varchar,
 }
+KNOWN = frozenset((*PLAIN, *FRACTIONAL, *MAKERS))

@@ -1,6 +1,7 @@
 """The columns of a TABLE_MAP event: their types, and the optional metadata that names and describes them.
 
-Raises MissingMetadataError where the server wrote no names, and ValueError or IndexError for broken bytes.
+Raises MissingMetadataError where the server wrote no names, UnsupportedTypeError for a type whose metadata has no known
+length, and ValueError or IndexError for broken bytes.
 
 Source: MySQL's source documentation, `mysql::binlog::event::Table_map_event`.
 """
@@ -15,6 +16,7 @@ from streamer.errors import MissingMetadataError
 from streamer.protocol.columns import (
     ENUM,
     GEOMETRY,
+    KNOWN,
     NUMERIC,
     SET,
     TEXTUAL,
@@ -23,6 +25,7 @@ from streamer.protocol.columns import (
     YEAR,
     Raw,
     real_type,
+    unknown,
 )
 from streamer.protocol.lengths import lenenc, lenencs
 from streamer.protocol.refusals import ANEW
@@ -42,20 +45,28 @@ def columns(d: bytes, o: int, table: str, server: Server) -> tuple[list[Raw], li
     width, o = lenenc(d, o)
     codes, o = d[o : o + width], o + width
     size, o = lenenc(d, o)
-    metas, o = _metas(codes, d[o : o + size]), o + size
+    raw, o = d[o : o + size], o + size
     nulls, o = d[o : o + (width + 7) // 8], o + (width + 7) // 8
     optional = dict(_optional(d, o))
+    metas = _metas(codes, raw, _names(optional), table)
     return list(_columns(codes, metas, nulls, optional, table, server)), _key(optional)
 
 
-def _metas(codes: bytes, raw: bytes) -> list[bytes]:
+def _metas(codes: bytes, raw: bytes, names: Sequence[str], table: str) -> list[bytes]:
     metas, at = [], 0
     for code in codes:
         metas.append(raw[at : at + WIDTHS.get(code, 0)])
         at += WIDTHS.get(code, 0)
-    if at != len(raw):
-        raise ValueError("metadata of columns of unknown types")
-    return metas
+    if at == len(raw):
+        return metas
+    for n, code in enumerate(codes):
+        if code not in KNOWN:  # how long its metadata is, nobody can say
+            raise unknown(f"{names[n] if n < len(names) else n + 1} of {table}", code)
+    raise ValueError("metadata longer or shorter than its columns' types have")
+
+
+def _names(optional: dict[int, bytes]) -> list[str]:
+    return [name.decode() for name in lenencs(optional.get(COLUMN_NAME, b""))]
 
 
 def _optional(d: bytes, o: int) -> Iterator[tuple[int, bytes]]:
@@ -73,7 +84,7 @@ def _columns(
     server: Server,
 ) -> Iterator[Raw]:  # fmt: skip
     kinds = [real_type(code, meta) for code, meta in zip(codes, metas, strict=True)]
-    column_names = [name.decode() for name in lenencs(optional.get(COLUMN_NAME, b""))]
+    column_names = _names(optional)
     if len(column_names) != len(codes):
         raise MissingMetadataError(
             "read", f"rows of {table}", "the binlog does not name their columns (binlog_row_metadata is not FULL)", HINT

@@ -103,13 +103,15 @@ def _decimals() -> SearchStrategy[Kind]:
 
 
 def _floats() -> SearchStrategy[Kind]:
-    singles = st.floats(width=32, allow_nan=False, allow_infinity=False).map(
-        lambda x: f"{x!r}e0" if "e" not in repr(x) else repr(x)
-    )
-    doubles = st.floats(allow_nan=False, allow_infinity=False).map(
-        lambda x: f"{x!r}e0" if "e" not in repr(x) else repr(x)
-    )
+    """Of all sizes, and many of those near one: a server's text of them has the longest row of digits."""
+    near = st.builds(lambda digits, power: digits * 10.0**power, st.floats(-10, 10), st.integers(-20, 20))
+    singles = st.one_of(st.floats(width=32, allow_nan=False, allow_infinity=False), near).map(_literal)
+    doubles = st.one_of(st.floats(allow_nan=False, allow_infinity=False), near).map(_literal)
     return st.one_of(_kind("float", singles), _kind("double", doubles))
+
+
+def _literal(x: float) -> str:
+    return repr(x) if "e" in repr(x) else f"{x!r}e0"
 
 
 def _bits() -> SearchStrategy[Kind]:

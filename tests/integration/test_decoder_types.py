@@ -90,6 +90,28 @@ def test_a_vector_has_any_name(server: Database) -> None:
     agree(server, kinds)
 
 
+@pytest.mark.lacks("mysql80", "it takes no NULL there")
+@pytest.mark.lacks("mysql", "it takes no NULL there")
+def test_a_geometry_of_no_bytes_at_all(server: Database) -> None:
+    """What INSERT IGNORE makes of NULL in a column that has none: no NULL, by either way."""
+    run(server, "DROP DATABASE IF EXISTS edges", "CREATE DATABASE edges")
+    with recorded(server) as found:
+        run(server, "CREATE TABLE edges.edge (id int primary key, g geometry not null)",
+            "INSERT IGNORE INTO edges.edge VALUES (1, NULL)")  # fmt: skip
+    [row] = [row for item in found if isinstance(item, RowsBatch) for row in item.rows]
+    with Source(pipeline(server)) as asked:
+        schema = asked.schema("edges", "edge")
+        assert schema is not None
+        [column] = [one for one in schema.columns if one.name == "g"]
+        kind = types.of(column, server.flavor)
+        assert kind.checksum_sql
+        texts = f"{kind.snapshot_sql('g')}, {kind.checksum_sql('g')}, {kind.missing_sql('g')}"
+        [(value, checked, missing)] = asked.rows(f"SELECT {texts} FROM edges.edge")
+    assert json.loads(row)["g"] == json.loads(_text(value)) == {"wkb": "", "srid": 0}
+    assert checked is not None
+    assert not missing
+
+
 def agree(server: Database, kinds: dict[str, tuple[str, ...]]) -> None:
     """Stream and query on edge values of the empty table edges.edge, which has these columns."""
     with recorded(server) as found:

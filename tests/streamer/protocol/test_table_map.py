@@ -8,7 +8,7 @@ import pytest
 
 from streamer.errors import MissingMetadataError, UnsupportedTypeError
 from streamer.protocol import events as ev
-from streamer.protocol.columns import BOOL, LONG, MAKERS, PLAIN, TYPED_ARRAY, WIDTHS, YEAR
+from streamer.protocol.columns import BOOL, LONG, MAKERS, PLAIN, TYPED_ARRAY, VARCHAR, WIDTHS, YEAR
 from streamer.protocol.lengths import lenenc
 from streamer.protocol.metadata import _unsigned
 from streamer.protocol.model import Item
@@ -36,14 +36,14 @@ def test_where_it_is_not_known_a_doubt_stops(signs: int) -> None:
         _unsigned(KINDS, bytes((signs,)), server("8.0.20"), "a.b")
 
 
-def of_type(code: int) -> tuple[list[bytes], int]:
-    """The dump with another type for the column `id` of its first table, and the place of that TABLE_MAP."""
+def of_type(code: int, instead: int = LONG) -> tuple[list[bytes], int]:
+    """The dump with another type for the first column of type `instead` of its first table, and the place of that
+    TABLE_MAP."""
     dump = packets()
     at = next(n for n, one in enumerate(dump) if one[9] == ev.TABLE_MAP)
     changed = bytearray(event(dump[at]))
-    _, codes = lenenc(changed, names(changed, HEAD)[2])
-    assert changed[codes] == LONG
-    changed[codes] = code
+    width, codes = lenenc(changed, names(changed, HEAD)[2])
+    changed[changed.index(instead, codes, codes + width)] = code
     dump[at] = packet(bytes(changed))
     return dump, at
 
@@ -67,6 +67,13 @@ def test_an_unknown_type_stops_the_stream_with_its_name(code: int, called: str) 
     assert "Exclude the table in the pipeline file" in told
     assert given
     assert list(described(given)) == EXPECTED[: len(given)]
+
+
+@pytest.mark.parametrize(("code", "called"), [(99, "number 99"), (TYPED_ARRAY, "typed array")])
+def test_an_unknown_type_with_metadata_of_its_own_is_named_too(code: int, called: str) -> None:
+    dump, _ = of_type(code, VARCHAR)
+    with pytest.raises(UnsupportedTypeError, match=rf"read column \S+ of kept\.t \(TABLE_MAP.*its type, {called},"):
+        list(BinlogDecoder(lambda db, table: True).feed(b"".join(dump)))
 
 
 def test_an_unknown_type_of_a_table_left_out_does_not_stop_it() -> None:
