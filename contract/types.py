@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 from contract import float_sql
 from contract.schema import Column
-from contract.wire_sql import base64, char, char_of, elements, number_text, quote, quote_in_mariadb, signed
+from contract.wire_sql import base64, char, char_of, elements, quote, quote_in_mariadb, signed
 
 
 class UnknownTypeError(ValueError):
@@ -138,7 +138,7 @@ def _floating(column: Column) -> Type:
     wide = "({} * 1e0)".format if column.type == "float" else _same
 
     def text(x: str) -> str:
-        return number_text(wide(x))
+        return char_of(wide(x), 48)  # 35 at most: a sign, `0.`, 15 zeros and 17 digits; more zeros become an exponent
 
     return Type(
         "double",

@@ -21,11 +21,6 @@ def char_of(x: str, length: int) -> str:
     return f"cast({x} as char({length}) character set utf8mb4)"
 
 
-def number_text(x: str) -> str:
-    """Of a DOUBLE. 35 characters at most: a sign, `0.`, 15 zeros and 17 digits; for more zeros there is an exponent."""
-    return char_of(x, 48)
-
-
 def signed(text: str) -> str:
     """A float's text whose minus zero is a float as well: readers of JSON take `-0` for an integer, without sign."""
     return f"if({text} = '-0', '-0.0', {text})"

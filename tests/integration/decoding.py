@@ -15,10 +15,13 @@ from contract.gtid import GtidSet
 from contract.pipeline import Pipeline, Source
 from stack.database import USER, Database
 from streamer.connection import BinlogConnection
+from streamer.ddl.notes import DdlNotes
 from streamer.definitions import Definitions
 from streamer.protocol.held import PreparedXa
-from streamer.protocol.model import Commit, Item, RowsBatch
+from streamer.protocol.model import Commit, Ddl, Item, RowsBatch
 from streamer.protocol.packets import ServerAnswerError
+from streamer.routes import Router
+from streamer.schemas import Schemas
 from streamer.source import facts
 from streamer.transaction import BinlogDecoder
 
@@ -141,3 +144,12 @@ def rows(found: list[Item]) -> list[tuple[str, object]]:
 
 def shape(found: list[Item]) -> list[str]:
     return [item.op if isinstance(item, RowsBatch) else type(item).__name__ for item in found]
+
+
+def told(server: Database, found: list[Item]) -> list[tuple[str, str]]:
+    """Kind and table of each record of the DDL topic."""
+    checked = pipeline(server, include="changing.*")
+    notes, router = DdlNotes(checked), Router(checked, Schemas(), lambda wanted: [], lambda schema: None)
+    sent = [one for item in found if isinstance(item, Ddl) for one in notes.records(item, 0, router)]
+    values = [json.loads(one.value) for one in sent if not one.everywhere]
+    return [(value["kind"], value["table"]) for value in values]

@@ -18,12 +18,11 @@ from stack.database import Database
 from streamer.ddl import statement as ddl
 from streamer.ddl.notes import DdlNotes
 from streamer.errors import UnsupportedTransactionError
-from streamer.protocol.held import PreparedXa
-from streamer.protocol.model import Commit, Ddl, Item, RowsBatch
+from streamer.protocol.model import Ddl, Item, RowsBatch
 from streamer.routes import Router
 from streamer.schemas import Schemas
 from streamer.source import facts
-from tests.integration.decoding import executed, items, pipeline, run, shape, source
+from tests.integration.decoding import executed, items, pipeline, run, source, told
 
 Row = dict[str, Any]
 START = ["CREATE TABLE t (id int primary key, a int, b varchar(20)) ENGINE=InnoDB", "INSERT INTO t VALUES (1, 10, 'x')"]
@@ -271,89 +270,6 @@ def test_what_leaves_rows_alone_is_no_alarm(server: Database) -> None:
     assert [one for one in told(server, found) if one[0] in ddl.CHANGES_ROWS] == []
 
 
-HIDING = [
-    "SET SESSION binlog_format = STATEMENT", "CREATE TEMPORARY TABLE t (id int)", "TRUNCATE TABLE t",
-    "ALTER TABLE t ADD x int", "ALTER TABLE t RENAME u", "TRUNCATE changing.u", "DROP TABLE u",
-]  # fmt: skip
-CALLED = "CREATE PROCEDURE p() BEGIN CREATE TEMPORARY TABLE x (id int); INSERT INTO x VALUES (1); TRUNCATE t; END"
-BESIDE = "CREATE PROCEDURE q() BEGIN CREATE TEMPORARY TABLE T (id int); INSERT INTO T VALUES (1); TRUNCATE t; END"
-
-
-def test_changes_of_temporary_tables_are_none_of_those_they_hide(server: Database) -> None:
-    """Of a session in another format; MySQL marks the TRUNCATE of a real table in a CALL as it does theirs."""
-    run(server, "DROP DATABASE IF EXISTS changing", "CREATE DATABASE changing")
-    run(server, *START, "CREATE TABLE u (id int primary key)", CALLED, BESIDE, database="changing")
-    begin = executed(server)
-    run(server, *HIDING, database="changing")
-    hidden = list(items(server, begin, executed(server)))
-    assert any(isinstance(item, Ddl) and item.statement.startswith("TRUNCATE") for item in hidden), "they are logged"
-    assert told(server, hidden) == []
-    begin = executed(server)
-    run(server, "CALL p()", database="changing")
-    run(server, "TRUNCATE u", database="changing")
-    assert told(server, list(items(server, begin, executed(server)))) == [("truncate", "t"), ("truncate", "u")]
-    begin = executed(server)
-    run(server, "SET SESSION binlog_format = STATEMENT", "CALL q()", database="changing")
-    sensitive = PreparedXa()
-    sensitive.temporary.lower_case = facts(source(server)).lower_case
-    assert not sensitive.temporary.lower_case
-    found = list(items(server, begin, executed(server), prepared=sensitive))
-    assert told(server, found) == [("truncate", "t")], "T was the session's own"
-
-
-MADE = [
-    "SET SESSION binlog_format = STATEMENT",
-    "CREATE TEMPORARY TABLE t (id int)",
-    "INSERT INTO t VALUES (1), (NULL)",
-]
-USED = [
-    "INSERT INTO t (id) VALUES (5)", "UPDATE t SET id = id + 10 WHERE id IN (1)", "REPLACE INTO t SET id = ABS(-3)",
-    "DELETE FROM t WHERE id > 20", "TRUNCATE TABLE t", "ALTER TABLE t ADD x int",
-]  # fmt: skip
-WRITES = "CREATE FUNCTION f() RETURNS INT DETERMINISTIC BEGIN INSERT INTO u VALUES (77); RETURN 1; END"
-
-
-def test_temporary_tables_are_known_behind_a_restart(server: Database) -> None:
-    """What a session does with its own in another format neither stops the stream nor is taken for the real table's,
-    also where it made them before the checkpoint."""
-    run(server, "DROP DATABASE IF EXISTS changing", "CREATE DATABASE changing")
-    run(server, *START, "CREATE TABLE u (id int)", WRITES, database="changing")
-    begin = executed(server)
-    with server.connect(database="changing", autocommit=True) as connection, connection.cursor() as cursor:
-        for statement in MADE:
-            cursor.execute(statement)
-        middle = executed(server)
-        before = list(items(server, begin, middle))
-        for statement in (*USED, "DROP TABLE t"):
-            cursor.execute(statement)
-        thread = connection.thread_id()
-    end = executed(server)
-    last = before[-1]
-    assert isinstance(last, Commit)
-    assert last.temporary == ((thread, "changing", "t"),)
-    found = list(items(server, middle, end, prepared=PreparedXa(temporary=last.temporary)))
-    assert told(server, before + found) == []
-    assert shape(before + found).count("Commit") == len(MADE) - 1 + len(USED) + 1
-    assert isinstance(found[-1], Commit)
-    assert found[-1].temporary == (), "it is gone"
-    with pytest.raises(UnsupportedTransactionError, match="INSERT of a session in the database changing"):
-        list(items(server, middle, end))
-    begin = executed(server)
-    run(server, *MADE, "INSERT INTO t VALUES (f())", database="changing")
-    with pytest.raises(UnsupportedTransactionError, match="INSERT of a session in the database changing"):
-        list(items(server, begin, executed(server)))
-    run(server, "DROP DATABASE changing")
-
-
-def told(server: Database, found: list[Item]) -> list[tuple[str, str]]:
-    """Kind and table of each record of the DDL topic."""
-    checked = pipeline(server, include="changing.*")
-    notes, router = DdlNotes(checked), Router(checked, Schemas(), lambda wanted: [], lambda schema: None)
-    sent = [one for item in found if isinstance(item, Ddl) for one in notes.records(item, 0, router)]
-    values = [json.loads(one.value) for one in sent if not one.everywhere]
-    return [(value["kind"], value["table"]) for value in values]
-
-
 TYPED = [
     # client's character set, its sql_mode, the statement, and what is told of it
     ("latin1", "", "TRUNCATE TABLE größe", ("truncate", "größe")),
@@ -441,9 +357,9 @@ def test_a_server_that_keeps_names_in_lower_case(server: Database, another: Call
     notes.lower_case = facts(source(lowering)).lower_case
     rows = {(item.table.db, item.table.table) for item in found if isinstance(item, RowsBatch)}
     records = [record for item in found if isinstance(item, Ddl) for record in notes.records(item, 0, router)]
-    told = [json.loads(record.value) for record in records if record.topic == "checked.ddl"]
-    assert rows == {(one["db"], one["table"]) for one in told} == {("changing", "t")}
-    assert [one["kind"] for one in told] == ["truncate", "shape"]
+    said = [json.loads(record.value) for record in records if record.topic == "checked.ddl"]
+    assert rows == {(one["db"], one["table"]) for one in said} == {("changing", "t")}
+    assert [one["kind"] for one in said] == ["truncate", "shape"]
     assert [record.topic for record in records if record.everywhere] == ["checked.changing.t"]
 
 
