@@ -19,31 +19,31 @@ from spark.jobs.erase import erase
 from spark.jobs.snapshot import snapshot
 from spark.jobs.verify import verify
 from spark.lake import Lake
+from stack.database import Database
 from stack.kafka import Kafka
-from stack.mysql import MySQL
 from tests.integration.decoding import run
 from tests.integration.streaming import Streamer
 from tests.integration.topic_records import records
 from tests.spark.test_erasing import holding
 
-NAME = "erasing"
-MASKED = f"""\
+MASKED = """\
 columns:
   secret: ${{ERASING_SECRET}}
-  masks: [{{columns: ["{NAME}.people.email"], mask: hash, keys: true}}]
+  masks: [{{columns: ["{name}.people.email"], mask: hash, keys: true}}]
 quality: {{wait_seconds: 120}}
 """
 
 
 @pytest.fixture
-def streamer(mysql: MySQL, kafka: Kafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Streamer]:
-    monkeypatch.setenv("TEST_PASSWORD", mysql.password)
+def streamer(server: Database, kafka: Kafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Streamer]:
+    monkeypatch.setenv("TEST_PASSWORD", server.password)
     monkeypatch.setenv("ERASING_SECRET", "quagga-salt")
-    run(mysql, f"CREATE DATABASE {NAME}")
-    run(mysql, "CREATE TABLE t (id int PRIMARY KEY, name varchar(40))", database=NAME)
-    run(mysql, "CREATE TABLE people (email varchar(80) PRIMARY KEY, name varchar(40))", database=NAME)
-    made = Streamer(tmp_path, mysql, kafka, NAME)
-    made.file.write_text(made.file.read_text() + MASKED)
+    name = f"erasing{server.name}"
+    run(server, f"DROP DATABASE IF EXISTS {name}", f"CREATE DATABASE {name}")
+    run(server, "CREATE TABLE t (id int PRIMARY KEY, name varchar(40))", database=name)
+    run(server, "CREATE TABLE people (email varchar(80) PRIMARY KEY, name varchar(40))", database=name)
+    made = Streamer(tmp_path, server, kafka, name)
+    made.file.write_text(made.file.read_text() + MASKED.format(name=name))
     yield made
     made.close()
 
@@ -55,11 +55,14 @@ def compacting(kafka: Kafka, topic: str) -> None:
     client.incremental_alter_configs([resource])[resource].result()
 
 
+@pytest.mark.soak_on("mysql80", "mariadb")
 def test_erased_rows_are_gone_and_the_lake_equals_the_source(
-    spark: SparkSession, streamer: Streamer, mysql: MySQL, kafka: Kafka
+    spark: SparkSession, streamer: Streamer, server: Database, kafka: Kafka
 ) -> None:
+    name = streamer.name
+
     def write(*statements: str) -> None:
-        run(mysql, *statements, database=NAME)
+        run(server, *statements, database=name)
         streamer.wait_until_released()
 
     def equal() -> bool:
@@ -67,9 +70,9 @@ def test_erased_rows_are_gone_and_the_lake_equals_the_source(
         return all(facts["equal"] for facts in verify(spark, pipeline, [])["tables"].values())
 
     def erased(table: str, keys: str, **more: str) -> dict[str, Any]:
-        return erase(spark, pipeline, [f"{NAME}.{table}"], keys, now="yes", by="ada", **more)
+        return erase(spark, pipeline, [f"{name}.{table}"], keys, now="yes", by="ada", **more)
 
-    run(mysql, "INSERT INTO t VALUES (1, 'Amsel')", database=NAME)
+    run(server, "INSERT INTO t VALUES (1, 'Amsel')", database=name)
     streamer.started()
     pipeline = load(streamer.file)
     lake = Lake(spark, pipeline)
@@ -84,27 +87,27 @@ def test_erased_rows_are_gone_and_the_lake_equals_the_source(
         erased("t", "[2, 9]")
     with pytest.raises(LakeError, match="key 1: its id is no int"):
         erased("t", "two")
-    with pytest.raises(LakeError, match=f"{NAME}.tt is no table .* those are: {NAME}.people, {NAME}.t"):
+    with pytest.raises(LakeError, match=f"{name}.tt is no table .* those are: {name}.people, {name}.t"):
         erased("tt", "2")
 
     # Nothing of the deletion, or of the row's last value, is in the lake when the erasure begins.
-    compacting(kafka, f"{NAME}.{NAME}.people")
+    compacting(kafka, f"{name}.{name}.people")
     run(
-        mysql, "UPDATE t SET name = 'Zebrafink2' WHERE id = 2", "DELETE FROM t WHERE id = 2",
-        "DELETE FROM people WHERE email = 'zebra@example.org'", database=NAME,
+        server, "UPDATE t SET name = 'Zebrafink2' WHERE id = 2", "DELETE FROM t WHERE id = 2",
+        "DELETE FROM people WHERE email = 'zebra@example.org'", database=name,
     )  # fmt: skip
     facts = erased("t", "[2, 3]")
-    counts = facts["tables"][f"{NAME}.t"]
+    counts = facts["tables"][f"{name}.t"]
     assert (counts["keys"], counts["changes"]) == (2, 5), "the row that took another key as well"
-    topic = f"topic {NAME}.{NAME}.t: from "
+    topic = f"topic {name}.{name}.t: from "
     [told] = [line for line in facts["remains"] if line.startswith(topic)]
     assert "on it may go, until" in told
     assert "cleanup.policy delete" in told
 
     facts = erased("people", "zebra@example.org")
-    assert facts["tables"][f"{NAME}.people"]["changes"] == 2
+    assert facts["tables"][f"{name}.people"]["changes"] == 2
     assert any("a tombstone was sent" in line for line in facts["remains"])
-    found = records(kafka, f"{NAME}.{NAME}.people")
+    found = records(kafka, f"{name}.{name}.people")
     [grave] = [one for one in found if one.value is None]
     assert {one.partition for one in found if one.key == grave.key} == {grave.partition}
     assert len([one for one in found if one.key == grave.key]) == 3
@@ -114,7 +117,7 @@ def test_erased_rows_are_gone_and_the_lake_equals_the_source(
 
     write("INSERT INTO t VALUES (2, 'Neu')", "INSERT INTO people VALUES ('zebra@example.org', 'Neu')")
     assert equal()
-    rows = spark.read.format("delta").load(lake.table(NAME, "t")).collect()
+    rows = spark.read.format("delta").load(lake.table(name, "t")).collect()
     assert sorted((row["id"], row["name"]) for row in rows) == [(1, "Amsel"), (2, "Neu"), (4, "Quokka")]
     noted = spark.read.format("delta").load(lake.at("_erasures")).collect()
     assert {row["by"] for row in noted} == {"ada"}

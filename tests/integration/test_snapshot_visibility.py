@@ -6,6 +6,7 @@ import re
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -59,3 +60,30 @@ def test_what_is_in_the_binlog_and_not_visible_is_waited_for(
         manifest = snapshots.run(p0)
         assert done.is_set(), f"it read {time.monotonic() - began:.1f} s after its start, before the row was visible"
     assert snapshots.rows(manifest, "t") == ['{"id":1,"v":"seen"}', ROW]
+
+
+@pytest.mark.soak_on("mysql")
+@pytest.mark.lacks("mariadb", "it has no delay there")
+def test_a_commit_that_waits_for_others_to_join_it_is_waited_for(another: Another, tmp_path: Path) -> None:
+    """Without a plugin: where not each commit is synced, the binlog is sent before the delay, which is a second."""
+    server = another(["sync_binlog=0", "binlog_group_commit_sync_delay=1000000"])
+    run(server, "CREATE DATABASE unseen", "CREATE TABLE unseen.t (id int PRIMARY KEY, v varchar(20))")
+    count = "SELECT COUNT(*) FROM unseen.t"
+    with (
+        Source(pipeline(server, tmp_path, "unseen.*")) as waits,
+        Source(waits.pipeline) as looks,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        for n in range(1, 6):  # a busy machine may look when the second is over
+            begin = executed(server)
+            end = following(server, begin)
+            commit = pool.submit(run, server, f"INSERT INTO unseen.t VALUES ({n}, 'not yet')")
+            sent = [row for item in items(server, begin, end) if isinstance(item, RowsBatch) for row in item.rows]
+            assert [bytes(row).decode() for row in sent] == [ROW.replace("7", str(n))]
+            early = looks.value(count) < n  # what a read without the wait loses
+            waits.wait_for(str(end), 30)
+            assert looks.value(count) == n
+            commit.result()
+            if early:
+                return
+    pytest.fail("no row was in the binlog before it was visible, so nothing shows that the wait is needed")
