@@ -2,7 +2,8 @@
 
 Rows that have the same columns NULL share a plan: straight-line Python in which neighbouring fixed-width columns
 are unpacked by one struct and a single bytes template makes the row. Plans are made when a row first asks for
-one; a table whose rows use very many combinations falls back to a plan that tests every column.
+one; a table whose rows use very many combinations falls back to a plan that tests every column, and so do all tables
+once they have very many plans together, but for a few each: a plan takes some 10 KB.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ Masks = Mapping[int, Mask]
 NO_MASKS: Masks = {}
 MANY = 500  # texts of a row
 PLANS = 200  # of one table, before it falls back
+ALL_PLANS = 2_000  # of all tables together, before each has no more than FEW
+FEW = 4
 
 READERS: dict[str, Callable[[Field], Reader]] = {
     **dict.fromkeys(("tinyint", "smallint", "mediumint", "int", "bigint"), numbers.integer),
@@ -87,7 +90,9 @@ def covered(readers: Sequence[Reader], masks: Masks) -> list[Reader]:
 
 
 class Plans(dict[bytes, Plan]):
-    """The plan by a row's NULL bits."""
+    """The plan by a row's NULL bits. `made`: how many there are of all tables that are still known."""
+
+    made = 0
 
     def __init__(self, writer: PlanWriter) -> None:
         super().__init__()
@@ -95,12 +100,16 @@ class Plans(dict[bytes, Plan]):
         self._general: Plan | None = None
 
     def __missing__(self, bits: bytes) -> Plan:
-        if len(self) < PLANS:
+        if len(self) < (PLANS if self.made < ALL_PLANS else FEW):
             plan = self[bits] = self._writer.plan(int.from_bytes(bits, "little"))
+            type(self).made += 1
             return plan
         if self._general is None:
             self._general = self._writer.general()
         return self._general
+
+    def __del__(self) -> None:
+        type(self).made -= len(self)
 
 
 class PlanWriter:
@@ -206,6 +215,6 @@ class PlanWriter:
         return f"{template.encode()!r} % ({args},)" if args else f"{template.replace('%%', '%').encode()!r}"
 
     def _compiled(self, source: str) -> Plan:
-        scope = dict(self.names)
-        exec(compile(source, "<row plan>", "exec"), scope)  # made of numbers and quoted names alone
-        return cast(Plan, scope["plan"])
+        # Made of numbers and quoted names alone. All plans of a table look their names up in one place.
+        exec(compile(source, "<row plan>", "exec"), self.names)
+        return cast(Plan, self.names.pop("plan"))

@@ -51,6 +51,7 @@ class Packets:
         self._parts: list[bytes] = []  # received, not yet given out
         self._held = 0
         self._needed = 0  # no event is whole before this many bytes are held
+        self._large: list[bytes] = []  # the whole packets of an event that goes on in the next one
         self.tail = self.next = 0
         self.header: Header = (0,) * 8
 
@@ -63,9 +64,9 @@ class Packets:
         if self._held < self._needed:
             return
         buffer = chunk if len(self._parts) == 1 else b"".join(self._parts)
-        at, size, tail = 0, len(buffer), self.tail
+        at, size, tail, goes_on = 0, len(buffer), self.tail, bool(self._large)
         while True:
-            if at + WHOLE <= size:
+            if at + WHOLE <= size and not goes_on:
                 header = unpack_frame(buffer, at)
                 first, ok, _, kind, _, length, _, flags = header
                 end = at + PACKET + length
@@ -87,6 +88,7 @@ class Packets:
             packet, at = self._packet(buffer, at)
             if packet is None:
                 break
+            goes_on = False
             if event := self._event(packet):
                 self.header = event[3]
                 yield event
@@ -94,20 +96,34 @@ class Packets:
         rest = buffer[at:]
         self._parts, self._held = [rest] if rest else [], len(rest)
 
-    def _packet(self, buffer: bytes, start: int) -> tuple[bytes | None, int]:
-        """The payload of the packet (of all its parts) at `start` and where the next one starts."""
-        parts, at = [], start
+    def _packet(self, buffer: bytes, at: int) -> tuple[bytes | None, int]:
+        """The payload of the packet (of all its parts) at `at`, None where it is not whole yet, and where the next one
+        starts."""
         while True:
             length = int.from_bytes(buffer[at : at + 3], "little")
             whole = at + 4 + (length if len(buffer) - at >= 4 else 0)
             if len(buffer) < max(whole, at + 4):
-                self._needed = max(whole, at + 4) - start
-                return None, start
-            parts.append(buffer[at + 4 : whole])
+                self._needed = max(whole, at + 4) - at
+                return None, at
+            part = buffer[at + 4 : whole]
             at = whole
-            if length < FULL:
+            if length < FULL and not self._large:
                 self._needed = 0
-                return b"".join(parts), at
+                return part, at
+            self._large.append(part)
+            self._bounded()
+            if length < FULL:
+                packet = b"".join(self._large)
+                self._large.clear()
+                self._needed = 0
+                return packet, at
+
+    def _bounded(self) -> None:
+        """Raises CorruptEventError where the parts are more than their event says, which would be kept without end."""
+        first = self._large[0]
+        size = unpack_frame(bytes(4) + first[: FRAME.size - 4])[SIZE] if first[:1] == b"\x00" else 0
+        if sum(map(len, self._large)) > size + 1:
+            raise CorruptEventError("read", "packet", f"more bytes than the {size} of its event", HINT)
 
     def _event(self, packet: bytes) -> Event | None:
         if packet[:1] == b"\xff":

@@ -32,6 +32,7 @@ class RowsEvents:
         self._state = BETWEEN
         self._tables: dict[bytes, TableMap | None] = {}  # by the id that rows events use
         self._shapes: dict[bytes, TableMap | None] = {}  # by their TABLE_MAP's bytes
+        self._newest: dict[tuple[str, str], bytes] = {}  # of each table, its key there
         self._server = NEWEST
         self._gtid, self._micros, self._thread, self._tx_pos = "", 0, 0, 0
         self._ordinal, self._given = 0, 0  # rows events of this transaction: all, and those of wanted tables
@@ -47,14 +48,17 @@ class RowsEvents:
 
     def _shape(self, shape: bytes, header: Header) -> TableMap | None:
         db, name, _ = names(shape, 0)
-        if len(self._shapes) >= SHAPES:
+        if len(self._newest) >= SHAPES:
             self._shapes.clear()
+            self._newest.clear()
+        self._shapes.pop(self._newest.get((db, name), b""), None)  # the table has another shape now
         table = None
         if self._wanted(db, name):
             at = header[ev.TIMESTAMP]
             table = table_map(shape, self._server, self._definitions, at, self._gtid, self._filters.show)
             table.dropped = self._filters.ops(db, name)
         self._shapes[shape] = table
+        self._newest[db, name] = shape
         return table
 
     def _defined_anew(self, read: Query, header: Header) -> None:

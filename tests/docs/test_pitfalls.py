@@ -12,9 +12,13 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "pitfalls.md"
+SOAK = " (soak)"
 SERVERS = {"9.7": "mysql", "8.0": "mysql80", "MariaDB": "mariadb"}
 # Fixtures by which a test runs on every server, or on MySQL 9.7.
-EACH, NEWEST = {"server", "another", "pair", "own", "site"}, {"mysql", "mysql_server", "make", "shop", "pipeline"}
+EACH, NEWEST = (
+    {"server", "another", "pair", "own", "site", "waiting"},
+    {"mysql", "mysql_server", "make", "shop", "pipeline"},
+)
 
 
 class Line(NamedTuple):
@@ -42,24 +46,33 @@ def named(name: str) -> list[ast.FunctionDef]:
     return [one for one in found if chosen in ("", one.name)]
 
 
-def lacking(nodes: list[ast.expr]) -> set[str]:
-    calls = [one for node in nodes for one in ast.walk(node) if isinstance(one, ast.Call)]
-    return {call.args[0].value for call in calls if ast.unparse(call.func).endswith("mark.lacks")}  # type: ignore[attr-defined,misc]
+def marks_of(name: str, test: ast.FunctionDef) -> list[ast.expr]:
+    """Of the test and of its file; those of single parameters are of no server."""
+    body = module(name.partition("::")[0]).body
+    marks = [one.value for one in body if isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) == "pytestmark"]
+    return [mark for mark in [*test.decorator_list, *marks] if "parametrize" not in ast.unparse(mark)]
 
 
-def runs_on(name: str) -> set[str]:
+def left_out(marks: list[ast.expr], kinds: set[str]) -> set[str]:
+    """The servers that marks of these kinds name."""
+    calls = [one for mark in marks for one in ast.walk(mark) if isinstance(one, ast.Call)]
+    ours = [call for call in calls if ast.unparse(call.func).removeprefix("pytest.mark.") in kinds]
+    found = {argument.value for call in ours for argument in call.args if isinstance(argument, ast.Constant)}
+    return found & set(SERVERS.values())
+
+
+def runs_on(name: str, soaks: bool) -> set[str]:
+    """With `soaks` also those on which it runs in `make soaks` alone."""
     found: set[str] = set()
     for test in named(name):
         asked = {argument.arg for argument in test.args.args}
-        body = module(name.partition("::")[0]).body
-        marks = [
-            one.value for one in body if isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) == "pytestmark"
-        ]
-        own = [mark for mark in test.decorator_list if ast.unparse(mark).startswith("pytest.mark.lacks")]
-        if asked & EACH:
-            found |= set(SERVERS.values()) - lacking([*own, *marks])
-        found |= {"mysql"} if asked & NEWEST else set()
-        found |= asked & set(SERVERS.values())
+        marks = marks_of(name, test)
+        if not soaks and any(ast.unparse(one) == "pytest.mark.soak" for mark in marks for one in ast.walk(mark)):
+            continue
+        here = asked & set(SERVERS.values())
+        here |= {"mysql"} if asked & NEWEST else set()
+        here |= set(SERVERS.values()) if asked & EACH else set()
+        found |= here - left_out(marks, {"lacks"} if soaks else {"lacks", "soak_on"})
     return found
 
 
@@ -67,9 +80,11 @@ def runs_on(name: str) -> set[str]:
 def test_a_line_names_named_its_servers(line: Line) -> None:
     assert all(named(name) for name in line.tests), "a test of the page is gone"
     wanted = set(SERVERS) if line.servers == "all" else set(line.servers.split(", ")) - {"none"}
-    assert wanted <= set(SERVERS)
-    run = {server for name in line.tests for server in runs_on(name)}
-    assert {SERVERS[server] for server in wanted} <= run
+    soaks = {server.removesuffix(SOAK) for server in wanted if server.endswith(SOAK)}
+    always = {server for server in wanted if not server.endswith(SOAK)}
+    assert always | soaks <= set(SERVERS)
+    assert {SERVERS[server] for server in always} <= {server for name in line.tests for server in runs_on(name, False)}
+    assert {SERVERS[server] for server in soaks} <= {server for name in line.tests for server in runs_on(name, True)}
     assert bool(line.why) == (line.servers != "all")
 
 

@@ -44,8 +44,9 @@ def document(raw: bytes) -> bytes:
 
 
 class Room:
-    """How much of a document may still be read: offsets that lead in circles would never end. Each member and element
-    takes three bytes at least."""
+    """How much of a document may still be read: offsets that lead in circles would never end, and of a small document
+    that leads to one long text again and again a very large one would come. Each member and element takes three bytes
+    at least."""
 
     __slots__ = ("depth", "left")
 
@@ -59,11 +60,17 @@ class Room:
         if self.left < 0 or self.depth < 0:
             raise ValueError("a JSON document with more in it than it has bytes, or nested too deep")
 
+    def text(self, found: bytes) -> bytes:
+        self.left -= len(found)
+        if self.left < 0:
+            raise ValueError("a JSON document with more text in it than it has bytes")
+        return found
+
 
 def value(kind: int, d: bytes, o: int, room: Room) -> bytes:
     """The text of the value of this kind at `o`."""
     if kind == STRING:
-        return b'"' + escape(_sized(d, o)) + b'"'
+        return b'"' + escape(room.text(_sized(d, o))) + b'"'
     if kind in READ_NUMBER:
         return b"%d" % READ_NUMBER[kind](d, o)[0]
     if kind in OBJECT:
@@ -79,7 +86,7 @@ def value(kind: int, d: bytes, o: int, room: Room) -> bytes:
     if kind == DOUBLE:
         return double(read_double(d, o)[0])
     if kind == OPAQUE:
-        return _opaque(d[o], _sized(d, o + 1))
+        return _opaque(d[o], room.text(_sized(d, o + 1)))
     raise ValueError(f"a JSON value of unknown kind {kind}")
 
 
@@ -95,7 +102,7 @@ def members(kind: int, d: bytes, start: int, room: Room) -> list[tuple[bytes, in
         key = start + read(d, keys)[0]
         one = d[at]
         place = at + 1 if one in inlined else start + read(d, at + 1)[0]
-        found.append((d[key : key + read_size(d, keys + width)[0]], one, place))
+        found.append((room.text(d[key : key + read_size(d, keys + width)[0]]), one, place))
         keys += width + 2
     return found
 
@@ -111,15 +118,16 @@ def elements(kind: int, d: bytes, start: int, room: Room) -> list[tuple[int, int
 
 
 def _sized(d: bytes, o: int) -> bytes:
-    """Bytes behind their length, seven bits a byte, the lowest first."""
-    length = shift = 0
-    while True:
+    """Bytes behind their length, seven bits a byte, the lowest first, in five bytes at most."""
+    length = 0
+    for shift in range(0, 35, 7):
         byte = d[o]
         o += 1
         length |= (byte & 0x7F) << shift
         if byte < 0x80:
             break
-        shift += 7
+    else:
+        raise ValueError("a JSON text's length that does not end")
     if o + length > len(d):
         raise ValueError("a JSON text longer than its document")
     return d[o : o + length]

@@ -10,7 +10,7 @@ from streamer.protocol.charsets import ASCII, NoTextError
 from streamer.protocol.values.compressed import inflated
 from streamer.protocol.values.reader import Field, Reader, prefixed
 
-LIMIT = 10_000  # combinations of a SET kept as text
+LIMIT = 1_000  # combinations of a SET kept as text
 # Translates the bytes that JSON escapes, and the one that half a character begins with, into another one and leaves the
 # rest: a text that it does not change needs no second look. CPython gives such a text back without a copy, which makes
 # this the cheapest test.

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import random
 
+import pytest
+
 from contract.schema import Column, TableSchema
 from streamer.protocol import compiler
-from streamer.protocol.compiler import compile_rows
+from streamer.protocol.compiler import Plans, compile_rows
 from streamer.protocol.fields import field
 from streamer.protocol.values.reader import Field
 
@@ -38,6 +41,27 @@ def test_more_combinations_of_null_than_plans() -> None:
         assert [value is None for value in found] == [bool(bits >> place & 1) for place in range(20)]
         assert keys[n] == b'{"c0":%d}' % (n % 100)
         assert all(value in (None, n % 100) for place, value in enumerate(found) if place % 3 < 2)
+
+
+def test_many_tables_of_many_combinations_take_no_more_plans_than_all_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    gc.collect()
+    before = Plans.made
+    monkeypatch.setattr(compiler, "ALL_PLANS", before + 30)
+    tables = [
+        compile_rows(TableSchema(db="d", table=f"t{n}", columns=COLUMNS, key=("c0",)), FIELDS)[0] for n in range(10)
+    ]
+    rng, rows = random.Random(5), list[bytes]()
+    for _ in range(20):
+        for decode in tables:
+            nulls = rng.getrandbits(20) & ~1
+            raw = packed(nulls, 9)
+            decode(raw, 0, len(raw), rows.append, lambda key: None)
+            found = list(json.loads(rows.pop()).values())
+            assert [value is None for value in found] == [bool(nulls >> place & 1) for place in range(20)]
+    assert Plans.made - before == max(30, compiler.FEW * len(tables))
+    del tables, decode
+    gc.collect()
+    assert Plans.made == before, "those of tables that are gone count no more"
 
 
 def test_the_source_is_there_to_be_read() -> None:

@@ -28,7 +28,7 @@ from streamer.protocol.held import Held, PreparedXa
 from streamer.protocol.model import Commit, Item, RowsBatch
 from streamer.protocol.packets import ServerAnswerError
 from streamer.transaction import BinlogDecoder
-from tests.streamer.protocol.recording import DUMP, EXPECTED, described, event, packet, packets
+from tests.streamer.protocol.recording import DUMP, EXPECTED, FOLDER, described, event, packet, packets
 
 CREATED = 19 + 2 + 50  # where a format description says when the server made its file
 
@@ -72,6 +72,16 @@ def test_a_transaction_ends_in_exactly_one_commit() -> None:
 def test_the_same_shape_is_the_same_object() -> None:
     tables = [item.table for item in fed(DUMP) if isinstance(item, RowsBatch)]
     assert len({id(table) for table in tables}) == len({(table.db, table.table) for table in tables}) == 2
+
+
+@pytest.mark.parametrize("name", ["mysql80", "mariadb"])
+def test_the_shape_that_a_table_had_before_is_not_kept(name: str) -> None:
+    reading = BinlogDecoder(lambda db, table: True, PreparedXa())
+    dump = (FOLDER / f"{name}.dump").read_bytes()
+    given = {id(item.table): item.table for item in reading.feed(dump) if isinstance(item, RowsBatch)}
+    tables = {(table.db, table.table) for table in given.values()}
+    assert len(given) > len(tables)
+    assert len(reading._shapes) == len(tables)
 
 
 def test_a_flipped_bit_is_a_checksum_error_and_what_came_before_is_given() -> None:
