@@ -33,15 +33,19 @@ TABLES = {"i": "InnoDB", "m": "MyISAM", "made": "InnoDB"}
 
 @pytest.fixture(autouse=True)
 def room(server: Database) -> Iterator[None]:
-    run(server, "DROP DATABASE IF EXISTS ends", "CREATE DATABASE ends")
-    for name, engine in list(TABLES.items())[:2]:
-        run(server, f"CREATE TABLE ends.{name} (id int primary key, v varchar(50)) ENGINE={engine}")
+    make_tables(server)
     yield
     with server.connect() as connection, connection.cursor() as cursor:
         cursor.execute("XA RECOVER")
         for form, first, _, data in cursor.fetchall():
             data = data.decode() if isinstance(data, bytes) else data
             cursor.execute(f"XA ROLLBACK '{data[:first]}', '{data[first:]}', {form}")
+
+
+def make_tables(server: Database) -> None:
+    run(server, "DROP DATABASE IF EXISTS ends", "CREATE DATABASE ends")
+    for name, engine in list(TABLES.items())[:2]:
+        run(server, f"CREATE TABLE ends.{name} (id int primary key, v varchar(50)) ENGINE={engine}")
 
 
 def tried(server: Database, statements: Sequence[str]) -> None:
@@ -186,18 +190,30 @@ def test_rows_of_random_transactions_are_what_was_committed(server: Database) ->
     followed(server, {f"seed {seed}": program(Random(seed)) for seed in seeds})
 
 
-def followed(server: Database, cases: Mapping[str, Sequence[str]]) -> None:
+class ByGtid:
+    """How a stretch is read: the end of all that is there, what stands between two ends, and the end behind one."""
+
+    end = staticmethod(executed)
+    items = staticmethod(items)
+
+    @staticmethod
+    def behind(seen: GtidSet, commit: Commit) -> GtidSet:
+        seen.add(commit.gtid)
+        return seen
+
+
+def followed(server: Database, cases: Mapping[str, Sequence[str]], reading: type[ByGtid] = ByGtid) -> None:
     """All cases are read in one go: each begins with empty tables, and ends at a place of its own."""
-    begin = executed(server)
+    begin = reading.end(server)
     ends: list[tuple[str, GtidSet, Tables]] = []
     for name, statements in cases.items():
         tried(server, [*(f"DELETE FROM {table}" for table in ("i", "m")), *statements])
-        ends.append((name, executed(server), stored(server)))
+        ends.append((name, reading.end(server), stored(server)))
         tried(server, ["DROP TRIGGER IF EXISTS tr", "DELETE FROM made", "DROP TABLE IF EXISTS made"])
     seen, tables = begin.copy(), applied([])
-    for item in items(server, begin, executed(server)):
+    for item in reading.items(server, begin, reading.end(server)):
         if isinstance(item, Commit):
-            seen.add(item.gtid)
+            seen = reading.behind(seen, item)
         tables = applied([item], tables)
         while ends and seen.issuperset(ends[0][1]):
             name, _, expected = ends.pop(0)
