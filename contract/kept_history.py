@@ -14,12 +14,14 @@ FILE = "_history.json"
 
 class Kept(BaseModel):
     """`begins`: Unix ms UTC, the beginning of a day; every change of then or later is there. `removed`: how many of
-    before were."""
+    before were. `gone`: the greatest `_seq` of those, None where an earlier version of Headrace removed them. Since
+    commit times do not only grow, there may be older ones behind it, and they are there."""
 
     model_config = ConfigDict(frozen=True)
 
     begins: int
     removed: int
+    gone: tuple[int, ...] | None = None
 
     @property
     def since(self) -> datetime:

@@ -22,8 +22,9 @@ from deltalake.exceptions import DeltaError
 
 from contract import names, renames, status
 from contract.pipeline import Pipeline
+from contract.sequence import FIELDS
 from readers import kept_history, store
-from readers.past import MOMENT, Past, literal, quoted
+from readers.past import MOMENT, Past, leaving, literal, quoted
 from readers.status import read
 
 OWN = ("_seq", "_ts")
@@ -144,10 +145,11 @@ class _Database:
         mine = f"tbl = {literal(name)} AND db = {literal(table.db)}"
         renamed = renames.of(renames.parse(store.small_file(self.pipeline, renames.FILE)), table.db, table.table)
         columns = "key, op, before, after, _seq, gtid, ts" + (", schema" if renamed else "")
-        self._make(raw, "*", self._stream(changes, columns, mine))
-        kept = kept_history.read(self.pipeline).since(name)  # behind the changes, since it is noted before they go
+        counted = "max(ts) OVER (ORDER BY _seq ROWS UNBOUNDED PRECEDING) AS counted"
+        self._make(raw, f"*, {counted}", self._stream(changes, columns, mine))
+        kept = kept_history.read(self.pipeline).tables.get(name)  # behind the changes, since it is noted before they go
         if kept:
-            self.connection.execute(f"DELETE FROM {raw} WHERE ts < TIMESTAMPTZ {literal(kept.isoformat())}")
+            self.connection.execute(f"DELETE FROM {raw} WHERE {leaving(kept.since, kept.gone)}")
         described = self.connection.execute(f"DESCRIBE {now}").fetchall()
         kinds = {str(column): str(kind) for column, kind, *_ in described}
         keys = self.connection.execute(f"SELECT DISTINCT json_keys(key) FROM {raw} WHERE op <> 't'").fetchall()
@@ -157,7 +159,7 @@ class _Database:
         versions, changed, at = (f"{quoted(table.db)}.{quoted(name)}" for name in self._names(table))
         self.connection.execute(f"CREATE VIEW {changed} AS {past.changes()}")
         self.connection.execute(f"CREATE VIEW {versions} AS {past.history()}")
-        as_of = past.as_of(self._began(table, changes, kept), table.stopped)
+        as_of = past.as_of(self._began(table, changes, kept.since if kept else None), table.stopped)
         self.connection.execute(f"CREATE MACRO {at}({MOMENT}) AS TABLE {as_of}")
 
     def _began(self, table: status.TableStatus, changes: str, kept: datetime | None) -> datetime | None:
@@ -170,8 +172,10 @@ class _Database:
             epoch, file, pos = (f"_seq['{name}']" for name in ("epoch", "file", "pos"))
             e, f, p = place
             where = f"({epoch} > {e} OR {epoch} = {e} AND ({file} > {f} OR {file} = {f} AND {pos} >= {p}))"
-        self.connection.register("_stream", self._stream(changes, "min(ts) AS ts", where))
-        ((ts,),) = self.connection.execute("SELECT ts FROM _stream").fetchall()
+        order = ", ".join(f"_seq['{name}']" for name in FIELDS)
+        first = self._stream(changes, "ts", f"({where}) ORDER BY {order} LIMIT 1")
+        self.connection.register("_stream", first)
+        found = self.connection.execute("SELECT ts FROM _stream").fetchall()
         self.connection.unregister("_stream")
-        began = ts.astimezone(UTC) if ts else None
+        began = found[0][0].astimezone(UTC) if found else None
         return max(began, kept) if began and kept else began

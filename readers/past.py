@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
 from contract import names
 from contract.renames import Rename, sent
+from contract.sequence import FIELDS
 
 VERSION = ("valid_from", "valid_to", "gtid")  # what a row of the history has beside the table's columns
 MOMENT = '" moment"'  # the name of a parameter; it would take the place of a column that is called so
@@ -36,9 +37,10 @@ def value(json: str, name: str, kind: str) -> str:
 
 
 class Past:
-    """`now`: the table of present rows, `raw`: that of its changes, both as SQL names them. `kinds`: its columns, name
-    and DuckDB's type; `key`: the names of the key's, none where there is no change. `renames`: the table's; with any,
-    `raw` has the column `schema`."""
+    """`now`: the table of present rows, `raw`: that of its changes, both as SQL names them; of these `counted` is when
+    each counts (spark/commit_times.py says why it is not always `ts`). `kinds`: its columns, name and DuckDB's type;
+    `key`: the names of the key's, none where there is no change. `renames`: the table's; with any, `raw` has the column
+    `schema`."""
 
     def __init__(
         self, name: str, now: str, raw: str, kinds: Mapping[str, str], key: Sequence[str],
@@ -83,7 +85,8 @@ class Past:
         """A row a version, with `valid_from`, `valid_to` and `gtid`; a table that has such a column itself makes ours
         `_valid_from`."""
         since, until, gtid = (quoted(names.free(name, {*map(str.lower, self.kinds)})) for name in VERSION)
-        ends = f"least(lead(ts) OVER w, (SELECT min(t.ts) FROM {self.raw} t WHERE t.op = 't' AND t._seq > r._seq))"
+        cut = f"SELECT min(t.counted) FROM {self.raw} t WHERE t.op = 't' AND t._seq > r._seq"
+        ends = f"least(lead(counted) OVER w, ({cut}))"
         rows = (
             f"SELECT *, row_number() OVER w AS n, {ends} AS ended FROM {self.raw} r WHERE op <> 't' "
             "WINDOW w AS (PARTITION BY key ORDER BY _seq)"
@@ -91,9 +94,9 @@ class Past:
         none, untouched = "CAST(NULL AS TIMESTAMPTZ)", self._untouched("op <> 't'")
         return (
             f"WITH numbered AS ({rows}) "
-            f"SELECT {self._row('after')}, ts AS {since}, ended AS {until}, gtid AS {gtid} "
+            f"SELECT {self._row('after')}, counted AS {since}, ended AS {until}, gtid AS {gtid} "
             "FROM numbered WHERE op <> 'd' "
-            f"UNION ALL SELECT {self._row('before')}, {none}, ts, NULL FROM numbered "
+            f"UNION ALL SELECT {self._row('before')}, {none}, counted, NULL FROM numbered "
             "WHERE n = 1 AND before IS NOT NULL "
             f"UNION ALL SELECT {self._columns()}, {none}, {none}, NULL {untouched}"
         )
@@ -101,19 +104,34 @@ class Past:
     def as_of(self, began: datetime | None, stopped: str | None = None) -> str:
         """The rows as of the parameter MOMENT. `began`: when the history begins. `stopped`: why `now` is not what the
         changes say."""
-        start = f"TIMESTAMPTZ {literal(began.isoformat())}" if began else "NULL"
-        early = literal(f"the history of {self.name} begins {began.isoformat() if began else 'with the next change'}")
-        cut = literal(f"{self.name} was truncated after that time: which rows it had is not in the changes")
         at = f"CAST({MOMENT} AS TIMESTAMPTZ)"
-        later = f"op <> 't' AND ts > {at}"
-        waits = literal(f"{self.name} is stopped, so that it is not what its changes say: {stopped}")
-        guard = (
-            f"(SELECT CASE WHEN {'true' if stopped else 'false'} THEN error({waits}) "
-            f"WHEN {start} IS NULL OR {at} < {start} THEN error({early}) "
-            f"WHEN EXISTS (SELECT 1 FROM {self.raw} WHERE op = 't' AND ts > {at}) THEN error({cut}) ELSE true END)"
-        )
+        later = f"op <> 't' AND counted > {at}"
+        refused = " ".join(f"WHEN {case} THEN error({told})" for case, told in self._refused(at, began, stopped))
         first = f"SELECT *, row_number() OVER (PARTITION BY key ORDER BY _seq) AS n FROM {self.raw} WHERE {later}"
         return (
             f"SELECT * FROM (SELECT {self._columns()} {self._untouched(later)} "
-            f"UNION ALL SELECT {self._row('before')} FROM ({first}) WHERE n = 1 AND before IS NOT NULL) WHERE {guard}"
+            f"UNION ALL SELECT {self._row('before')} FROM ({first}) WHERE n = 1 AND before IS NOT NULL) "
+            f"WHERE (SELECT CASE {refused} ELSE true END)"
         )
+
+    def _refused(self, at: str, began: datetime | None, stopped: str | None) -> Iterator[tuple[str, str]]:
+        """When, and with what words."""
+        if stopped:
+            yield "true", literal(f"{self.name} is stopped, so that it is not what its changes say: {stopped}")
+        early = literal(f"the history of {self.name} begins {began.isoformat() if began else 'with the next change'}")
+        yield f"{at} < TIMESTAMPTZ {literal(began.isoformat())}" if began else "true", early
+        first = f"FROM {self.raw} WHERE ts > {at} ORDER BY _seq LIMIT 1"
+        ahead = literal(f"{self.name}: the source's clock was ahead: ")
+        told = f"(SELECT {ahead} || coalesce(gtid, 'a change') || ' says that it was committed at ' || ts {first})"
+        yield f"(SELECT ts > now() + INTERVAL 1 DAY {first})", told
+        cut = literal(f"{self.name} was truncated after that time: which rows it had is not in the changes")
+        yield f"EXISTS (SELECT 1 FROM {self.raw} WHERE op = 't' AND counted > {at})", cut
+
+
+def leaving(since: datetime, gone: Sequence[int] | None) -> str:
+    """Which changes a maintenance removes, or has removed: facts of kept_history.Kept."""
+    older = f"ts < TIMESTAMPTZ {literal(since.isoformat())}"
+    if gone is None:
+        return older
+    last = ", ".join(f"{literal(name)}: {n}::BIGINT" for name, n in zip(FIELDS, gone, strict=True))
+    return f"{older} AND _seq <= {{{last}}}"

@@ -18,7 +18,9 @@ from pyspark.sql import functions as fn
 from contract import names
 from contract.renames import Rename, of, sent
 from contract.status import parse
+from spark.commit_times import counted, first_after
 from spark.errors import LakeError
+from spark.going import staying
 from spark.lake import Lake
 from spark.renames import renames_of
 from spark.retention import history_of
@@ -64,15 +66,24 @@ class History:
         return self._read(self._path, version).drop(*OWN)
 
     def as_of(self, moment: datetime) -> DataFrame:
-        """The table's rows after every transaction that was committed at `moment` (aware) or before: each row that
-        changed since is put back to what it was before the first of its later changes. Raises LakeError where the
-        lake cannot know it."""
+        """The table's rows before the first of its transactions that was committed after `moment` (aware): each row
+        that changed since is put back to what it was before the first of its later changes. Raises LakeError where
+        the lake cannot know it."""
         if moment.tzinfo is None:
             raise LakeError(f"{moment} has no time zone: give one, such as 2026-11-22 10:42:00+00:00")
         # Of these versions for good, the changes of a later one: a row that changed since is put back all the same.
         now, changes = self.now(self.lake.version(self._path)), self._changes(self.lake.version(self.lake.changes))
         self._refuse_before_the_beginning(moment, changes)
-        later = self._mine(changes).where(fn.col("ts") > fn.lit(moment))
+        mine = self._mine(changes)
+        if (since := first_after(mine, moment)) is None:
+            return now
+        if since.to_come:
+            raise LakeError(
+                f"{self.name}: the source's clock was ahead: {since.gtid or 'a change'} says that it was committed at "
+                f"{since.ts.isoformat()}, so no time tells what came behind it. The table as it is, and its changes in "
+                "their order, tell it"
+            )
+        later = mine.where(since.on)
         if not later.where("op = 't'").isEmpty():
             raise LakeError(
                 f"{self.name} was truncated after {moment.isoformat()}: which rows it had is not in the changes. "
@@ -86,7 +97,7 @@ class History:
         """Slowly changing rows: every known version of each row with `valid_from` (null: from before the history's
         beginning), `valid_to` (null: it is the present one) and the `gtid` that made it. A table that has such a column
         itself makes ours `_valid_from`."""
-        now, mine = self.now(), self._mine()
+        now, mine = self.now(), counted(self._mine())
         since, until, gtid = (names.free(name, {*map(str.lower, now.columns)}) for name in VERSION)
         rows = _numbered(mine.where("op <> 't'"))
         following = Window.partitionBy("key").orderBy("_seq")
@@ -127,8 +138,7 @@ class History:
     def _mine(self, changes: DataFrame | None = None) -> DataFrame:
         """Since the history begins: changes of before are on their way out, one by one."""
         mine = (changes or self._changes()).where((fn.col("tbl") == self.name) & (fn.col("db") == self.db))
-        since = history_of(self.lake).since(self.name)
-        return mine.where(fn.col("ts") >= fn.lit(since)) if since else mine
+        return staying(mine, history_of(self.lake))
 
     def _parsed(self, changes: DataFrame, now: DataFrame, *names: str) -> DataFrame:
         """With a struct of wire values, `_<name>`, for each of the columns of JSON text; of a column that was renamed,
@@ -204,7 +214,7 @@ def _first(changes: DataFrame, since: tuple[int, int, int] | None) -> datetime |
     if since:
         here = fn.struct("_seq.epoch", "_seq.file", "_seq.pos")
         changes = changes.where(here >= fn.struct(*[fn.lit(n).cast("bigint") for n in since]))
-    first = changes.agg(fn.min("ts").alias("ts")).first()
+    first = changes.agg(fn.min_by("ts", "_seq").alias("ts")).first()
     return first["ts"].astimezone(UTC) if first and first["ts"] else None
 
 

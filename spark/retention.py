@@ -5,19 +5,19 @@ snapshot that is not applied yet, those that an unfinished check compares by, an
 own place, since a streamer that falls back behind a failover sends them again and they are known by these. For the same
 reason nothing goes while the streamer, or the lake, is further behind than the history is long.
 
-First it is noted that the history begins later (contract/kept_history.py), then the rows go.
+First it is noted that the history begins later (contract/kept_history.py), then the rows go. Days are of commit times,
+which may go back: what is needed is known by its place, and a change that came behind one that stays stays with it.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from typing import NamedTuple
 
 from delta.tables import DeltaTable
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
 from contract import kept_history
@@ -26,6 +26,7 @@ from contract.status import LakeStatus
 from spark.applied import AppliedSnapshots
 from spark.epochs import DAYS
 from spark.failpoints import reached
+from spark.going import Going, going
 from spark.lake import Lake
 from spark.manifests import manifests
 from spark.mending.parts import parts
@@ -34,6 +35,7 @@ from spark.proof.kept import unfinished_since
 from spark.stopped import StoppedTables
 from spark.unfinished import unfinished
 
+UNCHECKED = "a check that has not come to its end compares by them"
 MARGIN = timedelta(2 * DAYS)  # commit times of one transaction may differ by DAYS, and do not only grow
 
 
@@ -60,14 +62,15 @@ class Retention:
         cuts = self._cuts(tables)
         if not cuts:
             return {}
-        found, known = self._counted(cuts), history_of(self.lake)
-        kept = {table: _kept(known, table, cuts[table], counts) for table, counts in found.items()}
+        known = history_of(self.lake)
+        old, found = going(self._changes(), cuts, today(), known)
+        kept = {table: _kept(known, table, cuts[table], more) for table, more in found.items()}
         noted = KeptHistory(tables={**known.tables, **kept})
         self.lake.write(self.lake.at(kept_history.FILE), noted.model_dump(mode="json"))
         reached("history begins later")
-        DeltaTable.forPath(self.spark, self.lake.changes).delete(_before(cuts))
+        DeltaTable.forPath(self.spark, self.lake.changes).delete(old)
         reached("history removed")
-        return {table: counts.total() for table, counts in found.items()}
+        return {table: more.all for table, more in found.items()}
 
     def _cuts(self, tables: Collection[str]) -> dict[str, date]:
         """The day before which the changes of each table go, where there are any."""
@@ -90,7 +93,7 @@ class Retention:
 
     def _needs(self, tables: Collection[str]) -> dict[str, list[Need]]:
         needs: dict[str, list[Need]] = {table: [*self._for_all()] for table in tables}
-        for table, place, why in self._places():
+        for table, place, why in (*self._places(), *self._begun(tables)):
             if table in needs and (day := self._since(table, place)):
                 needs[table].append(Need(day, why))
         for one in unfinished(self.lake):
@@ -108,9 +111,7 @@ class Retention:
             place = _day(at.ts_ms / 1000)
             yield Need(place - MARGIN, f"the lake is complete up to {place}, and what is behind it may come again")
         if (low := unfinished_since(self.lake)) is not None:
-            yield Need(
-                _day(low.ts_ms / 1000) - timedelta(DAYS), "a check that has not come to its end compares by them"
-            )
+            yield Need(_day(low.ts_ms / 1000) - timedelta(DAYS), UNCHECKED)
 
     def _places(self) -> Iterator[tuple[str, list[int], str]]:
         """From where on changes of a table are needed, as a `_seq`."""
@@ -125,17 +126,21 @@ class Retention:
                     why = f"the snapshot {manifest.id} is not applied yet"
                     yield f"{schema.db}.{schema.table}", manifest.sequence(schema), why
 
+    def _begun(self, tables: Collection[str]) -> Iterator[tuple[str, list[int], str]]:
+        """The same, of what is under way."""
+        low, under_way = unfinished_since(self.lake), unfinished(self.lake)
+        for table in tables:
+            if low is not None:
+                yield table, [*low.place, -1, -1], UNCHECKED
+            known = self.status.tables.get(table)
+            for one in under_way if known else ():
+                if known and (progress := one.progress(known.db, known.table)):
+                    yield table, [*progress.p0.place, -1, -1], f"the snapshot {one.id} is under way"
+
     def _since(self, table: str, place: list[int]) -> date | None:
         needed = self._changes().where((fn.col("tbl") == table) & (fn.col("_seq") >= sequence(place)))
         found = needed.agg(fn.min("day").alias("day")).first()
         return found["day"] if found else None
-
-    def _counted(self, cuts: Mapping[str, date]) -> dict[str, Counter[date]]:
-        days = self._changes().where(_before(cuts)).groupBy("tbl", "day").count().collect()
-        found: dict[str, Counter[date]] = {}
-        for row in days:
-            found.setdefault(row["tbl"], Counter())[row["day"]] = row["count"]
-        return found
 
     def _changes(self) -> DataFrame:
         return self.spark.read.format("delta").load(self.lake.changes)
@@ -150,21 +155,12 @@ def history_of(lake: Lake) -> KeptHistory:
     return kept_history.parse(lake.text(lake.at(kept_history.FILE)))
 
 
-def _before(cuts: Mapping[str, date]) -> Column:
-    """By the partitions alone, so whole files go."""
-    condition = fn.lit(False)
-    for day in sorted({*cuts.values()}):
-        mine = [table for table, cut in cuts.items() if cut == day]
-        condition = condition | (fn.col("tbl").isin(mine) & (fn.col("day") < fn.lit(day)))
-    return condition
-
-
-def _kept(known: KeptHistory, table: str, cut: date, counts: Counter[date]) -> Kept:
+def _kept(known: KeptHistory, table: str, cut: date, more: Going) -> Kept:
     """What a run that died had noted as removed already is not counted again."""
     before = known.tables.get(table, Kept(begins=0, removed=0))
-    more = sum(count for day, count in counts.items() if day >= before.since.date())
     begins = int(datetime(cut.year, cut.month, cut.day, tzinfo=UTC).timestamp() * 1000)
-    return Kept(begins=max(begins, before.begins), removed=before.removed + more)
+    gone = max(before.gone or (), more.last)
+    return Kept(begins=max(begins, before.begins), removed=before.removed + more.new, gone=gone)
 
 
 def _day(seconds: float) -> date:

@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as fn
 
 from contract import names
 from contract.checkpoint import Checkpoint
 from contract.status import LakeStatus, Stale, TableStatus, parse
 from spark.broken import broken_table
+from spark.going import staying
 from spark.handoff import HandOff
 from spark.lake import Lake
 from spark.letters import Letters
@@ -149,13 +149,13 @@ class Standing:
         """Those that were removed too (retention.py); what of them is still there is not counted twice."""
         if not self.lake.is_table(self.lake.changes):
             return {}
-        kept, known = history_of(self.lake).tables, self.last.tables if self.last else {}
+        history = history_of(self.lake)
+        kept, known = history.tables, self.last.tables if self.last else {}
         counts = {(t.db, t.table): kept[name].removed for name, t in known.items() if name in kept}
         changes = self.spark.read.format("delta").load(self.lake.changes)
-        for row in changes.groupBy("db", "tbl", fn.to_date("ts").alias("day")).count().collect():
+        for row in staying(changes, history).groupBy("db", "tbl").count().collect():
             name = (row["db"], row["tbl"][len(row["db"]) + 1 :])
-            if row["tbl"] not in kept or row["day"] >= kept[row["tbl"]].since.date():
-                counts[name] = counts.get(name, 0) + row["count"]
+            counts[name] = counts.get(name, 0) + row["count"]
         return counts
 
 

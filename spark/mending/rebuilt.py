@@ -152,6 +152,11 @@ class Rebuild:
                 f"(maintenance.history_days), and the snapshot {self.applied.id} is older. Nothing was written: "
                 f"{INSTEAD}"
             )
+        if kept and kept.gone and kept.gone > tuple(self.applied.floor):
+            raise LakeError(
+                f"{self.told}: changes behind the snapshot {self.applied.id} were removed (maintenance.history_days): "
+                f"the source's clock went back, by which they were older. Nothing was written: {INSTEAD}"
+            )
 
     def _refuse_another_log(self, path: str) -> None:
         """A table whose log was begun anew has another commit of this number."""

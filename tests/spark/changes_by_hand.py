@@ -55,13 +55,14 @@ def record(
     schema: TableSchema = ITEMS,
     partition: int = 0,
     pipeline: str = "shop",
+    ts_ms: int = 1_700_000_000_000,
 ) -> tuple[Any, ...]:
     """A Kafka record: key, value, topic, partition, offset."""
     row = after or before
     assert row is not None
     source = {
         "name": pipeline, "db": schema.db, "table": schema.table, "schema": schema.version, "gtid": f"u:{seq[2]}",
-        "ts_ms": 1_700_000_000_000, "seq": list(seq),
+        "ts_ms": ts_ms, "seq": list(seq),
     }  # fmt: skip
     value = compact_json({"before": before, "after": after, "source": source, "op": op})
     return key_of(schema, row).encode(), value.encode(), f"shop.shop.{schema.table}", partition, offset
