@@ -1,4 +1,9 @@
-"""The forms of the DAGs that a person starts, and what of them becomes an argument of the job."""
+"""The forms of the DAGs that a person starts, and what of them becomes an argument of the job.
+
+Airflow's page stars a field that may not be null, and sends nothing while that is empty. It makes an item of each line
+of a list, of an empty one too, and null of a field that was emptied again. The API shows of a value that it refuses the
+schema, with its `$comment`.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +15,11 @@ from airflow.sdk import Param
 from contract.pipeline_maintenance import STEPS
 
 TABLE_NAME = r"^[^.,]+\.[^.,]+$"
+NAME: dict[str, Any] = {"pattern": TABLE_NAME, "$comment": "as db.table"}
+LINES = {"type": "string", "pattern": rf"^\s*$|{TABLE_NAME}", "$comment": "a table, as db.table"}
+WRITTEN: dict[str, Any] = {"contains": {"type": "string", "pattern": r"\S", "$comment": "at least one"}}
+JSON_LIST = {"pattern": r"^\s*$|^\s*\[[\s\S]*\]\s*$", "$comment": "a JSON list, such as [1, 2]"}
+SOME = "Only some rows of one table"  # a section of its own, that the page opens at a click
 
 
 @dataclass(frozen=True)
@@ -18,31 +28,35 @@ class Form:
 
     params: dict[str, Param]
     options: dict[str, str]
-    tables: str = "{{ params.tables | join(',') }}"
+    tables: str = "{{ (params.tables or []) | map('trim') | select | unique(true) | join(',') }}"
 
 
 def _tables(empty: str) -> Param:
     return Param(
         [],
-        type="array",
-        items={"type": "string", "pattern": TABLE_NAME},
+        type=["array", "null"],
+        items=LINES,
         title="Tables",
         description=f"As db.table, one a line. {empty}",
     )
 
 
 def _text(title: str, description: str, **more: Any) -> Param:
-    """May be left empty: Airflow's page starts no run while one that may not be null is."""
-    return Param("", type=["string", "null"], title=title, description=description, **more)
+    return Param("", type=["string", "null"], title=title, description=description, section=SOME, **more)
+
+
+def _time(title: str, description: str) -> Param:
+    """The page picks it to the minute, in the zone that the person has chosen there, and sends it as UTC."""
+    return Param(None, type=["string", "null"], format="date-time", title=title, description=description, section=SOME)
 
 
 def _switch(title: str, description: str) -> Param:
-    return Param(False, type="boolean", title=title, description=description)
+    return Param(False, type=["boolean", "null"], title=title, description=description)
 
 
 def _given(name: str) -> str:
     """By its name in brackets: `from` is a word of the template's own."""
-    return "{{ params['" + name + "'] or '' }}"
+    return "{{ (params['" + name + "'] or '') | trim }}"
 
 
 def _yes(name: str) -> str:
@@ -58,44 +72,57 @@ SNAPSHOT = Form({"tables": _tables(ALL), "existing": EXISTING}, {"existing": _ye
 
 KEYS = _text(
     "Keys",
-    'Of one table, as a JSON list: [1, 2], or [["north", 1]] where the key has several columns.',
+    'A JSON list: [1, 2], or [["north", 1]] where the key has several columns.',
     format="multiline",
+    **JSON_LIST,
 )
-FROM = _text("From", "The first value of the key's first column, of one table: a whole number, a date or a time.")
-TO = _text("To", "The last value of it. The range has both ends; an empty one is open.")
+FROM = _text("From key", "Or a range: the first value of the key's first column, a whole number, a date or a time.")
+TO = _text("To key", "The range's last value. It has both ends; an empty one is open.")
 RANGE = {"keys": KEYS, "from": FROM, "to": TO}
 ARGUMENTS = {name: _given(name) for name in RANGE}
 REPAIR = Form(
     {"tables": _tables("Empty: all tables at which their last check found a difference."), **RANGE}, ARGUMENTS
 )
+SOURCES = {
+    "changes": "changes: the lake's table of all changes",
+    "kafka": "kafka: Kafka's topics, read again",
+    "mysql": "mysql: the tables themselves",
+}
 SOURCE = Param(
     "changes",
     type="string",
-    enum=["changes", "kafka", "mysql"],
+    enum=[*SOURCES],
+    values_display=SOURCES,
     title="Source",
-    description="Where the rows come from: the lake's changes table, Kafka's topics again, or MySQL.",
+    description="Where the rows come from. They are the same whichever it is.",
 )
-SINCE = _text("Since", "The rows that changed at this time or later, of one table: 2026-11-22T10:42:00Z.")
-UNTIL = _text("Until", "And before this time.")
+SOME_TABLES = Param(
+    type="array", items=LINES, **WRITTEN, title="Tables", description="As db.table, one a line. At least one."
+)
+SINCE = _time("Changed since", "Or a time: the rows that changed then or later, as they are now.")
+UNTIL = _time("Changed until", "And before this. An empty end is open.")
 BACKFILL = Form(
-    {"tables": _tables("At least one."), "source": SOURCE, **RANGE, "since": SINCE, "until": UNTIL},
+    {"tables": SOME_TABLES, "source": SOURCE, **RANGE, "since": SINCE, "until": UNTIL},
     {**ARGUMENTS, **{name: _given(name) for name in ("source", "since", "until")}},
 )
-WHOLE = _switch("All rows", "Also where the pipeline file asks for samples (quality.sample_percent).")
+WHOLE = _switch(
+    "All rows", "Compares all of each table, also where the pipeline file asks for samples (quality.sample_percent)."
+)
 QUALITY = Form({"tables": _tables(ALL), "whole": WHOLE}, {"whole": _yes("whole")})
 DO = Param(
     [*STEPS],
     type="array",
     items={"type": "string", "enum": [*STEPS]},
     minItems=1,
+    examples=[*STEPS],  # they make a list to choose from of it
     title="Steps",
-    description="What to do: " + "; ".join(f"{step}: {about}" for step, about in STEPS.items()),
+    description_md="\n".join(f"- **{step}** {about}" for step, about in STEPS.items()),
 )
 MAINTENANCE = Form({"tables": _tables(ALL), "steps": DO}, {"steps": "{{ params.steps | join(',') }}"})
 ROWS = Param(
-    [],
     type="array",
     items={"type": "string"},
+    **WRITTEN,
     title="Keys",
     description="Of which rows, one a line: the key's value, or where it has several columns an object of them, "
     'such as {"region": "eu", "n": 7}. Values as the source has them, also where a mask hides them.',
@@ -107,14 +134,15 @@ NOW = _switch(
     "From all files at once",
     "Ends time travel to before in the tables concerned, and readers and checks that have begun.",
 )
+ONE_TABLE = Param(type="string", title="Table", description="As db.table.", **NAME)
 ERASE = Form(
     {
-        "table": Param(type="string", pattern=TABLE_NAME, title="Table", description="As db.table."),
+        "table": ONE_TABLE,
         "keys": ROWS, "present": PRESENT, "now": NOW,
     },
     {
         "keys": "{{ params['keys'] | tojson }}", "present": _yes("present"), "now": _yes("now"),
         "run": "{{ run_id }}", "by": "{{ dag_run.triggering_user_name or '' }}",
     },
-    tables="{{ params.table }}",
+    tables="{{ params.table | trim }}",
 )  # fmt: skip

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from airflow.dag_processing.dagbag import DagBag
+from airflow.sdk.exceptions import ParamValidationError
 
 DAGS = Path(__file__).resolve().parents[2] / "dags"
 PURPOSES = ("topics", "snapshot", "compaction", "quality", "maintenance", "erase", "repair", "backfill")
@@ -124,12 +126,56 @@ def test_a_form_can_be_sent_as_it_opens(folder: Path) -> None:
         if "null" not in (param := dag.params.get_param(name)).schema["type"]
         and not (param.has_value and param.value != "")
     }
-    assert wanted == {("shop.erase", "table")}
+    assert wanted == {("shop.erase", "table"), ("shop.erase", "keys"), ("shop.backfill", "tables")}
     task = dags["shop.backfill"].get_task("stage")
     task.render_template_fields(
         {"params": dict.fromkeys(dags["shop.backfill"].params) | {"tables": ["a.b"]}, "run_id": "r"}
     )
     assert task.options == {**dict.fromkeys(("keys", "from", "to", "source", "since", "until"), ""), "by": "r"}
+
+
+def test_what_a_form_refuses_is_told_in_words(folder: Path) -> None:
+    (folder / "shop.yaml").write_text(text("shop"))
+    dags = bag().dags
+    for form, values in {
+        ("snapshot", "tables", "a table, as db.table"): (["orders"], ["a.b, a.c"], ["a.b", "c"]),
+        ("backfill", "tables", "a table, as db.table"): (["orders"],),
+        ("backfill", "tables", "at least one"): ([], [""], [" ", ""]),
+        ("erase", "keys", "at least one"): ([], [""]),
+        ("erase", "table", "as db.table"): ("orders",),
+        ("repair", "keys", "a JSON list, such as [1, 2]"): ("1, 2", "[1, 2", '{"id": 1}'),
+    }.items():
+        purpose, name, told = form
+        for value in values:
+            with pytest.raises(ParamValidationError, match=re.escape(told)):
+                dags[f"shop.{purpose}"].params.get_param(name).resolve(value)
+
+
+@pytest.mark.parametrize(
+    ("given", "taken"),
+    [(None, ""), ([], ""), ([""], ""), (["shop.a", " shop.B ", "", "shop.b", "shop.a"], "shop.a,shop.B,shop.b")],
+)
+def test_tables_are_named_in_lines_of_which_empty_ones_are_nothing(
+    folder: Path, given: list[str] | None, taken: str
+) -> None:
+    (folder / "shop.yaml").write_text(text("shop"))
+    for purpose, task_id in {"snapshot": "stage", "quality": "verify", "maintenance": "maintain"}.items():
+        dag = bag().dags[f"shop.{purpose}"]
+        assert dag.params.get_param("tables").resolve(given) == given
+        task = dag.get_task(task_id)
+        task.render_template_fields({"params": {**dag.params.dump(), "tables": given}})
+        assert task.tables == taken
+
+
+def test_fields_with_blanks_alone_are_not_given(folder: Path) -> None:
+    (folder / "shop.yaml").write_text(text("shop"))
+    dag = bag().dags["shop.repair"]
+    given = {"tables": ["a.b"], "keys": " \n", "from": " 7", "to": None}
+    for name, value in given.items():
+        dag.params.get_param(name).resolve(value)
+    task = dag.get_task("stage")
+    task.render_template_fields({"params": given, "run_id": "r"})
+    assert task.options == {"keys": "", "from": "7", "to": "", "by": "r"}
 
 
 def test_a_check_may_be_of_some_tables_and_of_all_their_rows(folder: Path) -> None:

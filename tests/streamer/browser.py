@@ -13,11 +13,17 @@ import pytest
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 
 
-def shown(folder: Path, url: str, seconds: int = 6) -> str:
-    """The document after so many seconds of the page's own clock. Skips the test where there is no Chromium."""
+def chromium() -> str:
+    """Its program. Skips the test where there is none."""
     program = next(filter(None, map(shutil.which, PROGRAMS)), None)
     if program is None:
         pytest.skip("no Chromium here: install the package chromium to look at the pages in a browser")
+    return program
+
+
+def shown(folder: Path, url: str, seconds: int = 6) -> str:
+    """The document after so many seconds of the page's own clock. Skips the test where there is no Chromium."""
+    program = chromium()
     options = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"]
     options += [f"--user-data-dir={folder / 'browser'}", f"--virtual-time-budget={seconds * 1000}", "--dump-dom"]
     done = subprocess.run([program, *options, url], capture_output=True, text=True, timeout=60)
