@@ -4,6 +4,9 @@ The files go through Hadoop's file systems, as Spark's own do, so a lake may be 
 knows. A write is a new file renamed over the old one: a reader sees the old text or the new, never half. Where a
 rename does not replace, the old file goes first; a run that dies just then leaves the new one beside its name,
 and readers take that. On S3 a file is written by one request, which replaces it as a whole, or does not.
+
+A write is on the disk before the rename is, so that a power cut leaves no empty file. One that is broken all the same
+is told with its path and what mends it.
 """
 
 from __future__ import annotations
@@ -11,7 +14,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -22,8 +24,10 @@ from contract.status import FILE as STATUS
 from spark.errors import LakeError, reason
 from spark.failpoints import reached
 from spark.store import configure
+from spark.whole_files import keep_names, way_back, whole
 
 NEW = ".new-"  # between a file's name and the process that writes it
+JSON = ".json"  # how the names of Headrace's own files end; Spark's, that are read here too, have another form
 NONE_MATCH, MATCH = "fs.option.create.conditional.overwrite", "fs.option.create.conditional.overwrite.etag"
 
 
@@ -108,12 +112,28 @@ class Lake:
         return max((int(name) for name in commits if name.isdigit()), default=None)
 
     def read(self, path: str) -> Any | None:
-        """The JSON of a file, or None where there is none."""
+        """The JSON of a file, or None where there is none. Raises LakeError where it is broken."""
         text = self.text(path)
         return None if text is None else json.loads(text)
 
     def text(self, path: str) -> str | None:
-        return self._text(path) if self._there(path) else self._beside(path)
+        """None where there is no file. Raises LakeError where one that is to be JSON is none."""
+        if not self._there(path):
+            return self._beside(path)
+        text = self._text(path)
+        if not path.endswith(JSON) or whole(text):
+            return text
+        # One that is older may be of any run before.
+        if (later := self._beside(path, self._changed_at(path))) is not None:
+            return later
+        raise LakeError(
+            f"the file {path} is {'broken' if text else 'empty'}, as a power cut may leave it. "
+            f"{way_back(path, self.root, self.pipeline.name)}"
+        )
+
+    def lines(self, path: str) -> Sequence[Any]:
+        """The JSON of each line."""
+        return [json.loads(line) for line in self._text(path).splitlines()]
 
     def _text(self, path: str) -> str:
         stream = self._files.open(self._path(path))
@@ -123,14 +143,16 @@ class Lake:
         finally:
             stream.close()
 
-    def _beside(self, path: str) -> str | None:
-        """The text of the last write that got no further than a whole new file; None where there is none."""
+    def _beside(self, path: str, since: int = 0) -> str | None:
+        """The text of the last write that got no further than a whole new file; None where there is none that is not
+        older than `since`."""
         for new in self._new(path):
-            text = self._text(new)
-            with suppress(ValueError):
-                json.loads(text)
+            if self._changed_at(new) >= since and whole(text := self._text(new)):
                 return text
         return None
+
+    def _changed_at(self, path: str) -> int:
+        return int(self._files.getFileStatus(self._path(path)).getModificationTime())
 
     def _new(self, path: str) -> Sequence[str]:
         """The new files beside a path, the newest first."""
@@ -142,14 +164,18 @@ class Lake:
         return [f"{folder}/{entry.getPath().getName()}" for entry in found]
 
     def write(self, path: str, value: Any) -> None:
-        whole = bool(self.pipeline.lake.bucket)  # an object is there as a whole, or not
-        target, beside = self._path(path), self._path(path if whole else f"{path}{NEW}{os.getpid()}")
+        at_once = bool(self.pipeline.lake.bucket)  # an object is there as a whole, or not
+        target, beside = self._path(path), self._path(path if at_once else f"{path}{NEW}{os.getpid()}")
         _fill(self._files.create(beside, True), value)
         reached("file written")
-        if not whole and not self._files.rename(beside, target):  # a file system whose rename does not replace
+        if at_once:
+            return
+        if not self._files.rename(beside, target):  # a file system whose rename does not replace
             self._files.delete(target, False)
             if not self._files.rename(beside, target):
                 raise LakeError(f"{beside} could not be renamed to {target}: rename it by hand, then run the job again")
+        if "://" not in self.root:
+            keep_names(os.path.dirname(path))
 
     def create(self, path: str, value: Any, over: str | None) -> None:
         """Writes the file on S3 where its etag is `over`; None: where there is none. Else the store refuses."""
@@ -194,4 +220,6 @@ class Lake:
 def _fill(stream: Any, value: Any) -> None:
     """Where the write fails the stream is not closed: that would send to a store what there is of it."""
     stream.write(bytearray(json.dumps(value, separators=(",", ":")).encode()))
+    if stream.hasCapability("hsync"):  # not on an object store, where to close it is to write it
+        stream.hsync()
     stream.close()

@@ -70,6 +70,73 @@ def test_a_file_that_was_not_written_whole_does_not_count(lake: Lake, half: str)
     assert lake.text(path) is None
 
 
+MENDS = {
+    "_status.json": "Remove it: the next compaction",
+    "_marks/000001-000000000007-q.json": r"Put it back from a copy.*move the folder \S+/shop away.*DAG shop\.snapshot",
+    "_staging/20260101/manifest.json": r"Remove the folder \S+/shop/_staging/20260101, and run the DAG shop\.snapshot",
+    "_parts/p1/part.json": r"Remove the folder \S+/shop/_parts/p1, and run the repair or backfill again",
+}
+
+
+@pytest.mark.parametrize("name", [*MENDS])
+def test_a_file_that_a_power_cut_left_empty_or_broken_is_told_with_what_mends_it(lake: Lake, name: str) -> None:
+    path = lake.at(name)
+    for text, word in (("", "empty"), ('{"n": ', "broken")):
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        Path(path).write_text(text)
+        with pytest.raises(LakeError, match=rf"{name} is {word}, as a power cut may leave it\. {MENDS[name]}"):
+            lake.read(path)
+
+
+def test_of_one_that_is_broken_a_write_behind_it_counts_and_none_before(lake: Lake) -> None:
+    path = lake.at("note.json")
+    Path(lake.root).mkdir(parents=True)
+    Path(path).write_text("")
+    os.utime(path, (2000, 2000))
+    for process, at in (("7", 1000), ("8", 3000)):
+        Path(f"{path}.new-{process}").write_text(f'{{"n": {process}}}')
+        os.utime(f"{path}.new-{process}", (at, at))
+    assert lake.read(path) == {"n": 8}
+    Path(f"{path}.new-8").unlink()
+    with pytest.raises(LakeError, match="is empty"):
+        lake.read(path)
+
+
+def test_a_write_is_on_the_disk_before_it_has_its_name_and_the_name_is_then(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[str] = []
+    folder = lake.at("_marks")
+    monkeypatch.setattr(os, "fsync", lambda number: synced.append(os.readlink(f"/proc/self/fd/{number}")))
+    files, stream_of = lake._files, lake._files.create
+
+    class Files(NoReplace):
+        def create(self, path: Any, over: bool) -> Any:
+            return Stream(stream_of(path, over), synced)
+
+        def rename(self, one: Any, other: Any) -> bool:
+            synced.append("rename")
+            return bool(files.rename(one, other))
+
+    lake._files = Files(files, lost_after=9)
+    lake.write(f"{folder}/1.json", {"n": 1})
+    assert synced == ["file", "rename", os.path.realpath(folder)]
+
+
+class Stream:
+    """Notes when it was told to be on the disk."""
+
+    def __init__(self, stream: Any, synced: list[str]) -> None:
+        self.stream, self.synced = stream, synced
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
+
+    def hsync(self) -> None:
+        self.stream.hsync()
+        self.synced.append("file")
+
+
 def test_the_last_of_several_counts(lake: Lake) -> None:
     path = lake.at("note.json")
     Path(lake.root).mkdir(parents=True)

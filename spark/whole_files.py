@@ -1,0 +1,45 @@
+"""The lake's small files that a power cut may break: what keeps them whole, and what mends one that is not."""
+
+from __future__ import annotations
+
+import json
+import os
+
+from contract import names
+from contract.status import FILE as STATUS
+
+
+def whole(text: str) -> bool:
+    """Whether it is JSON to its end."""
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
+
+
+def keep_names(folder: str) -> None:
+    """A rename is on the disk once its folder is."""
+    number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
+
+
+def way_back(path: str, root: str, pipeline: str) -> str:
+    """What mends a broken file of the lake in `root`."""
+    within = path.removeprefix(f"{root}/").split("/")
+    folder = "/".join((root, *within[:2]))
+    if within == [STATUS]:
+        return "Remove it: the next compaction writes it anew, and counts the rows anew"
+    if within[0] == "_quality":
+        return "Remove it: it is a record of a check alone"
+    if within[0] == names.STAGING:
+        return f"Remove the folder {folder}, and run the DAG {pipeline}.snapshot for its tables"
+    if within[0] == names.PARTS:
+        return f"Remove the folder {folder}, and run the repair or backfill again that staged it"
+    return (
+        f"Put it back from a copy. Without one, move the folder {root} away and run the DAG {pipeline}.snapshot, which "
+        "makes the lake anew"
+    )
