@@ -16,7 +16,7 @@ from contract.pipeline import Pipeline
 
 FORMAT = 1
 FILE = "_status.json"
-PARTS = 50
+PARTS, PARTS_MS = 50, 7 * 24 * 3600 * 1000
 
 
 class StatusFormatError(ValueError):
@@ -49,13 +49,22 @@ class Stale(Record):
     reason: str
 
 
+class Foreign(Record):
+    """Somebody else than Headrace's jobs wrote the table, which a run found at `at`, Unix ms UTC. `reason`: what was
+    done, and what mends it."""
+
+    reason: str
+    at: int
+
+
 class TableStatus(Record):
     """`rows`: live rows. `changes`: landed and merged since the first run; `changes_last_run` in the last one.
     `freshness_ms`: source time up to which the table is complete, Unix ms UTC. `version`: the Delta version of
     the table that goes with the status's `changes_version`. `stopped`: why the table is no longer merged.
     `unequal`: why it cannot be what the source has, until it gets another snapshot. `stale`: why it may not be, until
     then. `outdated`: why a part of its rows is shown by rules that hold no more, until then, too. `unread`: why rows
-    that it had in the source before it was followed are missing, until then. `nulled`: for how many values, since the
+    that it had in the source before it was followed are missing, until then. `foreign`: why nobody knows its rows,
+    until a snapshot, or a check of all of it that finds them equal. `nulled`: for how many values, since the
     first run, the lake has a null because its types cannot hold them; those of a run that was killed, of a repair and
     of a backfill are not counted."""
 
@@ -72,12 +81,13 @@ class TableStatus(Record):
     stale: Stale | None = None
     outdated: str | None = None
     unread: str | None = None
+    foreign: Foreign | None = None
     nulled: int = 0
 
     def doubts(self) -> list[str]:
         """Why the rows may not be what the source has at the checkpoint; empty where nothing speaks against it."""
-        stale = self.stale.reason if self.stale else None
-        return [told for told in (self.stopped, self.unequal, stale, self.outdated, self.unread) if told]
+        stale, foreign = (mark.reason if mark else None for mark in (self.stale, self.foreign))
+        return [told for told in (self.stopped, self.unequal, stale, self.outdated, self.unread, foreign) if told]
 
 
 class PartStatus(Record):
@@ -95,7 +105,8 @@ class PartStatus(Record):
 class LakeStatus(Record):
     """`checkpoint`: the lake holds everything up to it (None: nothing was released yet). `changes_version`:
     the Delta version of `_changes` that the tables' versions are merged from. `unreadable`: records that are no change
-    and were put aside since the first run. `parts`: what became of the last PARTS of them, by their ids.
+    and were put aside since the first run. `parts`: what became of them, by their ids; of the last PARTS, and of all
+    that were staged or taken in the last PARTS_MS.
     `written_at`: Unix ms UTC."""
 
     format: int = FORMAT

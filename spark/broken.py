@@ -25,10 +25,15 @@ def broken_file(error: BaseException) -> str | None:
     return unquote(found[0]) if found else ""
 
 
+def broken_within(path: str, error: BaseException) -> str | None:
+    """The file below the path that could not be read; None where the failure is another, or about other files."""
+    file = broken_file(error)
+    return file if file is not None and _inside(file, path) else None
+
+
 def broken_table(name: Name, path: str, error: BaseException) -> str | None:
     """Why the table at the path is stopped; None where the failure is another, or about other files."""
-    file = broken_file(error)
-    if file is None or not _inside(file, path):
+    if (file := broken_within(path, error)) is None:
         return None
     return (
         f"{'.'.join(name)}: a file of the lake's table is missing or cannot be read ({file}). Put it back from a copy, "

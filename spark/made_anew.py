@@ -17,7 +17,7 @@ from spark.lake import Lake
 from spark.merge import behind, sequence
 from spark.rows import beside, keyed, parsed, quoted
 from spark.schema import OWN, columns_of, fields, fitted, prepare
-from spark.staged import StagedRows
+from spark.staged import MERGE, WRITE, StagedRows
 
 THERE = beside("there")
 
@@ -32,27 +32,45 @@ def movable(spark: SparkSession, lake: Lake, schema: TableSchema) -> bool:
 
 def by_move(spark: SparkSession, lake: Lake, staged: StagedRows, schema: TableSchema, p0: list[int]) -> None:
     """Done again, also by a run that finds the table gone already, it has the same result."""
-    path, key = lake.table(schema.db, schema.table), list(schema.key)
-    changed = _changed(spark, lake, schema, p0).persist()
+    path = lake.table(schema.db, schema.table)
+    changed, known = _changed(spark, lake, schema, p0).persist(), _last_own(lake, staged, path)
     try:
-        if not changed.isEmpty():
-            there = f"c.{quoted(THERE)}"
-            same = " and ".join(f"t.{quoted(name)} = c.{quoted(name)}" for name in key)
-            values: dict[str, str | Column] = {quoted(name): f"c.{quoted(name)}" for name in (*fields(schema), *OWN)}
-            (
-                DeltaTable.forPath(spark, staged.path)
-                .alias("t")
-                .merge(changed.alias("c"), same)
-                # Not what an earlier run took in of a table that is gone by now.
-                .whenMatchedDelete((fn.col("t._seq") <= sequence(p0)) & fn.col(there).isNull())
-                .whenMatchedUpdate(f"{there} and t._seq < c._seq", values)
-                .whenNotMatchedInsert(there, values)
-                .execute()
-            )
-            reached("newer rows taken in")
+        while True:
+            # What is behind it, a driver appended that was thought dead.
+            staged.back_to(known)
+            known = lake.version(staged.path) or 0
+            if not changed.isEmpty():
+                _take_in(spark, staged, schema, p0, changed)
+            if WRITE not in staged.operations(known):
+                break
     finally:
         changed.unpersist()
     lake.replace(path, staged.path)
+
+
+def _last_own(lake: Lake, staged: StagedRows, path: str) -> int:
+    """The version of the staged table that has the rows that were counted; where a run that died had the lake's table
+    gone, with what it had taken in of that one, which is nowhere else."""
+    behind = [] if lake.is_table(path) else staged.operations(staged.counted)
+    merges = [at for at, operation in enumerate(behind, staged.counted + 1) if operation == MERGE]
+    return max([staged.counted, *merges])
+
+
+def _take_in(spark: SparkSession, staged: StagedRows, schema: TableSchema, p0: list[int], changed: DataFrame) -> None:
+    there = f"c.{quoted(THERE)}"
+    same = " and ".join(f"t.{quoted(name)} = c.{quoted(name)}" for name in schema.key)
+    values: dict[str, str | Column] = {quoted(name): f"c.{quoted(name)}" for name in (*fields(schema), *OWN)}
+    (
+        DeltaTable.forPath(spark, staged.path)
+        .alias("t")
+        .merge(changed.alias("c"), same)
+        # Not what an earlier run took in of a table that is gone by now.
+        .whenMatchedDelete((fn.col("t._seq") <= sequence(p0)) & fn.col(there).isNull())
+        .whenMatchedUpdate(f"{there} and t._seq < c._seq", values)
+        .whenNotMatchedInsert(there, values)
+        .execute()
+    )
+    reached("newer rows taken in")
 
 
 def by_write(

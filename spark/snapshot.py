@@ -33,7 +33,7 @@ from spark.source import Source
 from spark.staged import StagedRows
 from spark.table_read import Between, TableRead
 from spark.transformed import SnapshotTransforms
-from spark.unfinished import Beating, Found, Progress, Unfinished
+from spark.unfinished import Found, Progress, Unfinished
 
 ATTEMPTS = 3  # of a table whose shape changes while it is read
 VISIBLE = 60  # seconds until the streamer's server shows what the streamer has read there
@@ -72,7 +72,7 @@ class Staging:
         job = resume.job([f"{db}.{table}" for db, table in tables])
         begun = [resume.table(job, found) or self._anew(found, p0) for found in planned]
         try:
-            with Beating(self.lake, job.folder), self.reading.again() as walker:
+            with job.beating(), self.reading.again() as walker:
                 read = [progress for one in begun if (progress := self._read(job, one, walker))]
                 if not read:
                     raise LakeError("; ".join(self.refused.values()))
@@ -80,6 +80,7 @@ class Staging:
         except Exception as error:  # on a full disk, compaction needs the space
             if any(word in text for text in chain(error) for word in FULL):
                 with suppress(Exception):
+                    job.prove_own()
                     self.lake.delete(job.folder)
             raise
 
@@ -109,6 +110,7 @@ class Staging:
             later={one.name: one.p0 for one in read if one.p0 != p0},
             letters=job.plan.letters if job.plan else BEFORE_ALL,
         )
+        job.prove_own()
         self.lake.write(f"{job.folder}/{MANIFEST}", manifest.model_dump(mode="json"))
         return manifest
 

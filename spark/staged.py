@@ -5,7 +5,7 @@ A snapshot appends to it, group of chunks by group (table_read.py); the hand-off
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from delta.tables import DeltaTable
@@ -15,12 +15,13 @@ from pyspark.sql import functions as fn
 from contract.checkpoint import Checkpoint
 from contract.schema import TableSchema
 from spark.broken import broken_file
-from spark.errors import TableStoppedError
+from spark.errors import LakeError, TableStoppedError
 from spark.lake import Lake
 from spark.merge import misfit, sequence
 from spark.rows import keyed, lost, quoted
 from spark.schema import OWN, columns_of, create, fields
 
+WRITE, MERGE = "WRITE", "MERGE"  # as Delta's log names an append, and what a hand-off takes in
 SNAPSHOT = "headrace.snapshot"  # the table's property that says whose rows they are
 MANY, SMALL = 200, 4 * 1024 * 1024  # files, of which a table is not to have so many that are smaller, in bytes
 
@@ -35,17 +36,20 @@ class Added(NamedTuple):
 
 @dataclass
 class StagedRows:
-    """`path`: their folder. `snapshot`: its id."""
+    """`path`: their folder. `snapshot`: its id. `counted`: the version whose rows were last found to be whole."""
 
     spark: SparkSession
     lake: Lake
     path: str
     snapshot: str
+    counted: int = field(default=0, init=False)
+    _at: int | None = field(default=None, init=False)  # the version that the next append comes behind
 
     def begin(self, schema: TableSchema) -> None:
         """Makes the table where there is none."""
         if not self.lake.is_table(self.path):
             create(self.spark, self.path, fields(schema), self.lake.deletion_vectors, {SNAPSHOT: self.snapshot})
+        self._at = self.lake.version(self.path)
 
     def back_to(self, version: int | None) -> None:
         """Takes out what was appended behind the version; everything where that is None."""
@@ -57,7 +61,7 @@ class StagedRows:
 
     def append(self, wires: DataFrame, schema: TableSchema, p0: Checkpoint) -> Added:
         """Rows whose structs of wire values are in the column `_wire`. Raises TableStoppedError for one that the lake
-        cannot have."""
+        cannot have, LakeError where another job appends, too."""
         seen = Observation()
         counts = fn.count(fn.lit(1)).alias("rows"), fn.sum(lost("_wire", schema)).alias("nulled")
         at = sequence([*p0.place, -1, -1]).alias("_seq"), fn.timestamp_millis(fn.lit(p0.ts_ms)).alias("_ts")
@@ -70,6 +74,13 @@ class StagedRows:
             raise TableStoppedError(text) from error
         version = self.lake.version(self.path)
         assert version is not None
+        many = self._at is not None and version > self._at + 1
+        if self._at is not None and many and self.operations(self._at).count(WRITE) > 1:
+            raise LakeError(
+                f"another job writes {self.path}, too: one that was thought dead, and stood still. It ends by itself; "
+                "run the snapshot again, which takes out what it wrote and goes on behind what was read before"
+            )
+        self._at = version
         return Added(version, seen.get["rows"], seen.get["nulled"] or 0)
 
     def rows(self, version: int | None) -> DataFrame:
@@ -79,7 +90,7 @@ class StagedRows:
     def whole(self, schema: TableSchema, rows: int, version: int | None) -> DataFrame:
         """All of the rows, by the columns' names of now. Raises TableStoppedError where they are not as many: a row
         that is missing here would leave the lake."""
-        name, found = f"{schema.db}.{schema.table}", self._count(version)
+        name, found, self.counted = f"{schema.db}.{schema.table}", self._count(version), version or 0
         if found != rows:
             raise TableStoppedError(
                 f"{name}: the snapshot {self.snapshot} read {rows:,} rows, and its folder {self.path} has {found:,}: "
@@ -100,9 +111,18 @@ class StagedRows:
         [[files, size]] = facts.collect()
         return bool(files > MANY and size < files * SMALL)
 
+    def operations(self, behind: int) -> list[str]:
+        """What the commits behind the version were, the oldest first."""
+        now = self.lake.version(self.path) or 0
+        return [self._operation(version) for version in range(behind + 1, now + 1)]
+
+    def _operation(self, version: int) -> str:
+        actions = self.lake.lines(f"{self.path}/_delta_log/{version:020d}.json")
+        return next((one["commitInfo"]["operation"] for one in actions if "commitInfo" in one), "")
+
     def moved_to(self, path: str) -> bool:
         """Whether a run that died since moved them there."""
-        if self.lake.is_table(self.path) or not self.lake.is_table(path):
+        if not self.lake.is_table(path):
             return False
         [[properties]] = DeltaTable.forPath(self.spark, path).detail().select("properties").collect()
         return bool((properties or {}).get(SNAPSHOT) == self.snapshot)

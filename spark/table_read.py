@@ -51,6 +51,7 @@ class TableRead:
 
     def run(self) -> None:
         """Reads what is missing, and notes each part when it is whole."""
+        self.job.prove_own()
         self._staged.back_to(self.progress.version)
         if self.progress.whole:
             return

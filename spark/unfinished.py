@@ -18,6 +18,7 @@ from contract import names
 from contract.checkpoint import Checkpoint
 from contract.schema import TableSchema, Unfit
 from spark.chunks import Boundary
+from spark.errors import LakeError
 from spark.lake import Lake
 from spark.letters import BEFORE_ALL
 from spark.manifests import MANIFEST
@@ -103,6 +104,17 @@ class Unfinished:
 
     def __init__(self, lake: Lake, id: str) -> None:
         self.lake, self.id, self.folder = lake, id, lake.at(names.STAGING, id)
+        self._writer: Beating | None = None
+
+    def beating(self) -> Beating:
+        """Of who writes it from here on."""
+        self._writer = Beating(self.lake, self.folder)
+        return self._writer
+
+    def prove_own(self) -> None:
+        """Raises LakeError where another job has taken it over from who writes it here."""
+        if self._writer:
+            self._writer.prove()
 
     @property
     def plan(self) -> Plan | None:
@@ -117,10 +129,12 @@ class Unfinished:
         return Progress.model_validate_json(text) if text else None
 
     def note(self, progress: Progress) -> None:
+        self.prove_own()
         self.lake.write(self._file(progress.shape.db, progress.shape.table), progress.model_dump(mode="json"))
 
     def forget(self, progress: Progress) -> None:
         """The table is read anew; so its parts are nobody's."""
+        self.prove_own()
         self.lake.delete(self._file(progress.shape.db, progress.shape.table))
 
     def _file(self, db: str, table: str) -> str:
@@ -145,7 +159,8 @@ def unfinished(lake: Lake) -> list[Unfinished]:
 
 
 class Beating:
-    """Shows that somebody writes a staging, while the block runs. A failure shows as silence."""
+    """Shows that somebody writes a staging, while the block runs. A failure shows as silence. One that was silent for
+    long (its machine stood still) and finds another's beat, or none, beats no more."""
 
     def __init__(self, lake: Lake, folder: str) -> None:
         self.lake, self.file, self.by = lake, f"{folder}/{BEAT}", secrets.token_hex(4)
@@ -161,11 +176,26 @@ class Beating:
         self._ended.set()
         self._thread.join()
         with suppress(Exception):
-            self._beat(0.0)
+            if self._own():
+                self._beat(0.0)
+
+    def prove(self) -> None:
+        """Raises LakeError where another job has taken the folder over, or away."""
+        if not self._own():
+            raise LakeError(
+                "this job stood still for so long that another one took it for dead, and has taken over its folder "
+                f"{self.file.rpartition('/')[0]}, or removed it. What this one reads would be there twice: it ends, "
+                "and the other goes on. Run this again only where none does"
+            )
+
+    def _own(self) -> bool:
+        return (self.lake.read(self.file) or {}).get("by") == self.by
 
     def _beats(self) -> None:
         while not self._ended.wait(BEATS):
             with suppress(Exception):
+                if not self._own():
+                    return
                 self._beat(time.time())
 
     def _beat(self, at: float) -> None:

@@ -47,7 +47,7 @@ FOUND = "key string, since timestamp"
 @dataclass
 class Mending:
     """One run's. `waiting`: the tables whose changes wait themselves. `done`: what became of each part, by its id;
-    `tables`: those that were written."""
+    `tables`: those that were written; `whole`: those of which all rows were compared and are right now."""
 
     spark: SparkSession
     lake: Lake
@@ -56,6 +56,7 @@ class Mending:
     waiting: Iterable[Name]
     done: dict[str, PartStatus] = field(default_factory=dict)
     tables: set[Name] = field(default_factory=set)
+    whole: set[Name] = field(default_factory=set)
     erased: list[Erased] = field(default_factory=list, init=False)
 
     def run(self, checkpoint: Checkpoint | None) -> None:
@@ -73,26 +74,35 @@ class Mending:
                 reached("part removed")
 
     def told(self, before: dict[str, PartStatus]) -> dict[str, PartStatus]:
-        """With those of the runs before, as many as are kept."""
-        return dict(sorted({**before, **self.done}.items())[-status.PARTS :])
+        """With those of the runs before, as many as are kept: who staged them may ask for hours what became of them."""
+        known, since = {**before, **self.done}, int(time.time() * 1000) - status.PARTS_MS
+        last = sorted(known)[-status.PARTS :]
+        return {id: known[id] for id in sorted(known) if id in last or id in self.done or known[id].at >= since}
 
     def _part(self, part: Part) -> None:
         if part.name in set(self.waiting):
             return
-        refused = self._unwanted(part)
-        try:
-            if refused is None:
-                self._replace(part)
-        except TableStoppedError as error:
-            refused = str(error)
-        except Exception as error:
-            refused = misfit(part.name, error) or broken_table(part.name, self.lake.table(*part.name), error)
-            if refused is None:
-                raise
+        if (refused := self._refused(part)) is None and part.all:
+            self.whole.add(part.name)
         rows = {} if refused else self._counts(part)
         db, table = part.name
         at = int(time.time() * 1000)
         self.done[part.id] = PartStatus(db=db, table=table, job=part.job, at=at, rows=rows, refused=refused)
+
+    def _refused(self, part: Part) -> str | None:
+        """Why the part was not put in its place; None where it was."""
+        try:
+            if (reason := self._unwanted(part)) is None:
+                self._replace(part)
+            return reason
+        except TableStoppedError as error:
+            return str(error)
+        except Exception as error:
+            path = self.lake.table(*part.name)
+            told = misfit(part.name, error) or broken_table(part.name, path, error) or part.broken(self.lake, error)
+            if told is None:
+                raise
+            return told
 
     def _unwanted(self, part: Part) -> str | None:
         if not self.lake.pipeline.tables.match(*part.name):

@@ -20,7 +20,8 @@ from contract import names
 from contract.checkpoint import Checkpoint
 from contract.schema import TableSchema
 from contract.sequence import file_number
-from spark.errors import TableStoppedError
+from spark.broken import broken_within
+from spark.errors import LakeError, TableStoppedError
 from spark.lake import Lake
 from spark.rows import keyed, parsed
 from spark.unfinished import BEAT
@@ -70,6 +71,10 @@ class Part(BaseModel):
         return self.shape.db, self.shape.table
 
     @property
+    def all(self) -> bool:
+        return self.where is None and not self.keyed
+
+    @property
     def sequence(self) -> list[int]:
         """Behind everything before P0, before everything after it."""
         return [self.p0.epoch, file_number(self.p0.file), self.p0.pos, -1, -1]
@@ -80,7 +85,10 @@ class Part(BaseModel):
     def rows(self, spark: SparkSession, lake: Lake) -> DataFrame:
         """As they were staged, all of them: of a row that is missing here the lake's would go. Raises
         TableStoppedError."""
-        rows = spark.read.parquet(f"{self.folder(lake)}/rows")
+        folder = f"{self.folder(lake)}/rows"
+        if not any(name.endswith(".parquet") for name in lake.list(folder)):
+            raise TableStoppedError(self._lost(f"nothing is in {folder}"))
+        rows = spark.read.parquet(folder)
         if self.count is not None and (found := rows.count()) != self.count:
             raise TableStoppedError(
                 f"{'.'.join(self.name)}: the {self.job} staged {self.count:,} row(s), and {self.folder(lake)}/rows has "
@@ -90,8 +98,21 @@ class Part(BaseModel):
 
     def inside(self, spark: SparkSession, lake: Lake) -> Callable[[DataFrame], DataFrame]:
         """Takes the part's rows out of rows that have the key's columns."""
+        if self.keyed and not lake.exists(keys_file(self.folder(lake))):
+            raise TableStoppedError(self._lost(f"there is no {keys_file(self.folder(lake))}"))
         keys = keys_of(texts_of(spark, self.folder(lake)), self.shape) if self.keyed else None
         return lambda rows: within(rows, self.where, keys)
+
+    def broken(self, lake: Lake, error: BaseException) -> str | None:
+        """Why it cannot be taken; None where the failure is another than a file of it that cannot be read."""
+        file = broken_within(self.folder(lake), error)
+        return None if file is None else self._lost(f"{file} is missing or cannot be read")
+
+    def _lost(self, what: str) -> str:
+        return (
+            f"{'.'.join(self.name)}: the rows that the {self.job} staged are not whole: {what}. The table is as it "
+            f"was; run the {self.job} again"
+        )
 
 
 def within(rows: DataFrame, where: str | None, keys: DataFrame | None) -> DataFrame:
@@ -109,11 +130,15 @@ def keys_of(texts: DataFrame, schema: TableSchema) -> DataFrame:
 
 
 def texts_of(spark: SparkSession, folder: str) -> DataFrame:
-    return spark.read.schema("key string").json(f"{folder}/keys.json")
+    return spark.read.schema("key string").json(keys_file(folder))
+
+
+def keys_file(folder: str) -> str:
+    return f"{folder}/keys.json"
 
 
 def write_keys(lake: Lake, folder: str, keys: tuple[str, ...]) -> None:
-    lake.write(f"{folder}/keys.json", [{"key": key} for key in keys])
+    lake.write(keys_file(folder), [{"key": key} for key in keys])
 
 
 def new_id() -> str:
@@ -123,7 +148,13 @@ def new_id() -> str:
 
 
 def put(lake: Lake, part: Part) -> None:
-    """Behind its rows: from here on a compaction uses them."""
+    """Behind its rows: from here on a compaction uses them. Raises LakeError where they were swept meanwhile, so that
+    those that were written since are not all."""
+    if not lake.exists(f"{part.folder(lake)}/{BEAT}"):
+        raise LakeError(
+            f"this job stood still for more than {ABANDONED:.0f} s, was taken for dead, and its folder "
+            f"{part.folder(lake)} was removed. Nothing was staged of it: run the {part.job} again"
+        )
     lake.write(f"{part.folder(lake)}/{MANIFEST}", part.model_dump(mode="json"))
 
 

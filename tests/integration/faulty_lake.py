@@ -29,6 +29,7 @@ from spark.lake import Lake
 from spark.manifests import Manifest
 from spark.marks import KEPT_MARKS, Marks
 from spark.mending.parts import Part, put
+from spark.unfinished import BEAT
 from stack.kafka import Kafka
 from tests import checkpoints
 from tests.integration.by_hand import make_topics, pipeline_of, send
@@ -184,6 +185,7 @@ class FaultyLake:
         )  # fmt: skip
         texts = [(compact_json({"id": n}), compact_json(row_of(n, "read"))) for n in READ]
         spark.createDataFrame(texts, "key string, after string").write.parquet(f"{part.folder(lake)}/rows")
+        lake.write(f"{part.folder(lake)}/{BEAT}", {"at": 0.0, "by": "test"})
         put(lake, part)
 
 

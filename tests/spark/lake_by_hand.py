@@ -13,6 +13,7 @@ from spark.manifests import MANIFEST, Manifest
 from spark.mending.parts import Part, put, write_keys
 from spark.rows import parsed
 from spark.staged import StagedRows
+from spark.unfinished import BEAT
 from tests import checkpoints
 from tests.spark.changes_by_hand import ITEMS, changes, compact_json, key_of
 
@@ -82,5 +83,6 @@ def part(
     spark.createDataFrame(texts, "key string, after string").write.parquet(f"{made.folder(lake)}/rows")
     if keys is not None:
         write_keys(lake, made.folder(lake), tuple(key_of(of, key) for key in keys))
+    lake.write(f"{made.folder(lake)}/{BEAT}", {"at": 0.0, "by": "test"})
     put(lake, made)
     return made

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,9 +16,13 @@ from pyspark.sql import functions as fn
 from contract import status
 from contract.pipeline import Pipeline
 from contract.schema import Column
+from spark.applied import AppliedSnapshots
 from spark.failpoints import hooked
 from spark.lake import Lake
+from spark.mending.apply import Mending
+from spark.mending.parts import parts
 from spark.proof.differences import CHANGED, Difference, note_checks, note_differences
+from spark.schema import Schemas
 from tests.spark.changes_by_hand import ITEMS, change, truncation
 from tests.spark.lake_by_hand import AT, NAME, ids, item, land, part, seq, stage
 
@@ -157,6 +164,40 @@ def test_a_part_with_staged_rows_missing_takes_no_row_out_of_the_table(
     part(spark, lake, "p2", AT, item(1, "b"), item(2))
     assert compact()["parts"]["p2"]["rows"] == {"changed": 1}, "also where nothing was changed since the snapshot"
     assert ids(spark, lake) == [(1, "b"), (2, "a")]
+
+
+def test_a_part_that_cannot_be_read_is_refused_and_the_others_go_on(
+    spark: SparkSession, lake: Lake, compact: Compact
+) -> None:
+    stage(spark, lake, "1", 50, item(1), item(2))
+    compact()
+    gone, broken, keyless = (part(spark, lake, id, AT, item(1), keys=[item(1)]) for id in ("p1", "p2", "p3"))
+    part(spark, lake, "p4", AT, item(1, "b"), where="id = 1")
+    shutil.rmtree(f"{gone.folder(lake)}/rows")
+    for file in Path(f"{broken.folder(lake)}/rows").glob("*.parquet"):
+        file.write_bytes(b"PAR1 no more")
+    Path(f"{keyless.folder(lake)}/keys.json").unlink()
+    told = compact()["parts"]
+    refused = {id: one["refused"] for id, one in told.items() if one["refused"]}
+    assert refused.keys() == {"p1", "p2", "p3"}
+    said = "shop.items: the rows that the repair staged are not whole: "
+    assert all(one.startswith(said) and one.endswith("run the repair again") for one in refused.values())
+    assert ids(spark, lake) == [(1, "b"), (2, "a")]
+    assert list(parts(lake)) == []
+
+
+def test_what_became_of_a_run_s_parts_is_told_of_all_of_them_and_for_days(spark: SparkSession, lake: Lake) -> None:
+    def became(id: str, at: float) -> status.PartStatus:
+        return status.PartStatus(db="shop", table=id, job="repair", at=int(at * 1000))
+
+    now, many = time.time(), range(status.PARTS + 10)
+    mending = Mending(spark, lake, Schemas([ITEMS]), AppliedSnapshots(lake), [])
+    mending.done = {f"done{n:03d}": became("t", now) for n in many}
+    hour = {f"hour{n:03d}": became("t", now - 3600) for n in many}
+    month = {f"a{n:03d}": became("t", now - 30 * 86400) for n in many}
+    assert mending.told(month | hour).keys() == mending.done.keys() | hour.keys()
+    mending.done = {}
+    assert [*mending.told(month)] == [*month][-status.PARTS :]
 
 
 def test_a_part_that_holds_no_more_is_refused_with_the_reason(

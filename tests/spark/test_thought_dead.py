@@ -1,0 +1,107 @@
+"""A driver that stood still for long, and was taken for dead: whatever it writes when it wakes is in no table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from spark import unfinished
+from spark.errors import LakeError
+from spark.failpoints import hooked
+from spark.handoff import apply_ready
+from spark.lake import Lake
+from spark.manifests import Manifest
+from spark.mending.parts import parts, put
+from spark.rows import parsed
+from spark.staged import StagedRows
+from spark.unfinished import Beating, Progress, Unfinished
+from tests.spark.changes_by_hand import ITEMS, change, compact_json
+from tests.spark.lake_by_hand import AT, NAME, checkpoint, ids, item, land, part, seq, stage
+
+
+def append(spark: SparkSession, lake: Lake, manifest: Manifest, *rows: dict[str, Any]) -> None:
+    """What the driver had read when it stood still."""
+    texts = spark.createDataFrame([(compact_json(row),) for row in rows], "after string")
+    wires = texts.withColumn("_wire", parsed("after", ITEMS.columns))
+    StagedRows(spark, lake, manifest.rows(lake, ITEMS), manifest.id).append(wires, ITEMS, checkpoint(AT))
+
+
+def test_rows_that_come_behind_the_staged_ones_do_not_move_with_them(spark: SparkSession, lake: Lake) -> None:
+    manifest = stage(spark, lake, "1", AT, item(1), item(2, "b"))
+    append(spark, lake, manifest, item(1))
+    result = apply_ready(spark, lake)
+    assert (result.applied, result.refused) == ({NAME}, {})
+    assert ids(spark, lake) == [(1, "a"), (2, "b")]
+
+
+class CrashError(Exception):
+    pass
+
+
+def test_nor_do_those_that_come_while_a_hand_off_dies(
+    spark: SparkSession, lake: Lake, compact: Callable[[], dict[str, Any]]
+) -> None:
+    """Behind the merge, and once more when the lake's table is gone: what that one had is in the staged one alone."""
+    land(spark, lake, change(seq(AT + 1), "c", item(7)))
+    compact()
+    manifest = stage(spark, lake, "1", AT, item(1), item(2, "b"))
+
+    def crash(at: str) -> None:
+        if at == "newer rows taken in" and not come:
+            come.append(at)
+            append(spark, lake, manifest, item(1))
+        elif at == "table made way":
+            append(spark, lake, manifest, item(2, "b"))
+            raise CrashError
+
+    come: list[str] = []
+    with hooked(crash), pytest.raises(CrashError):
+        compact()
+    compact()
+    assert ids(spark, lake) == [(1, "a"), (2, "b"), (7, "a")]
+
+
+def test_an_append_beside_another_is_refused(spark: SparkSession, lake: Lake) -> None:
+    manifest = stage(spark, lake, "1", AT, item(1))
+    mine = StagedRows(spark, lake, manifest.rows(lake, ITEMS), manifest.id)
+    mine.begin(ITEMS)
+    append(spark, lake, manifest, item(2))
+    wires = spark.createDataFrame([(compact_json(item(3)),)], "after string")
+    with pytest.raises(LakeError, match=r"another job writes .*run the snapshot again"):
+        mine.append(wires.withColumn("_wire", parsed("after", ITEMS.columns)), ITEMS, checkpoint(AT))
+
+
+def test_who_finds_another_s_beat_writes_and_says_nothing_more(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unfinished, "BEATS", 0.05)
+    old, new = Unfinished(lake, "1"), Unfinished(lake, "1")
+    progress = Progress(shape=ITEMS, made="", p0=checkpoint(AT))
+    with old.beating() as asleep:
+        old.note(progress)
+        with new.beating() as awake:
+            for write in (old.note, old.forget):
+                with pytest.raises(
+                    LakeError, match=r"took it for dead.*_staging/1.*Run this again only where none does"
+                ):
+                    write(progress)
+            asleep._thread.join(10)
+            assert not asleep._thread.is_alive(), "it beats no more"
+            new.note(progress)
+    assert lake.read(awake.file) == {"at": 0.0, "by": awake.by}, "the end of the other one is no end of this"
+
+
+def test_a_part_whose_folder_was_swept_is_not_staged(spark: SparkSession, lake: Lake) -> None:
+    """Its first rows are gone: those that are read since would be taken for all."""
+    made = part(spark, lake, "p1", AT, item(1))
+    folder = made.folder(lake)
+    with Beating(lake, folder) as beating:
+        lake.delete(folder)
+        spark.createDataFrame([("", "")], "key string, after string").write.parquet(f"{folder}/rows")
+        with pytest.raises(LakeError, match=r"was taken for dead.*_parts/p1 was removed.*run the repair again"):
+            put(lake, made)
+        with pytest.raises(LakeError, match="took it for dead"):
+            beating.prove()
+    assert list(parts(lake)) == []
+    assert not lake.exists(beating.file)
