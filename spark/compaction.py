@@ -17,7 +17,7 @@ from contract.status import LakeStatus, parse
 from spark.changes import Landing
 from spark.evolution import Evolution
 from spark.failpoints import reached
-from spark.foreign import foreign_writes, forget_lost, refuse_foreign_changes
+from spark.foreign import foreign_writes, forget_lost, marked, refuse_foreign_changes
 from spark.handoff import apply_ready
 from spark.job import JobFailedError
 from spark.kafka import Broker
@@ -35,7 +35,7 @@ from spark.tables import Merging
 UNFINISHED = "_running.json"  # there while a run is under way: its counts are not in the status yet
 
 
-def compact(spark: SparkSession, pipeline: Pipeline, tables: list[str]) -> dict[str, Any]:
+def compact(spark: SparkSession, pipeline: Pipeline) -> dict[str, Any]:
     """Runs both steps for all of the pipeline's tables. Raises LakeError, JobFailedError where a table is stopped."""
     lake = Lake(spark, pipeline)
     try:
@@ -88,6 +88,7 @@ def run(spark: SparkSession, pipeline: Pipeline, lake: Lake) -> dict[str, Any]:
     standing = Standing(spark, lake, merging, handoff, clean, evolution.stale(), landing.letters)
     more = {"unreadable": letters, "parts": mending.told(last.parts if last else {})}
     status = standing.status(checkpoint, began).model_copy(update=more)
+    status = marked(status, lake, last, foreign, mending.whole)
     lake.write(lake.status, status.model_dump(mode="json"))
     reached("status written")
     mending.clear()
@@ -97,7 +98,7 @@ def run(spark: SparkSession, pipeline: Pipeline, lake: Lake) -> dict[str, Any]:
     counts |= {"unreadable": _put_aside(landing.letters, letters, last)}
     counts |= {"nulled": _nulled(standing.nulled)}
     counts |= {"parts": {id: part.model_dump() for id, part in mending.done.items()}}
-    return _facts(status, counts, evolution.told, foreign)
+    return _facts(status, counts, evolution.told)
 
 
 def _put_aside(letters: Letters, count: int, last: LakeStatus | None) -> int:
@@ -117,9 +118,7 @@ def _nulled(values: Mapping[Name, int]) -> dict[str, int]:
     return counts
 
 
-def _facts(
-    status: LakeStatus, counts: dict[str, Any], evolved: list[str], foreign: Mapping[Name, str]
-) -> dict[str, Any]:
+def _facts(status: LakeStatus, counts: dict[str, Any], evolved: list[str]) -> dict[str, Any]:
     checkpoint = status.checkpoint
     facts = {
         **counts,
@@ -137,7 +136,7 @@ def _facts(
                 "stale": t.stale.reason if t.stale else None,
                 "outdated": t.outdated,
                 "unread": t.unread,
-                "foreign": foreign.get((t.db, t.table)),
+                "foreign": t.foreign.reason if t.foreign else None,
             }
             for name, t in status.tables.items()
         },

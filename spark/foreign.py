@@ -1,19 +1,25 @@
 """What somebody else did to the lake's tables since the last run: every commit of Headrace's jobs says that it is one.
 
-Of a current table that is told, with the way to make it whole; the run goes on, and a check shows what it did. A change
-in `_changes` would become a change of the tables, so there the run stops before anything is merged.
+Of a current table that is told, with the way to make it whole; the run goes on, and a check shows what it did. The
+table is marked until that is settled. A change in `_changes` would become a change of the tables, so there the run
+stops before anything is merged.
 """
 
 from __future__ import annotations
 
 import re
+import time
+from collections.abc import Iterator, Mapping, Set
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC
+from typing import Any
 
 from delta.tables import DeltaTable
 from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as fn
 
+from contract import status
 from contract.status import LakeStatus, TableStatus
 from spark.applied import Applied, AppliedSnapshots
 from spark.errors import LakeError
@@ -24,6 +30,8 @@ from spark.stopped import Name
 
 # They change no row, or take out of the log what is not there any more.
 HARMLESS = re.compile(r"OPTIMIZE|REORG|VACUUM|TBLPROPERTIES|FSCK|COMPUTE STATS|MANIFEST", re.IGNORECASE)
+# Unix ms between the run that marks a table and the first check that is sure to have compared the version it saw.
+SEEN_MS = 10_000
 
 
 @dataclass(frozen=True)
@@ -57,16 +65,59 @@ def _back(lake: Lake, found: Foreign) -> str:
 
 def foreign_writes(spark: SparkSession, lake: Lake, last: LakeStatus) -> dict[Name, str]:
     """The current tables that somebody else changed or took away, and what to do about each."""
-    found, snapshots = {}, AppliedSnapshots(lake).tables
+    found, snapshots = {}, AppliedSnapshots(lake)
     for name, table in last.tables.items():
         path = lake.table(table.db, table.table)
-        since = _since(table, snapshots.get((table.db, table.table)))
+        name_of = table.db, table.table
+        since = _since(table, None if snapshots.gap(name_of) else snapshots.tables.get(name_of))
         if since is not None and (done := _done(spark, lake, path, since)) is not None:
             found[table.db, table.table] = (
                 f"somebody else than Headrace's jobs changed the lake's table {name}: {done.did}. A check shows what "
                 "differs now; the snapshot DAG makes the table anew"
             )
     return found
+
+
+def marked(
+    now: LakeStatus, lake: Lake, last: LakeStatus | None, found: Mapping[Name, str], mended: Set[Name]
+) -> LakeStatus:
+    """The status with what this run found, and what the `last` one tells and nothing has settled since. `mended`: the
+    tables all of whose rows this run has set right."""
+    at = int(time.time() * 1000)
+    marks = _open(lake, last) | {name: status.Foreign(reason=reason, at=at) for name, reason in found.items()}
+    marks = {name: mark for name, mark in marks.items() if name not in mended}
+    tables = {
+        name: table.model_copy(update={"foreign": marks.get((table.db, table.table))})
+        for name, table in now.tables.items()
+    }
+    return now.model_copy(update={"tables": tables})
+
+
+def _open(lake: Lake, last: LakeStatus | None) -> dict[Name, status.Foreign]:
+    before = {(t.db, t.table): t.foreign for t in last.tables.values() if t.foreign} if last else {}
+    applied = {name: one.applied_at for name, one in AppliedSnapshots(lake).tables.items()} if before else {}
+    open = {name: mark for name, mark in before.items() if applied.get(name, 0) <= mark.at}
+    if open:
+        for began, equal in _checks(lake, min(mark.at for mark in open.values()) + SEEN_MS):
+            open = {
+                name: mark for name, mark in open.items() if ".".join(name) not in equal or began <= mark.at + SEEN_MS
+            }
+    return open
+
+
+def _checks(lake: Lake, since: int) -> Iterator[tuple[int, set[str]]]:
+    """When each check behind that time began, and the tables that it found to be equal, all of their rows."""
+    folder = lake.at("_quality")
+    for name in lake.list(folder):
+        began = name.removesuffix(".json")
+        if began.isdecimal() and int(began) > since:
+            with suppress(LakeError):  # a report that is broken proves nothing
+                yield int(began), _equal(lake.read(f"{folder}/{name}") or {})
+
+
+def _equal(report: Mapping[str, Any]) -> set[str]:
+    tables = report.get("tables", {}).items()
+    return {name for name, one in tables if one.get("equal") and one.get("chunks") == one.get("chunks_compared")}
 
 
 def forget_lost(lake: Lake, snapshots: AppliedSnapshots, found: dict[Name, str]) -> None:
@@ -78,7 +129,7 @@ def forget_lost(lake: Lake, snapshots: AppliedSnapshots, found: dict[Name, str])
 
 def _since(table: TableStatus, applied: Applied | None) -> int | None:
     """The version behind which nobody looked yet: that of a snapshot, where a run died behind it."""
-    if applied is None or applied.gap or (table.snapshot and table.snapshot.id == applied.id):
+    if applied is None or (table.snapshot and table.snapshot.id == applied.id):
         return table.version
     return applied.version
 

@@ -39,17 +39,19 @@ class JobFailedError(Exception):
         self.facts = facts
 
 
-def run(name: str, work: Work, options: Mapping[str, str] | None = None) -> NoReturn:
-    """Runs `work(spark, pipeline, tables)`; `tables` are the `db.table` names given, empty for all. `options`: further
-    ones, each with its help; `work` gets them by name, as texts, empty where they were left out."""
+def run(name: str, work: Work, options: Mapping[str, str] | None = None, tables: bool = True) -> NoReturn:
+    """Runs `work(spark, pipeline, tables)`; `tables` are the `db.table` names given, empty for all; without, where the
+    job is one of all tables. `options`: further ones, each with its help; `work` gets them by name, as texts, empty
+    where they were left out."""
     parser = argparse.ArgumentParser(prog=name)
     parser.add_argument("--pipeline", required=True, help="the pipeline file")
-    parser.add_argument("--tables", default="", help="db.table names by comma; all when left out")
+    if tables:
+        parser.add_argument("--tables", default="", help="db.table names by comma; all when left out")
     for option, help in (options or {}).items():
         parser.add_argument(f"--{option}", default="", help=help)
     given = parser.parse_args()
     more = {option: getattr(given, option).strip() for option in options or {}}
-    tables = [table.strip() for table in given.tables.split(",") if table.strip()]
+    chosen = [[table.strip() for table in given.tables.split(",") if table.strip()]] if tables else []
     try:
         pipeline = load(given.pipeline)
     except PipelineFileError as error:
@@ -57,7 +59,7 @@ def run(name: str, work: Work, options: Mapping[str, str] | None = None) -> NoRe
     if not pipeline.feeds_lake:
         _end(name, pipeline.name, NO_LAKE.format(path=pipeline.path), {})
     try:
-        facts = work(session(f"headrace-{pipeline.name}-{name}"), pipeline, tables, **more)
+        facts = work(session(f"headrace-{pipeline.name}-{name}"), pipeline, *chosen, **more)
     except JobFailedError as error:
         _end(name, pipeline.name, str(error), error.facts)
     except Exception as error:  # the job's outermost frame: whatever it is becomes one message

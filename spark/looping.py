@@ -30,7 +30,7 @@ RETRY, RETRY_MOST = 2.0, 60.0  # seconds
 QUIET = 60.0  # seconds after which rounds that found nothing are told of
 
 
-def loop(spark: SparkSession, pipeline: Pipeline, tables: list[str]) -> Facts:
+def loop(spark: SparkSession, pipeline: Pipeline) -> Facts:
     """Compacts until a signal comes, and ends behind the round that is under way. Raises LakeError where another loop
     follows the pipeline, or Spark has ended."""
     stop = threading.Event()
@@ -76,7 +76,7 @@ class Loop:
     def _round(self) -> None:
         self.rounds += 1
         try:
-            facts = compaction.compact(self.spark, self.pipeline, [])
+            facts = compaction.compact(self.spark, self.pipeline)
         except JobFailedError as error:  # the other tables are complete
             self._tell_stopped(str(error))
             self._done(error.facts)

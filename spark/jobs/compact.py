@@ -6,4 +6,4 @@ from spark.compaction import compact
 from spark.job import run
 
 if __name__ == "__main__":
-    run("compact", compact)
+    run("compact", compact, tables=False)

@@ -6,4 +6,4 @@ from spark.job import run
 from spark.looping import loop
 
 if __name__ == "__main__":
-    run("compact-loop", loop)
+    run("compact-loop", loop, tables=False)

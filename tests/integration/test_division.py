@@ -87,7 +87,7 @@ def test_the_lake_wants_a_snapshot_and_is_equal_by_it(
     streamer = killed_halfway(make, mysql, kafka, tmp_path, name, "at_least_once", read)
     streamer.wait_for(lambda status: len(records(kafka, f"{name}.{name}.t")) == 2)
     streamer.kill()
-    compact(spark, load(streamer.file), [])
+    compact(spark, load(streamer.file))
     assert lake(tmp_path, name)[2] == (2, 1, "old"), "updates are left out"
 
     edited(streamer, tmp_path)
@@ -95,7 +95,7 @@ def test_the_lake_wants_a_snapshot_and_is_equal_by_it(
     streamer.started().wait_until_released()
     assert "by other rules than before" in streamer.log()
     pipeline = load(streamer.file)
-    compact(spark, pipeline, [])
+    compact(spark, pipeline)
     told = status.read(pipeline)
     assert told is not None
     table = told.tables[f"{name}.t"]
@@ -105,7 +105,7 @@ def test_the_lake_wants_a_snapshot_and_is_equal_by_it(
     snapshot(spark, pipeline, [f"{name}.t"])
     execute(mysql, f"INSERT INTO {name}.t VALUES (5, 1, 'last')")
     streamer.wait_until_released()
-    compact(spark, pipeline, [])
+    compact(spark, pipeline)
     told = status.read(pipeline)
     assert told is not None
     assert told.tables[f"{name}.t"].snapshot is not None

@@ -66,7 +66,7 @@ def test_erased_rows_are_gone_and_the_lake_equals_the_source(
         streamer.wait_until_released()
 
     def equal() -> bool:
-        compact(spark, pipeline, [])
+        compact(spark, pipeline)
         return all(facts["equal"] for facts in verify(spark, pipeline, [])["tables"].values())
 
     def erased(table: str, keys: str, **more: str) -> dict[str, Any]:

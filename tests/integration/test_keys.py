@@ -61,7 +61,7 @@ def test_tables_are_known_by_the_chosen_columns_and_proven_equal(
     snapshot(spark, pipeline, [])
     write(mysql, "known", 2)
     streamer.wait_until_released()
-    compact(spark, pipeline, [])
+    compact(spark, pipeline)
     proof = verify(spark, pipeline, [])["tables"]
     assert {name: (told["equal"], told["lake_count"]) for name, told in proof.items()} == {
         "known.readings": (True, 20), "known.rooms": (True, 4), "known.t": (True, 0),

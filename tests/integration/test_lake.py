@@ -163,7 +163,7 @@ def damage(spark: SparkSession, shop: Shop, statement: str) -> None:
     spark.sql(statement.format(table=f"delta.`{path}`"))
     # The status names the tables' versions; a run after the damage takes them anew.
     lake.write(lake.at("_running.json"), {})
-    compact(spark, shop.pipeline, [])
+    compact(spark, shop.pipeline)
 
 
 def test_lake_follows_and_proves_it(spark: SparkSession, shop: Shop, capsys: pytest.CaptureFixture[str]) -> None:
@@ -171,13 +171,13 @@ def test_lake_follows_and_proves_it(spark: SparkSession, shop: Shop, capsys: pyt
     shop.streamer.started()
     shop.write()
     shop.write()
-    compact(spark, shop.pipeline, [])  # a compaction before the snapshot: rows that it must not lose or keep
+    compact(spark, shop.pipeline)  # a compaction before the snapshot: rows that it must not lose or keep
     staged = snapshot(spark, shop.pipeline, [])
     assert set(staged["tables"]) == {shop.orders, shop.lines}
     assert "chunks" in capsys.readouterr().out
     shop.streamer.kill()  # a replay: what was sent and not released comes again
     shop.streamer.started()
-    compact(spark, shop.pipeline, [])
+    compact(spark, shop.pipeline)
     standing = status.read(shop.pipeline)
     assert standing is not None
     assert standing.tables[shop.orders].snapshot is not None
@@ -192,10 +192,10 @@ def test_lake_follows_and_proves_it(spark: SparkSession, shop: Shop, capsys: pyt
         follower.join()
     assert all(table["equal"] for table in proof["tables"].values()), proof
     shop.rest()
-    report = compact(spark, shop.pipeline, [])
+    report = compact(spark, shop.pipeline)
     assert_equal(spark, shop)
     assert report["tables"][shop.orders]["rows"] == len(source_rows(shop, shop.orders))
-    assert compact(spark, shop.pipeline, [])["changes"] == 0
+    assert compact(spark, shop.pipeline)["changes"] == 0
 
     # A second snapshot of the same, and of what a stray hand did to the lake, gives the same lake again.
     damage(spark, shop, "DELETE FROM {table} WHERE id % 2 = 0")
@@ -203,13 +203,13 @@ def test_lake_follows_and_proves_it(spark: SparkSession, shop: Shop, capsys: pyt
         verify(spark, shop.pipeline, [])
     assert caught.value.facts["tables"][shop.lines]["equal"]
     snapshot(spark, shop.pipeline, [shop.orders])
-    compact(spark, shop.pipeline, [])
+    compact(spark, shop.pipeline)
     assert_equal(spark, shop)
 
 
 def _follow(spark: SparkSession, shop: Shop, stop: threading.Event) -> None:
     while not stop.wait(1):
-        compact(spark, shop.pipeline, [])
+        compact(spark, shop.pipeline)
 
 
 def altered_meanwhile(spark: SparkSession, shop: Shop, monkeypatch: pytest.MonkeyPatch) -> bool:
@@ -219,7 +219,7 @@ def altered_meanwhile(spark: SparkSession, shop: Shop, monkeypatch: pytest.Monke
         execute(shop.mysql, f"ALTER TABLE {shop.orders} ADD COLUMN latest int")
         execute(shop.mysql, f"UPDATE {shop.orders} SET latest = 1, note = 'late' LIMIT 9")
         shop.streamer.wait_until_released()
-        compact(spark, shop.pipeline, [])
+        compact(spark, shop.pipeline)
 
     execute(shop.mysql, f"UPDATE {shop.orders} SET note = 'is waited for' LIMIT 5")
     with monkeypatch.context() as patch:
@@ -252,7 +252,7 @@ def test_lake_ddl(spark: SparkSession, shop: Shop, monkeypatch: pytest.MonkeyPat
         staging.run(source.tables())
     assert any("read again" in line for line in told)
     shop.streamer.wait_until_released()
-    compact(spark, pipeline, [])
+    compact(spark, pipeline)
     assert_equal(spark, shop)  # the added column's default is in the rows that no event told of
     execute(
         shop.mysql,
@@ -260,7 +260,7 @@ def test_lake_ddl(spark: SparkSession, shop: Shop, monkeypatch: pytest.MonkeyPat
         f"UPDATE {shop.orders} SET later = 'x' LIMIT 3",
     )
     shop.streamer.wait_until_released()
-    compact(spark, pipeline, [])
+    compact(spark, pipeline)
     assert_equal(spark, shop)
 
     assert altered_meanwhile(spark, shop, monkeypatch)
@@ -268,10 +268,10 @@ def test_lake_ddl(spark: SparkSession, shop: Shop, monkeypatch: pytest.MonkeyPat
     execute(shop.mysql, f"UPDATE {shop.orders} SET amount = 'many' LIMIT 2", f"DELETE FROM {shop.lines} LIMIT 5")
     shop.streamer.wait_until_released()
     with pytest.raises(JobFailedError, match=f"{shop.orders}: a column's type changed: amount is string now"):
-        compact(spark, pipeline, [])
+        compact(spark, pipeline)
     assert lake_rows(spark, shop, shop.lines) == source_rows(shop, shop.lines)
     snapshot(spark, pipeline, [shop.orders])
-    compact(spark, pipeline, [])
+    compact(spark, pipeline)
     assert_equal(spark, shop)
 
 
@@ -280,7 +280,7 @@ def test_lake_failures(
 ) -> None:
     with pytest.raises(LakeError, match="commit log of lakefailures is empty"):
         snapshot(spark, shop.pipeline, [])
-    assert compact(spark, shop.pipeline, [])["changes"] == 0  # no topic yet: nothing to do
+    assert compact(spark, shop.pipeline)["changes"] == 0  # no topic yet: nothing to do
     shop.streamer.started()
     execute(shop.mysql, f"CREATE TABLE {shop.name}.heap (a int)")
     with pytest.raises(LakeError, match=r"lakefailures\.heap has no primary key"):
@@ -290,7 +290,7 @@ def test_lake_failures(
     execute(shop.mysql, f"INSERT INTO {shop.name}.heap VALUES (1)", f"INSERT INTO {shop.lines} VALUES ('a', 1, 1, 'x')")
     shop.streamer.wait_until_released()
     with pytest.raises(JobFailedError, match="has no primary key"):
-        compact(spark, shop.pipeline, [])
+        compact(spark, shop.pipeline)
     assert len(lake_rows(spark, shop, shop.lines)) == 1
     shop.streamer.file.write_text(shop.streamer.file.read_text().replace("*.hidden*", "*.heap"))
-    assert set(compact(spark, shop.pipeline, [])["tables"]) == {shop.lines}  # its topic is there, and no loss
+    assert set(compact(spark, shop.pipeline)["tables"]) == {shop.lines}  # its topic is there, and no loss

@@ -63,14 +63,14 @@ def test_the_rows_are_the_same_whichever_the_source(spark: SparkSession, server:
     run(server, "UPDATE items SET b = 'before' WHERE id = 1", database=streamer.name)
     streamer.wait_until_released()
     snapshot(spark, pipeline, [])
-    compact(spark, pipeline, [])
+    compact(spark, pipeline)
     run(
         server, "UPDATE items SET a = 7 WHERE id = 2", "UPDATE items SET id = 103 WHERE id = 3",
         "DELETE FROM items WHERE id = 4", "ALTER TABLE items ADD COLUMN c int", "UPDATE items SET c = 5 WHERE id = 5",
         "INSERT INTO items VALUES (200, 1, 'n', 2)", database=streamer.name,
     )  # fmt: skip
     streamer.wait_until_released()
-    compact(spark, pipeline, [])
+    compact(spark, pipeline)
     right, version = rows(spark, pipeline), kit.version_of(spark, pipeline, table)
     assert [row[0] for row in right] == [1, 2, *range(5, ROWS + 1), 103, 200]
     for source in ("changes", "kafka", "mysql"):
@@ -83,7 +83,7 @@ def test_the_rows_are_the_same_whichever_the_source(spark: SparkSession, server:
         for wrong in ({"missing": 3, "extra": 2, "duplicate": 1, "changed": 1}, {}):
             [id] = backfill(spark, pipeline, [table], source=source)["parts"]
             streamer.wait_until_released()
-            assert compact(spark, pipeline, [])["parts"][id]["rows"] == wrong, source
+            assert compact(spark, pipeline)["parts"][id]["rows"] == wrong, source
             assert rows(spark, pipeline) == right, source
     with beside(partial(compacting, spark, pipeline)):
         assert verify(spark, pipeline, [])["tables"][table]["equal"]

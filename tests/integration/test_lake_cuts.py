@@ -73,7 +73,7 @@ def test_mysql_cut_in_the_middle_of_a_snapshot_and_of_a_check(
     assert len(lake.list(lake.at("_staging"))) == 1, "the next one goes on with it"
     proxy.mend()
     assert snapshot(spark, pipeline, [])["rows"] == ROWS
-    compact(spark, pipeline, [])
+    compact(spark, pipeline)
     proxy.cut_after(ENDLESS)
     verify(spark, pipeline, [])
     assert proxy.left is not None
@@ -111,7 +111,7 @@ def test_kafka_killed_in_the_middle_of_a_compaction(
     assert time.monotonic() - killed[0] < 60
     assert 0 < spark.read.format("delta").load(lake.changes).count() < rows
     broker.start()
-    compact(spark, pipeline, [])
+    compact(spark, pipeline)
     ids = pl.scan_delta(lake.table("cutkafka", "items")).select("id").collect()["id"]
     assert sorted(ids) == list(range(rows))
     assert spark.read.format("delta").load(lake.changes).count() == rows

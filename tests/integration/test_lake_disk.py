@@ -73,7 +73,7 @@ def test_a_read_only_and_a_full_disk(
     assert "full" in full, full
 
     subprocess.run(["mount", "-o", "remount,rw,size=300m", str(disk)], check=True)
-    compact(spark, pipeline, [])
+    compact(spark, pipeline)
     assert_equal(mysql, disk, DATABASE, ROWS - ROWS // 3)
 
 
@@ -99,13 +99,13 @@ def test_a_disk_that_fills_in_the_middle_of_a_snapshot(
     assert full.startswith("the disk is full: free some space under "), full
     assert str(disk) in full
     # What was staged is gone again, so compaction has its space, and it finds nothing to apply.
-    compacted = compact(spark, pipeline, [])
+    compacted = compact(spark, pipeline)
     assert [table["snapshot"] for table in compacted["tables"].values()] == [False]
     assert [table["rows"] for table in compacted["tables"].values()] == [0]
 
     subprocess.run(["mount", "-o", "remount,rw,size=300m", str(disk)], check=True)
     snapshot(spark, pipeline, [])
-    compact(spark, pipeline, [])
+    compact(spark, pipeline)
     assert_equal(mysql, disk, database, ROWS - ROWS // 1000)
 
 

@@ -43,7 +43,7 @@ def test_what_comes_again_moves_no_row_back(spark: SparkSession, kafka: Kafka, t
 
     def lake() -> tuple[list[Any], list[Any], int]:
         """The rows' names, the history's, and how many changes the status tells of."""
-        told = compact(spark, pipeline, [])["tables"][f"{NAME}.items"]
+        told = compact(spark, pipeline)["tables"][f"{NAME}.items"]
         root = tmp_path / "lake" / NAME
         history = pl.scan_delta(str(root / "_changes")).select("gtid", "_seq").collect().rows()
         rows = pl.scan_delta(str(root / NAME / "items")).select("name").collect().rows()
@@ -80,7 +80,7 @@ def test_a_table_that_was_excluded_for_a_time_counts_as_not_snapshotted(
         nonlocal checkpoint
         checkpoint = checkpoint.model_copy(update={"pos": pos}).following(tables)
         send(kafka, "regained.commit-log", (b"regained", checkpoint.model_dump_json().encode()))
-        compact(spark, pipeline, [])
+        compact(spark, pipeline)
         found = status.read(pipeline)
         assert found is not None
         return {t.table: (t.snapshot is not None, t.freshness_ms is not None) for t in found.tables.values()}
@@ -117,7 +117,7 @@ def test_a_table_whose_rules_changed_behind_its_snapshot_says_so_until_the_next(
 
     def outdated() -> dict[str, str | None]:
         send(kafka, "reruled.commit-log", (b"reruled", begun.model_dump_json().encode()))
-        told = compact(spark, pipeline, [])["tables"]
+        told = compact(spark, pipeline)["tables"]
         found = status.read(pipeline)
         assert found is not None
         assert {t.table: t.outdated for t in found.tables.values()} == {

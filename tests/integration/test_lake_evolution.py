@@ -134,7 +134,7 @@ def test_each_change_has_its_rule_its_line_and_its_row_and_a_way_back(
     streamer.started()
     pipeline = load(streamer.file)
     snapshot(spark, pipeline, [])
-    compact(spark, pipeline, [])
+    compact(spark, pipeline)
     # Of a table of which nothing was streamed yet the schema topic has no shape to compare with.
     run(server, *(f"UPDATE {name} SET a = 0 WHERE id = 2" for name in names), database=db)
     cases = {name: CASES[name] for name in names}
@@ -142,7 +142,7 @@ def test_each_change_has_its_rule_its_line_and_its_row_and_a_way_back(
         run(server, *(statement.format(t=name) for statement in case.statements), database=db)
     streamer.wait_until_released()
     try:
-        report = compact(spark, pipeline, [])
+        report = compact(spark, pipeline)
     except JobFailedError as error:  # of the stopped ones; the others are complete
         report = error.facts
     rows = spark.read.format("delta").load(Lake(spark, pipeline).at("_schema_changes"))
@@ -157,7 +157,7 @@ def test_each_change_has_its_rule_its_line_and_its_row_and_a_way_back(
     here = {name: case.now.format(t=name) for name, case in cases.items() if case.now}
     read = [f"{db}.{here[name]}" for name, case in cases.items() if case.becomes != CARRIED and name in here]
     snapshot(spark, pipeline, read)
-    compact(spark, pipeline, [])
+    compact(spark, pipeline)
     for name in here.values():
         columns, wanted = source(server, db, name)
         assert in_lake(spark, pipeline, name, columns) == wanted, name

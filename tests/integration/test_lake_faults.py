@@ -160,11 +160,11 @@ def test_every_fault_is_found_in_its_row_and_column_and_no_other(
     streamer.started()
     pipeline = load(streamer.file)
     snapshot(spark, pipeline, [])
-    compact(spark, pipeline, [])
+    compact(spark, pipeline)
     before = kit.version_of(spark, pipeline, "faulty.lines")
     changes_of_the_source(server)
     streamer.wait_until_released()
-    compact(spark, pipeline, [])
+    compact(spark, pipeline)
 
     expected = [*LOST, *CASCADE]
     kit.lose_range(spark, pipeline, "faulty.lines", before, since=0)

@@ -45,7 +45,7 @@ def faulty(spark: SparkSession, kafka: Kafka, tmp_path_factory: pytest.TempPathF
     made = FaultyLake(tmp_path_factory.mktemp("faults"), kafka)
     made.before(spark)
     with pytest.raises(JobFailedError, match=r"faults\.waits: a change names schema version 1"):
-        compact(spark, made.pipeline, [])
+        compact(spark, made.pipeline)
     made.after(spark)
     return made
 
@@ -63,7 +63,7 @@ def test_a_driver_killed_between_two_actions(spark: SparkSession, faulty: Faulty
         said, _ = process.communicate(timeout=SECONDS)
     assert process.returncode == -signal.SIGKILL, f"the run ended before it came to {point!r}:\n{said}"
     with pytest.raises(JobFailedError, match=r"faults\.odd: a change names schema version 9"):
-        compact(spark, pipeline, [])
+        compact(spark, pipeline)
     assert_as_expected(pipeline)
 
 
@@ -80,7 +80,7 @@ def test_a_point_is_behind_every_action(
     monkeypatch.setattr(handoff, "THREADS", 1)
     pipeline = faulty.copy("whole")
     with failpoints.hooked(seen.append), pytest.raises(JobFailedError, match="odd"):
-        compact(spark, pipeline, [])
+        compact(spark, pipeline)
     assert_as_expected(pipeline)
     assert set(failpoints.POINTS) == {entry for entry in seen if not entry.startswith("done: ")}
     # "file written" is in the middle of a write, and so is not behind the action before it.

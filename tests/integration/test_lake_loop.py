@@ -96,7 +96,7 @@ def test_the_lake_follows_until_a_signal(spark: SparkSession, streamer: Streamer
         insert(mysql, NAME, 200, 100)
         streamer.wait_until_released()
         # A scheduled run gets its turn between two rounds, and one of the two merges each change.
-        told = compact(spark, load(streamer.file), [])
+        told = compact(spark, load(streamer.file))
         assert told["tables"][f"{NAME}.t"]["rows"] == 300
         path = streamer.file.parent / "lake" / NAME / NAME / "t"
         assert sorted(pl.scan_delta(str(path)).select("id").collect()["id"]) == list(range(300))

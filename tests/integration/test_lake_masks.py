@@ -97,7 +97,7 @@ def test_the_example_is_proven_equal_and_what_it_hides_is_nowhere(spark: SparkSe
     snapshot(spark, pipeline, [])
     write(masked, 200)
     masked.wait_until_released()
-    compact(spark, pipeline, [])
+    compact(spark, pipeline)
     proof = verify(spark, pipeline, [])
     assert {table: facts["equal"] for table, facts in proof["tables"].items()} == {
         f"{name}.customers": True,

@@ -66,20 +66,20 @@ def test_any_name_passes_through_every_job(spark: SparkSession, mysql: MySQL, st
         streamer.wait_until_released()
 
     def equal() -> bool:
-        compact(spark, pipeline, [])
+        compact(spark, pipeline)
         return all(facts["equal"] for facts in verify(spark, pipeline, [])["tables"].values())
 
     streamer.started()
     pipeline = load(streamer.file)
     write("UPDATE numbers SET `a``b` = 'x' WHERE `op` = 1", "UPDATE texts SET `n` = 1 WHERE `_0` = 1")
-    compact(spark, pipeline, [])
+    compact(spark, pipeline)
     snapshot(spark, pipeline, [])
     write("UPDATE numbers SET `_there` = 'x', `moment` = 'm' WHERE `op` = 2", "DELETE FROM texts WHERE `_0` = 2")
-    compact(spark, pipeline, [])
+    compact(spark, pipeline)
     write("UPDATE numbers SET `op` = 100 WHERE `op` = 3", "UPDATE texts SET `op` = 'p' WHERE `_0` = 3",
           "DELETE FROM numbers WHERE `op` = 4", "INSERT INTO texts VALUES ('k', 'o', 9, 9, 9)")  # fmt: skip
     snapshot(spark, pipeline, [])
-    compact(spark, pipeline, [])
+    compact(spark, pipeline)
 
     tables = {
         f"{NAME}.numbers": kit.changed("op", 1, "g", "string"),

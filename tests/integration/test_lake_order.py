@@ -60,13 +60,13 @@ def test_rows_that_were_truncated_before_the_snapshot_and_after_it_stay_away(
     snapshot(spark, pipeline, [])
     execute(mysql, "INSERT INTO truncated.t VALUES (5, 'e')", "UPDATE truncated.t SET text = 'newer' WHERE id = 3")
     streamer.wait_until_released()
-    compact(spark, pipeline, [])  # lands the old inserts, applies the snapshot, merges: all in one
+    compact(spark, pipeline)  # lands the old inserts, applies the snapshot, merges: all in one
     assert lake(streamer) == rows(mysql, "truncated.t") == {3: (3, "newer"), 4: (4, "d"), 5: (5, "e")}
     execute(
         mysql, "UPDATE truncated.t SET text = 'gone'", "TRUNCATE truncated.t", "INSERT INTO truncated.t VALUES (4, 'f')"
     )
     streamer.wait_until_released()
-    assert compact(spark, pipeline, [])["tables"]["truncated.t"]["rows"] == 1
+    assert compact(spark, pipeline)["tables"]["truncated.t"]["rows"] == 1
     assert lake(streamer) == rows(mysql, "truncated.t") == {4: (4, "f")}
 
 
@@ -102,7 +102,7 @@ def test_what_is_behind_a_refused_record_is_not_taken_for_duplicates(
     for done in client.incremental_alter_configs([resource]).values():
         done.result()
     streamer.started().wait_until_released()
-    compact(spark, load(streamer.file), [])
+    compact(spark, load(streamer.file))
     assert lake(streamer) == rows(mysql, "gapless.t")
     assert_first_appearances_grow(kafka, topic)
 

@@ -42,7 +42,7 @@ def test_a_wrong_password_and_servers_away(
     assert "Kafka at 127.0.0.1:" in away(spark, streamer, compact, kafka.address)
     pipeline = load(streamer.file)
     snapshot(spark, pipeline, [])
-    compact(spark, pipeline, [])
+    compact(spark, pipeline)
     monkeypatch.setenv("TEST_PASSWORD", WRONG)
     for work in (snapshot, verify):
         told = message(spark, load(streamer.file), work)

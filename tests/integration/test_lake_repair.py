@@ -94,7 +94,7 @@ def test_what_a_check_found_is_mended_under_writes_and_proven(
     streamer.started()
     pipeline = load(streamer.file)
     snapshot(spark, pipeline, [])
-    compact(spark, pipeline, [])
+    compact(spark, pipeline)
     damage(spark, server, pipeline)
     with beside(partial(writing, server, streamer.name)), beside(partial(compacting, spark, pipeline)):
         with pytest.raises(JobFailedError, match="2 of 2 table"):

@@ -55,7 +55,7 @@ def test_snapshot_compaction_proof_and_readers(
     execute(mysql, f"UPDATE {NAME}.t SET v = -1 WHERE id < 10", f"DELETE FROM {NAME}.t WHERE id = 11")
     streamer.wait_until_released()
     assert read(pipeline) is None
-    assert compact(spark, pipeline, [])["changes"] == 11
+    assert compact(spark, pipeline)["changes"] == 11
     [told] = verify(spark, pipeline, [])["tables"].values()
     assert (told["equal"], told["lake_count"]) == (True, 199)
 
@@ -77,7 +77,7 @@ def mended(spark: SparkSession, mysql: MySQL, pipeline: Pipeline, streamer: Stre
     for job in (repair, partial(backfill, source="mysql")):
         kit.damage(spark, pipeline, table, damage)
         [part] = job(spark, pipeline, [table], **({"keys": "[20, 21, 900]"} if job is repair else {}))["parts"]
-        found = compact(spark, pipeline, [])["parts"][part]
+        found = compact(spark, pipeline)["parts"][part]
         assert (found["refused"], found["rows"]) == (None, {"changed": 1, "extra": 1, "missing": 1})
     execute(mysql, f"DELETE FROM {table} WHERE id = 30")
     streamer.wait_until_released()

@@ -168,7 +168,7 @@ def altering(site: Site) -> Callable[..., None]:
 
 def compacting(spark: SparkSession, pipeline: Pipeline, stop: threading.Event) -> None:
     while not stop.wait(2):
-        compact(spark, pipeline, [])
+        compact(spark, pipeline)
 
 
 @pytest.mark.soak  # each type: test_snapshot_zones.py, test_lake_faults.py
@@ -198,7 +198,7 @@ def test_every_type_on_every_server_is_equal_and_a_last_digit_is_not(
     assert_last_digits_count(spark, site, pipeline)
     if site.server.flavor == "mariadb":  # of MySQL test_lake_faults.py shows it, value by value
         streamer.wait_until_released()
-        compact(spark, pipeline, [])
+        compact(spark, pipeline)
         assert_damage_is_found(spark, site, pipeline)
 
 

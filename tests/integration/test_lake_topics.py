@@ -33,7 +33,7 @@ def test_a_topic_made_again_that_is_longer_than_the_old_one(
         streamer.started()
         run(mysql, "INSERT INTO anew.t VALUES (1, 1), (2, 2), (3, 3)")
         streamer.wait_until_released()
-        compact(spark, pipeline, [])
+        compact(spark, pipeline)
         run(mysql, "UPDATE anew.t SET v = v + 1")  # never to be compacted
         streamer.wait_until_released()
         streamer.close()
@@ -45,13 +45,13 @@ def test_a_topic_made_again_that_is_longer_than_the_old_one(
         streamer.close()
 
     with pytest.raises(LakeError, match=r"the topic anew\.anew\.t was deleted and made again"):
-        compact(spark, pipeline, [])
+        compact(spark, pipeline)
     # What the message says: the checkpoint goes away, and a snapshot brings what the topic has lost.
     checkpoint = Path(Lake(spark, pipeline).checkpoint("changes"))
     checkpoint.rename(tmp_path / "away")
     snapshot(spark, pipeline, [])
     for _ in range(2):
-        compact(spark, pipeline, [])
+        compact(spark, pipeline)
         found = pl.scan_delta(str(tmp_path / "lake" / "anew" / "anew" / "t")).select("id", "v").collect()
         assert sorted(found.rows()) == sorted(rows(mysql, "anew.t").values())
 

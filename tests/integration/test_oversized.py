@@ -134,7 +134,7 @@ def test_its_table_is_unequal_until_a_snapshot(
         database="besides",
     )
     streamer.wait_until_released()
-    compact(spark, pipeline, [])
+    compact(spark, pipeline)
     with pytest.raises(JobFailedError, match=r"besides\.papers: a record too large for Kafka was put aside") as caught:
         verify(spark, pipeline, [])
     assert caught.value.facts["tables"]["besides.t"]["equal"] is True
@@ -143,6 +143,6 @@ def test_its_table_is_unequal_until_a_snapshot(
     snapshot(spark, pipeline, ["besides.papers"])
     run(mysql, "INSERT INTO papers VALUES (4, 'd')", database="besides")
     streamer.wait_until_released()
-    compact(spark, pipeline, [])
+    compact(spark, pipeline)
     facts = verify(spark, pipeline, [])["tables"]["besides.papers"]
     assert (facts["equal"], facts["lake_count"]) == (True, 3)

@@ -43,7 +43,7 @@ def test_a_killed_job_is_gone_on_with(
     assert facts["snapshot"] == left.id
     assert "cutoff.t: goes on behind its first " in capsys.readouterr().out
     streamer.wait_until_released()
-    compact(spark, load(streamer.file), [])
+    compact(spark, load(streamer.file))
     path = streamer.file.parent / "lake" / "cutoff" / "cutoff" / "t"
     found = pl.scan_delta(str(path)).select("id", "v", "name").collect().rows()
     assert sorted(found) == sorted(rows(mysql, "cutoff.t").values())

@@ -227,7 +227,7 @@ def test_a_snapshot_shows_its_rows_to_the_same_functions(
     write(mysql, "stills", 100)
     _become_tests(mysql, "stills")
     streamer.wait_until_released()
-    compact(spark, pipeline, [])
+    compact(spark, pipeline)
     proof = verify(spark, pipeline, [])["tables"]
     assert {name: told["equal"] for name, told in proof.items()} == {
         "stills.orders": None, "stills.plain": True, "stills.t": True, "stills.visits": None,

@@ -24,6 +24,7 @@ STATUS = {
     "pipeline": "shop", "run": 3, "written_at": 1, "seconds": 2.5, "checkpoint": CHECKPOINT, "changes_version": 1,
     "tables": {
         "shop.orders": {**TABLE, "table": "orders", "stale": STALE},
+        "shop.other": {**TABLE, "table": "other", "foreign": {"reason": "somebody else changed it", "at": 1}},
         "shop.items": {**TABLE, "table": "items", "stopped": "it has no primary key", "outdated": "its rows of up to"},
     },
 }  # fmt: skip
@@ -90,6 +91,7 @@ def test_tables_proof_and_alerts(client: TestClient, lake: Path) -> None:
     assert tables["shop.items"]["stopped"] == "it has no primary key"
     assert (tables["shop.orders"]["stale"], tables["shop.items"]["stale"]) == ("stale since an ALTER TABLE", None)
     assert (tables["shop.items"]["outdated"], tables["shop.orders"]["outdated"]) == ("its rows of up to", None)
+    assert (tables["shop.other"]["foreign"], tables["shop.items"]["foreign"]) == ("somebody else changed it", None)
     told = {name: (table["equal"], table["fault"], table["not_compared"]) for name, table in tables.items()}
     assert told["shop.audit"] == (None, None, "not compared: its deletes are left out")
     assert told["shop.orders"][2] is told["shop.items"][2] is None

@@ -39,4 +39,4 @@ def compact(spark: SparkSession, pipeline: Pipeline, monkeypatch: pytest.MonkeyP
             self.ddl = lambda read: ([], {})
 
     monkeypatch.setattr(compaction, "Broker", Broker)
-    return lambda: compaction.compact(spark, pipeline, [])
+    return lambda: compaction.compact(spark, pipeline)

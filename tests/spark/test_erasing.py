@@ -112,14 +112,14 @@ FIRST = [
 
 def filled(spark: SparkSession, lake: Lake) -> None:
     land(spark, lake, *FIRST[:2])
-    compaction.compact(spark, lake.pipeline, [])
+    compaction.compact(spark, lake.pipeline)
     land(spark, lake, *FIRST[2:])
-    compaction.compact(spark, lake.pipeline, [])
+    compaction.compact(spark, lake.pipeline)
     letter = (f"shop.{'.'.join(NAME)}", 0, 9, key_of(ITEMS, item(1)).encode(), GONE.encode(), 0, "q")
     other = (f"shop.{'.'.join(NAME)}", 0, 8, key_of(ITEMS, item(3)).encode(), b"kept", 0, "q")
     shape = "topic string, partition int, offset bigint, record_key binary, value binary, batch bigint, query string"
     spark.createDataFrame([letter, other], shape).write.format("delta").save(lake.at("_dead_letters"))
-    compaction.compact(spark, lake.pipeline, [])
+    compaction.compact(spark, lake.pipeline)
     found = [Difference(*NAME, "changed", key_of(ITEMS, item(n)), ("name",), since=AT) for n in (1, 3)]
     note_differences(spark, lake, AT, [*found, Difference(*NAME, "chunk", source_where="id <= 1", since=AT)])
     repaired = [("r", NAME[0], "shop.items", "changed", key_of(ITEMS, item(n))) for n in (1, 3)]
@@ -188,11 +188,11 @@ def test_nothing_of_an_erased_row_is_left_and_the_others_are(stats: None, spark:
     source = checkpoints.SOURCE.encode()
     again = [(key, value.replace(b'"u:', b'"' + source + b":"), *more) for key, value, *more in again]
     land(spark, lake, *again)
-    compaction.compact(spark, lake.pipeline, [])
+    compaction.compact(spark, lake.pipeline)
     assert (ids(spark, lake), holding(lake, GONE)) == ([2, 3], [])
     # A row of this key that comes later is data like any.
     land(spark, lake, kafka_record(8, (0, 1, 950, 0, 0), "c", item(1, "Amsel")))
-    compaction.compact(spark, lake.pipeline, [])
+    compaction.compact(spark, lake.pipeline)
     assert ids(spark, lake) == [1, 2, 3]
     assert erasing(spark, lake, "[7]", hours=168).run().removed == dict.fromkeys(COUNTED, 0), "there is no such row"
 
@@ -226,7 +226,7 @@ def test_a_job_that_is_killed_is_run_again_and_ends_the_same_with_one_record(
 
     with failpoints.hooked(killed_at(point)), pytest.raises(KilledError):
         erase()
-    compaction.compact(spark, lake.pipeline, [])
+    compaction.compact(spark, lake.pipeline)
     told = erase()["tables"]["shop.items"]
     if point != "erasure ended":  # else nothing was left to do
         assert told == {"keys": 1, **{place.lstrip("_"): count for place, count in COUNTED.items()}}
@@ -259,7 +259,7 @@ def test_what_nobody_can_search_is_told_of(stats: None, spark: SparkSession, lak
     """Changes of a version that lacked a column of the key, or that the schema topic has no more; staged rows that the
     table cannot take."""
     land(spark, lake, *FIRST[:2])
-    compaction.compact(spark, lake.pipeline, [])
+    compaction.compact(spark, lake.pipeline)
     renamed = tuple(c.model_copy(update={"name": "number"}) if c.name == "id" else c for c in ITEMS.columns)
     older = ITEMS.model_copy(update={"version": 7, "columns": renamed, "key": ("number",)})
     unknown = ITEMS.model_copy(update={"version": 8})

@@ -43,7 +43,7 @@ def compact(spark: SparkSession, pipeline: Pipeline, monkeypatch: pytest.MonkeyP
             self.ddl = lambda read: ([], {})
 
     monkeypatch.setattr(compaction, "Broker", Broker)
-    return lambda: compaction.compact(spark, pipeline, [])
+    return lambda: compaction.compact(spark, pipeline)
 
 
 def good(n: int) -> tuple[Any, ...]:

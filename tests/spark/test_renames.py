@@ -72,7 +72,7 @@ def compact(spark: SparkSession, pipeline: Pipeline, monkeypatch: pytest.MonkeyP
     def run(*told: TableSchema | DdlRecord) -> dict[str, Any]:
         monkeypatch.setattr(Broker, "schemas_", tuple(one for one in told if isinstance(one, TableSchema)))
         monkeypatch.setattr(Broker, "ddl_", tuple(one for one in told if isinstance(one, DdlRecord)))
-        return compaction.compact(spark, pipeline, [])
+        return compaction.compact(spark, pipeline)
 
     return run
 

@@ -186,7 +186,7 @@ def test_another_setting_waits_for_a_snapshot_which_makes_the_table_anew(
     monkeypatch.setattr(compaction, "Broker", Broker)
 
     def compact() -> dict[str, Any]:
-        return compaction.compact(spark, with_setting(pipeline, setting[0]), [])
+        return compaction.compact(spark, with_setting(pipeline, setting[0]))
 
     lake = lake_of("null")
     land(spark, lake, change(seq(1), "c", person(1, **BAD)))

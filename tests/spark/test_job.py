@@ -1,0 +1,42 @@
+"""The jobs' command line: a job that is one of all tables takes no names of some."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from contract.pipeline import Pipeline
+from spark import job
+from tests.spark.sessions import PIPELINE
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_tables_are_named_where_the_job_asks_for_them_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], named: bool
+) -> None:
+    file = tmp_path / "shop.yaml"
+    file.write_text(PIPELINE.format(lake=tmp_path))
+    given: list[object] = []
+
+    def work(spark: object, pipeline: Pipeline, *tables: list[str]) -> dict[str, object]:
+        given.extend(tables)
+        return {}
+
+    def end(*_: object) -> None:
+        raise SystemExit(0)
+
+    monkeypatch.setattr(job, "session", lambda name: None)
+    monkeypatch.setattr(job, "_end", end)
+    monkeypatch.setattr(sys, "argv", ["compact", "--pipeline", str(file), "--tables", "shop.a, shop.b"])
+    with pytest.raises(SystemExit) as ended:
+        job.run("compact", work, tables=named)
+    assert given == ([["shop.a", "shop.b"]] if named else [])
+    assert ended.value.code == (0 if named else 2)
+    assert ("unrecognized arguments: --tables" in capsys.readouterr().err) == (not named)
+
+
+def test_compaction_is_one_of_all_tables() -> None:
+    jobs = Path(job.__file__).parent / "jobs"
+    assert all("tables=False" in (jobs / f"{name}.py").read_text() for name in ("compact", "compact_loop"))
