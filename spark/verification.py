@@ -24,16 +24,19 @@ from contract.status import LakeStatus, TableStatus, parse
 from spark.checksum import Total, totals
 from spark.errors import LakeError, PassingError
 from spark.lake import Lake
+from spark.proof.altered import altered
+from spark.proof.answer import Answer, Opened, moment
 from spark.proof.boundary import Match, match, relevant
-from spark.proof.differences import Difference
+from spark.proof.differences import Difference, found_last
 from spark.proof.kept import Kept
 from spark.proof.pinning import CHUNKS, Pinning, unopened
-from spark.proof.reading import Answer, Opened, Reading
+from spark.proof.reading import Reading
 from spark.rewind import Past, Position, Step
 from spark.schema import OWN, Schemas, landed_otherwise
 from spark.source import Source
 
 POLL_SECONDS = 1.0
+ALTERED = "it was altered since the check before this one read some of it: verify again"
 # Asked for behind each wait: the lake may have changes by then that are written by a shape of after the check's begin.
 Shapes = Callable[[], Schemas]
 
@@ -42,7 +45,7 @@ Shapes = Callable[[], Schemas]
 class Finding:
     """The lake's side of an answer. `boundary`: the GTID of the transaction behind which the last of its reads is equal
     (empty: L itself); None where one is not. `now`: what the source would have for the table as the lake has it now;
-    None of a sample. `wrong`: the chunks that differ."""
+    None of a sample. `wrong`: the chunks that differ. `doubts`: what speaks against the table though it is equal."""
 
     lake: Total
     boundary: str | None
@@ -50,12 +53,13 @@ class Finding:
     seconds: float
     reason: str | None = None
     wrong: frozenset[int] = frozenset()
+    doubts: tuple[str, ...] = ()
 
 
 @dataclass
 class Verification:
-    """One check of some tables. `tell` gets lines of progress. `lost`: the tables of which it could not tell, and
-    another check can."""
+    """One check of some tables. `tell` gets lines of progress. `keeps`: whether it keeps its reads. `lost`: the tables
+    of which it could not tell, and another check can."""
 
     spark: SparkSession
     pipeline: Pipeline
@@ -63,12 +67,13 @@ class Verification:
     source: Source
     low: Checkpoint
     tell: Callable[[str], None] = print
+    keeps: bool = True
     frames: dict[str, DataFrame] = field(default_factory=dict)
     lost: set[str] = field(default_factory=set)
     reading: Reading = field(init=False)
 
     def __post_init__(self) -> None:
-        kept = Kept.open(self.lake, self.low)
+        kept = Kept.open(self.lake, self.low, self.keeps)
         self.reading = Reading(self.spark, self.pipeline, self.source, self.low.epoch, kept, self.tell)
 
     def ask(self, tables: list[tuple[str, str]]) -> list[Answer]:
@@ -76,10 +81,24 @@ class Verification:
         if reason := self.source.server.unordered(self.source.row):
             raise LakeError(reason)
         self.source.wait_for(self.low.gtid_set, 60)
+        self.reading.found = found_last(self.spark, self.lake)
+        self._drop_altered(tables)
         answers = [self.reading.ask(db, table) for db, table in tables]
         self.low = self.reading.kept.low  # of a check that did not end, which may be earlier
         self.reading.kept.save()
         return answers
+
+    def _drop_altered(self, tables: list[tuple[str, str]]) -> None:
+        """What was read of a table before a statement that the lake knows of; of one that it does not know of yet, see
+        `compare`."""
+        text, places = self.lake.text(self.lake.status), altered(self.lake)
+        stale = {name for name, table in parse(text).tables.items() if table.stale} if text else set[str]()
+        for db, table in tables:
+            name = f"{db}.{table}"
+            if name in stale:
+                self.reading.kept.drop(name)
+            elif (place := places.get((db, table))) is not None:
+                self.reading.kept.drop_before(name, place)
 
     def wait(self, names: Sequence[str], high: Position, executed: str, seconds: float) -> LakeStatus:
         """The lake's status once it is complete up to the place. `executed`: the GTID set that the source had after it;
@@ -128,7 +147,10 @@ class Verification:
         last = totals(rows, answer.schema, fn.expr(answer.split.number()))
         past = self.past(answer, status, schemas, now)
         steps = past.steps(answer.high, answer.split.number) if past else []
-        found = found_of(answer, last, steps, why(table), began)
+        found = replace(found_of(answer, last, steps, why(table), began), doubts=doubts(table))
+        if (place := altered(self.lake).get((table.db, table.table))) is not None and answer.older_than(place):
+            self.lost.add(answer.name)
+            return replace(found, boundary=None, reason=ALTERED)
         if table.unequal:
             return replace(found, boundary=None, reason=table.unequal)
         if found.wrong and (told := landed_otherwise(answer.schema, dict(now.dtypes))):
@@ -225,6 +247,12 @@ def why(table: TableStatus) -> str | None:
     return None if table.snapshot else "no snapshot was applied since the table is followed: run the snapshot DAG"
 
 
+def doubts(table: TableStatus) -> tuple[str, ...]:
+    """All of it, and more than keeps it from being equal for certain."""
+    told = why(table)
+    return tuple(table.doubts()) or ((told,) if told else ())
+
+
 def incomparable(pipeline: Pipeline, db: str, table: str) -> dict[str, Any] | None:
     """The line of the report of a table whose lake is not meant to equal the source; None for others."""
     kinds = sorted(dropped(pipeline.events, db, table) & CHANGES_ROWS)
@@ -241,7 +269,8 @@ def incomparable(pipeline: Pipeline, db: str, table: str) -> dict[str, Any] | No
 def result(answer: Answer, finding: Finding, low: Checkpoint) -> dict[str, Any]:
     """A table's line of the report. Checksums are texts: they exceed what JSON readers keep exactly."""
     total, seconds = answer.total, answer.seconds + finding.seconds
-    return {
+    oldest = min((read.at for read in answer.reads), default=0.0)
+    facts = {
         "equal": finding.boundary is not None,
         "source_count": total.rows,
         "lake_count": finding.lake.rows,
@@ -254,5 +283,7 @@ def result(answer: Answer, finding: Finding, low: Checkpoint) -> dict[str, Any]:
         "source_seconds": round(answer.seconds, 1),
         "lake_seconds": round(finding.seconds, 1),
         "rows_per_second": round(total.rows / seconds) if seconds > 0 else None,
+        "oldest_read": moment(oldest) if oldest else None,
         "reason": finding.reason,
     }
+    return facts | ({"doubts": [*finding.doubts]} if finding.doubts else {})

@@ -22,14 +22,18 @@ from spark.errors import LakeError
 from spark.job import JobFailedError, run
 from spark.kafka import Broker
 from spark.lake import Lake
-from spark.proof.differences import Difference, dated, latest, note_checks, note_differences
+from spark.proof.answer import Answer
+from spark.proof.differences import Difference, dated, found_last, not_looked_at, note_checks, note_differences
+from spark.proof.kept import keeping
 from spark.proof.pinning import unopened
 from spark.renames import in_lake
+from spark.slot import writing
 from spark.streamed import streamed
 from spark.transformed import refuse_other_rules
-from spark.verification import Answer, Finding, Shapes, Verification, incomparable, result, why
+from spark.verification import Finding, Shapes, Verification, incomparable, result, why
 
 THREADS = 4  # tables compared side by side
+PATIENCE = 3600.0  # seconds that a check waits for a compaction, at its end: what it found is not to be lost
 
 
 def verify(spark: SparkSession, pipeline: Pipeline, tables: list[str], whole: str = "") -> dict[str, Any]:
@@ -45,9 +49,11 @@ def verify(spark: SparkSession, pipeline: Pipeline, tables: list[str], whole: st
     if low is None:
         raise LakeError(f"the commit log of {pipeline.name} is empty: start the streamer, then verify again")
     found: list[Difference] = []
-    with streamed(pipeline, low) as source:
+    with streamed(pipeline, low) as source, keeping(lake) as keeps:
         refuse_other_rules(source.pipeline, low)
-        check = Verification(spark, source.pipeline, lake, source, low, _tell)
+        if not keeps:
+            _tell("another check runs: this one reads all by itself, and what it reads is not kept")
+        check = Verification(spark, source.pipeline, lake, source, low, _tell, keeps)
         wanted = chosen(pipeline, source, tables)
         results = {f"{db}.{t}": facts for db, t in wanted if (facts := incomparable(pipeline, db, t))}
         for name, facts in results.items():
@@ -61,7 +67,8 @@ def verify(spark: SparkSession, pipeline: Pipeline, tables: list[str], whole: st
     report: dict[str, Any] = {"tables": results, "named": tables, "expectations": expectations}
     report["seconds"] = round(time.time() - began.timestamp(), 1)
     if answers:
-        _keep(check, began, report, found)
+        with writing(lake, "verify", PATIENCE):  # two writers of a table on S3 could lose what one of them wrote
+            _keep(check, began, report, answers, found)
     if wrong := differences(report):
         report["again"] = wrong.keys() <= check.lost
         told = " | ".join(f"{name}: {text}" for name, text in wrong.items())
@@ -94,6 +101,8 @@ def _compare(
     for answer, finding in zip(answers, findings, strict=True):
         results[answer.name] = result(answer, finding, check.low)
         _tell(_line(answer.name, results[answer.name]))
+        for told in finding.doubts if results[answer.name]["equal"] else ():
+            _tell(f"{answer.name}: what speaks against it: {told}")
         if finding.wrong and _open(status, answer, finding):
             wrong.append((answer, finding))
         else:
@@ -101,6 +110,8 @@ def _compare(
     found += check.pin(wrong, shapes, seconds) if wrong else []
     check.reading.kept.forget()
     for name, facts in results.items():
+        if (table := status.tables.get(name)) and table.stale:
+            facts["stale"] = table.stale.reason
         _tell_differences(name, facts, [one for one in found if f"{one.db}.{one.table}" == name])
     return found
 
@@ -119,17 +130,25 @@ def _tell_differences(name: str, facts: dict[str, Any], found: Sequence[Differen
         _tell(f"{name}: {facts['differences']}" + (f" in {', '.join(facts['columns'])}" if facts["columns"] else ""))
 
 
-def _keep(check: Verification, began: datetime, facts: dict[str, Any], found: Sequence[Difference]) -> None:
-    """Writes the report, the differences with the time since when, and what trends are made from."""
+def _keep(
+    check: Verification, began: datetime, facts: dict[str, Any], answers: Sequence[Answer], found: Sequence[Difference]
+) -> None:
+    """Writes the report, the differences with the time since when, and what trends are made from; for who has the
+    lake's slot. The check's time is that of its end: of two at once the later one knows what the other noted."""
+    at, known = datetime.now(UTC), found_last(check.spark, check.lake)
     told: list[Difference] = []
-    for name in sorted({f"{one.db}.{one.table}" for one in found}):
-        mine = [one for one in found if f"{one.db}.{one.table}" == name]
-        mine = dated(mine, latest(check.spark, check.lake, mine[0].db, mine[0].table), began)
-        since = min(one.since for one in mine if one.since)
-        facts["tables"][name]["since"] = since.isoformat(timespec="seconds")
-        told += mine
-    note_differences(check.spark, check.lake, began, told)
-    note_checks(check.spark, check.lake, began, facts)
+    for answer in answers:
+        name = answer.schema.db, answer.schema.table
+        mine = dated([one for one in found if (one.db, one.table) == name], known.get(name, ()), began)
+        before = check.reading.found.get(name, ()) if answer.name not in check.lost else ()
+        left = not_looked_at(known.get(name, ()), before, mine)
+        told += [*mine, *left]
+        table = facts["tables"][answer.name]
+        table["clears"] = not left and (answer.chosen is None or bool(before))
+        if mine:
+            table["since"] = min(one.since for one in mine if one.since).isoformat(timespec="seconds")
+    note_differences(check.spark, check.lake, at, told)
+    note_checks(check.spark, check.lake, at, facts)
     for table in (facts["expectations"].get("tables") or {}).values():
         table.pop("evaluations", None)  # a report is to be short
     check.lake.write(check.lake.at("_quality", f"{int(began.timestamp() * 1000)}.json"), facts)

@@ -20,12 +20,13 @@ NOTHING = Total()
 class Read:
     """One consistent read of the source. `totals`: of every group it answers for, those without rows as well. `seen`: a
     GTID set that it shows at the least; `high`: a place in the binlog behind all that it shows; `exact`: it shows all
-    that is before `high`."""
+    that is before `high`. `at`: when it began, Unix seconds."""
 
     totals: Mapping[Group, Total]
     seen: str
     high: Position
     exact: bool = False
+    at: float = 0.0
 
     @property
     def total(self) -> Total:

@@ -67,6 +67,20 @@ def latest(spark: SparkSession, lake: Lake, db: str, table: str) -> list[Differe
     return [_difference(row.asDict()) for row in found.where(fn.col("run") == last).collect()]
 
 
+def found_last(spark: SparkSession, lake: Lake) -> dict[tuple[str, str], list[Difference]]:
+    """The same of all tables; without those of which nothing was found."""
+    found, checks = lake.at(names.DIFFERENCES), lake.at(names.CHECKS)
+    if not (lake.is_table(found) and lake.is_table(checks)):
+        return {}
+    each = spark.read.format("delta").load(checks).where(fn.col("check") == EQUAL).groupBy("db", "tbl")
+    rows = spark.read.format("delta").load(found).join(each.agg(fn.max("run").alias("run")), ["db", "tbl", "run"])
+    told: dict[tuple[str, str], list[Difference]] = {}
+    for row in rows.collect():
+        one = _difference(row.asDict())
+        told.setdefault((one.db, one.table), []).append(one)
+    return told
+
+
 def last_check(spark: SparkSession, lake: Lake, db: str, table: str) -> str | None:
     """The `run` of the table's last check; None where it was never checked."""
     checks = _of(spark, lake, names.CHECKS, db, table)
@@ -99,6 +113,15 @@ def dated(found: Sequence[Difference], before: Iterable[Difference], at: datetim
     """The differences with their `since`: that of the check before where it found the same, else `at`."""
     known = {one.identity: one.since for one in before}
     return [replace(one, since=known.get(one.identity) or at) for one in found]
+
+
+def not_looked_at(
+    known: Iterable[Difference], before: Iterable[Difference], found: Iterable[Difference]
+) -> list[Difference]:
+    """What is known of a table by now and stays: another check noted it since this one began, which has `found` what
+    there is of what was known `before`."""
+    done = {one.identity for one in (*before, *found)}
+    return [one for one in known if one.identity not in done]
 
 
 def note_differences(spark: SparkSession, lake: Lake, at: datetime, found: Sequence[Difference]) -> None:

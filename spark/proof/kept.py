@@ -1,36 +1,70 @@
 """What an unfinished check has read of the source, in a file of the lake: the next check need not read it again.
 
 An answer stays good: the lake is wound back to where it was read. It is taken up for some hours alone, since that makes
-the way back longer, and only while the table has its columns, the pipeline file its rules, and the streamer its server.
+the way back longer, and only while the table has its columns and is the one that it was, the pipeline file has its
+rules, and the streamer its server. Of what was read before a statement that may have changed rows nothing is taken up,
+since no change says what the statement did.
+
+One check at a time keeps its reads (`keeping`): of two, each would write over what the other has in the file.
 """
 
 from __future__ import annotations
 
+import os
+import socket
 import threading
 import time
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from contract.checkpoint import Checkpoint
 from contract.pipeline_columns import Shown
 from spark.checksum import Total
 from spark.lake import Lake
+from spark.lease import BEAT, LEASE, Lease
 from spark.proof.boundary import Read
 from spark.proof.splits import Split, again
+from spark.rewind import Position
+from spark.slot import Lock, Slot
+from spark.swaps import swap
 
 FILE = ("_quality", "unfinished.json")
+FORMAT = 2  # what an earlier version wrote is read anew
+SLOT = "_check"
 HOURS = 6
 SECONDS = 10.0  # between two writes
 
 
+@contextmanager
+def keeping(lake: Lake) -> Iterator[bool]:
+    """Whether this check is the one that keeps its reads meanwhile. One that died is known at once in a folder, and
+    elsewhere when its file has stood still for a while."""
+    away = "://" in lake.root
+    # To lose it is no reason to end: a check writes the file as a whole, so that another one's is never mixed with it.
+    lease = Lease(lake.root, swap(lake, lake.at(f"{SLOT}.json")), lambda why: None) if away else None
+    slot: Slot = lease or Lock(lake, SLOT)
+    until = time.monotonic() + (LEASE + BEAT if away else 0.0)
+    who = {"job": "verify", "host": socket.gethostname(), "pid": os.getpid()}
+    try:
+        while not (taken := slot.taken(who)) and time.monotonic() < until:
+            time.sleep(slot.poll)
+        yield taken
+    finally:
+        slot.release()
+
+
 @dataclass
 class Kept:
-    """The reads of one check by table. `low`: the checkpoint at which its first read began. Threads may share it."""
+    """The reads of one check by table. `low`: the checkpoint at which its first read began. `keeps`: as of `keeping`;
+    else they are its own alone. Threads may share it."""
 
     lake: Lake
     low: Checkpoint
     tables: dict[str, dict[str, Any]] = field(default_factory=dict)
     began: float = field(default_factory=time.time)
+    keeps: bool = True
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _written: float = field(default_factory=time.monotonic)
 
@@ -39,48 +73,68 @@ class Kept:
         return self.lake.at(*FILE)
 
     @classmethod
-    def open(cls, lake: Lake, low: Checkpoint) -> Kept:
+    def open(cls, lake: Lake, low: Checkpoint, keeps: bool = True) -> Kept:
         """That of the check that did not end, where it is of use; else a new one."""
-        kept = cls(lake, low)
-        found = lake.read(kept.path)
-        if not found or time.time() - found["began"] > HOURS * 3600:
+        kept = cls(lake, low, keeps=keeps)
+        found = lake.read(kept.path) if keeps else None
+        if not found or found.get("format") != FORMAT or time.time() - found["began"] > HOURS * 3600:
             return kept
         before = Checkpoint.model_validate(found["low"])
         if (before.epoch, before.rules) != (low.epoch, low.rules) or before.place > low.place:
             return kept
         return cls(lake, before, found["tables"], found["began"])
 
-    def split(self, shown: Shown, flavor: str) -> tuple[Split, frozenset[int] | None] | None:
-        """The table's chunks and those of them that are asked for, where it was begun with its present columns."""
+    def split(self, shown: Shown, flavor: str, made: str) -> Split | None:
+        """The table's chunks, where it was begun with its present columns and is the same table. `made`: of
+        Source.made."""
         facts = self.tables.get(_name(shown))
-        if facts is None or facts["shape"] != _shape(shown):
+        if facts is None or (facts["shape"], facts["made"]) != (_shape(shown), made):
             return None
-        chosen = facts["chosen"]
-        return again(shown, flavor, facts["split"]), None if chosen is None else frozenset(chosen)
+        return again(shown, flavor, facts["split"])
+
+    def begin(self, shown: Shown, split: Split, made: str) -> None:
+        facts = {"shape": _shape(shown), "made": made, "split": split.kept(), "reads": []}
+        with self._lock:
+            self.tables[_name(shown)] = {**facts, "percent": None, "chosen": None}
+
+    def sample(self, shown: Shown, percent: int) -> frozenset[int] | None:
+        """The chunks that a check of this percentage has chosen; None where the last one was of another."""
+        facts = self.tables[_name(shown)]
+        return frozenset(facts["chosen"]) if facts["percent"] == percent and facts["chosen"] is not None else None
+
+    def choose(self, shown: Shown, percent: int, chosen: frozenset[int] | None) -> None:
+        known = None if chosen is None else sorted(chosen)
+        with self._lock:
+            self.tables[_name(shown)] |= {"percent": percent, "chosen": known}
 
     def reads(self, shown: Shown) -> list[Read]:
         return [_read(facts) for facts in self.tables[_name(shown)]["reads"]]
 
-    def begin(self, shown: Shown, split: Split, chosen: frozenset[int] | None) -> None:
-        with self._lock:
-            self.tables[_name(shown)] = {
-                "shape": _shape(shown), "split": split.kept(), "chosen": None if chosen is None else sorted(chosen),
-                "reads": [],
-            }  # fmt: skip
-
     def add(self, shown: Shown, read: Read) -> None:
-        totals = [[group, total.rows, str(total.sum)] for group, total in read.totals.items()]
         with self._lock:
-            self.tables[_name(shown)]["reads"].append([totals, read.seen, list(read.high), read.exact])
+            self.tables[_name(shown)]["reads"].append(_facts(read))
             if time.monotonic() - self._written > SECONDS:
                 self._write()
+
+    def leave(self, shown: Shown, numbers: frozenset[int]) -> None:
+        """Of these chunks what was read is not taken up."""
+        left = [_without(read, numbers) for read in self.reads(shown)] if numbers else self.reads(shown)
+        with self._lock:
+            self.tables[_name(shown)]["reads"] = [_facts(read) for read in left if read.totals]
 
     def drop(self, table: str) -> None:
         with self._lock:
             self.tables.pop(table, None)
 
+    def drop_before(self, table: str, place: Position) -> None:
+        """Of a table that was altered at the place what was read before is not taken up."""
+        if table in self.tables and any(_read(facts).high <= place for facts in self.tables[table]["reads"]):
+            self.drop(table)
+
     def _write(self) -> None:
-        facts = {"low": self.low.model_dump(mode="json"), "began": self.began, "tables": self.tables}
+        if not self.keeps:
+            return
+        facts = {"format": FORMAT, "low": self.low.model_dump(mode="json"), "began": self.began, "tables": self.tables}
         self.lake.write(self.path, facts)
         self._written = time.monotonic()
 
@@ -89,7 +143,8 @@ class Kept:
             self._write()
 
     def forget(self) -> None:
-        self.lake.delete(self.path)
+        if self.keeps:
+            self.lake.delete(self.path)
 
 
 def unfinished_since(lake: Lake) -> Checkpoint | None:
@@ -110,7 +165,17 @@ def _shape(shown: Shown) -> Any:
     return [facts["columns"], facts["key"], *sorted(otherwise)]
 
 
+def _facts(read: Read) -> list[Any]:
+    totals = [[group, total.rows, str(total.sum)] for group, total in read.totals.items()]
+    return [totals, read.seen, list(read.high), read.exact, read.at]
+
+
 def _read(facts: list[Any]) -> Read:
-    totals, seen, high, exact = facts
+    totals, seen, high, exact, at = facts
     epoch, file, pos = high
-    return Read({group: Total(rows, int(number)) for group, rows, number in totals}, seen, (epoch, file, pos), exact)
+    known = {group: Total(rows, int(number)) for group, rows, number in totals}
+    return Read(known, seen, (epoch, file, pos), exact, at)
+
+
+def _without(read: Read, numbers: frozenset[int]) -> Read:
+    return replace(read, totals={group: total for group, total in read.totals.items() if group not in numbers})

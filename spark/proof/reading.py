@@ -10,10 +10,10 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from queue import SimpleQueue
 
 from pyspark import StorageLevel
@@ -26,12 +26,15 @@ from contract.pipeline_columns import Shown
 from contract.schema import TableSchema
 from contract.sequence import file_number
 from spark import chunks
-from spark.checksum import Total, hashed_by_source, source_sql, sum_of, totals
+from spark.checksum import Total, hashed_by_source, source_sql, totals
 from spark.choice import shown_of
 from spark.errors import LakeError, PassingError
 from spark.load import Load
+from spark.proof.answer import Answer, Opened, moment
 from spark.proof.boundary import NOTHING, Read
+from spark.proof.differences import Difference
 from spark.proof.kept import Kept
+from spark.proof.known import chunks_of
 from spark.proof.pace import Pace
 from spark.proof.splits import Buckets, Split, split_of
 from spark.rewind import Position
@@ -44,47 +47,10 @@ ATTEMPTS = 3  # of a table whose columns change under the read
 GROUP = 4  # ranges that a reader of Spark's takes one after the other in one job
 
 
-@dataclass(frozen=True)
-class Answer:
-    """What the source said of a table: of `chosen`, the chunks that were asked for, or of all."""
-
-    shown: Shown
-    split: Split
-    reads: Sequence[Read]
-    seconds: float = 0.0
-    chosen: frozenset[int] | None = None
-
-    @property
-    def schema(self) -> TableSchema:
-        return self.shown.schema
-
-    @property
-    def name(self) -> str:
-        return f"{self.schema.db}.{self.schema.table}"
-
-    @property
-    def total(self) -> Total:
-        return sum_of(read.total for read in self.reads)
-
-    @property
-    def high(self) -> Position:
-        return max(read.high for read in self.reads)
-
-
-@dataclass(frozen=True)
-class Opened:
-    """The rows of some chunks of a table, as the source had them in one consistent read."""
-
-    answer: Answer
-    numbers: Sequence[int]
-    rows: DataFrame
-    seen: str
-    high: Position
-
-
 @dataclass
 class Reading:
-    """One check's reads. `epoch`: of the checkpoint that the source shows. `tell` gets lines of progress."""
+    """One check's reads. `epoch`: of the checkpoint that the source shows. `tell` gets lines of progress. `found`: what
+    the checks before found to differ, by table."""
 
     spark: SparkSession
     pipeline: Pipeline
@@ -92,6 +58,7 @@ class Reading:
     epoch: int
     kept: Kept
     tell: Callable[[str], None] = print
+    found: Mapping[tuple[str, str], Sequence[Difference]] = field(default_factory=dict)
     pace: Pace = field(init=False)
     _load: Load = field(init=False)
     _look: threading.Lock = field(default_factory=threading.Lock, init=False)
@@ -116,7 +83,7 @@ class Reading:
                 raise LakeError(f"{db}.{table} is no table of the source: check its name")
             found = self._read(shown_of(self.pipeline, schema))
             if self._same(schema):
-                answer = Answer(found.shown, found.split, found.reads, time.time() - began, found.chosen)
+                answer = replace(found, seconds=time.time() - began)
                 self.tell(_line(answer))
                 return answer
             self.kept.drop(f"{db}.{table}")
@@ -145,31 +112,48 @@ class Reading:
         return now is not None and now.shape() == source.shape()
 
     def _read(self, shown: Shown) -> Answer:
-        flavor = self.pipeline.source.flavor
-        found = self.kept.split(shown, flavor)
-        if found is None:
-            rows = Load(self.pipeline.snapshot, self.source).chunk_rows  # fewer, where a second may take fewer
-            split = split_of(shown, flavor, rows, self.source.row)
-            found = split, self._sample(split.count)
-            self.kept.begin(shown, *found)
-        split, chosen = found
+        split = self._split(shown)
+        wanted = self._found_before(shown, split)
+        self.kept.leave(shown, wanted)
         done = self.kept.reads(shown)
-        known = {number for read in done for number in read.totals}
+        known = frozenset(number for read in done for number in read.totals)
         if known:
-            self.tell(f"{shown.schema.db}.{shown.schema.table}: {len(known):,} chunks were read by the check before")
+            since = moment(min(read.at for read in done))
+            name = f"{shown.schema.db}.{shown.schema.table}"
+            self.tell(f"{name}: {len(known):,} chunks were read by the check before, since {since}")
+        chosen = self._chosen(shown, split.count, wanted | known)
         left = sorted((chosen if chosen is not None else set(range(split.count))) - known)
         reads = list(done)
         for read in self._reads(shown, split, left) if left else ():
             self.kept.add(shown, read)
             reads.append(read)
-        return Answer(shown, split, reads, chosen=chosen)
+        return Answer(shown, split, reads, chosen=chosen, resumed=len(done))
 
-    def _sample(self, count: int) -> frozenset[int] | None:
-        """Other chunks by chance each time, one at the least; None for all."""
+    def _split(self, shown: Shown) -> Split:
+        """That of the check before, with what it has read, else one of now."""
+        flavor, made = self.pipeline.source.flavor, self.source.made(shown.source.db, shown.source.table)
+        split = self.kept.split(shown, flavor, made)
+        if split is None:
+            rows = Load(self.pipeline.snapshot, self.source).chunk_rows  # fewer, where a second may take fewer
+            split = split_of(shown, flavor, rows, self.source.row)
+            self.kept.begin(shown, split, made)
+        return split
+
+    def _found_before(self, shown: Shown, split: Split) -> frozenset[int]:
+        """The chunks of what the checks before found, as far as this one would not read them anyway."""
+        schema, whole = shown.schema, self.pipeline.quality.sample_percent == 100
+        found = self.found.get((schema.db, schema.table), ())
+        if not found or (whole and not self.kept.reads(shown)):
+            return frozenset()
+        return chunks_of(self.spark, schema, split, found)
+
+    def _chosen(self, shown: Shown, count: int, more: frozenset[int]) -> frozenset[int] | None:
+        """Those of the file's percentage, the same as before where that was the same, and `more`; None: all."""
         percent = self.pipeline.quality.sample_percent
-        if percent == 100:
-            return None
-        return frozenset(random.sample(range(count), max(1, count * percent // 100)))
+        known = self.kept.sample(shown, percent) if percent < 100 else None
+        chosen = more | (_sample(count, percent) if known is None else known)
+        self.kept.choose(shown, percent, chosen if percent < 100 else None)
+        return chosen if percent < 100 and len(chosen) < count else None
 
     def _reads(self, shown: Shown, split: Split, left: list[int]) -> Iterator[Read]:
         if isinstance(split, Buckets):
@@ -191,10 +175,10 @@ class Reading:
             source = idle.get()
             try:
                 sql = source_sql(shown, self.pipeline.source.flavor, split.source_where([number]))
-                seen = source.seen()
+                at, seen = time.time(), source.seen()
                 with source.consistent() as end:
                     row = source.row(sql)
-                found = self._read_of({number: _total(row)}, seen, end)
+                found = self._read_of({number: _total(row)}, seen, end, at)
             finally:
                 idle.put(source)
             self.pace.took(found.total.rows, f"{shown.schema.db}.{shown.schema.table}", next(done), len(left))
@@ -212,7 +196,7 @@ class Reading:
         ranges = chunks.conditions([chunks.quoted(column) for column in source.key], walked)
         found = dict.fromkeys(left, NOTHING)
         wanted = "" if len(left) == split.count else f" and {split.source_where(left)}"
-        seen = self.source.seen()
+        at, seen = time.time(), self.source.seen()
         with self.source.consistent() as end:
             for done, condition in enumerate(ranges, 1):
                 self._wait()
@@ -222,16 +206,16 @@ class Reading:
                     found[int(number)] = found[int(number)].plus(Total(int(count), int(total)))
                     rows += int(count)
                 self.pace.took(rows, name, done, len(ranges))
-        return self._read_of(found, seen, end)
+        return self._read_of(found, seen, end, at)
 
     def _by_spark(self, shown: Shown, split: Split, left: list[int]) -> Read:
         """The rows come to Spark; of buckets by one statement, of ranges by one for each."""
         self._wait()
-        seen = self.source.seen()
+        at, seen = time.time(), self.source.seen()
         rows = self.rows(shown, split, left)
         found = totals(rows, shown.schema, fn.expr(split.number()))
         self.source.awake()
-        read = Read({n: found.get(n, NOTHING) for n in left}, seen, self._position(self.source.position()))
+        read = Read({n: found.get(n, NOTHING) for n in left}, seen, self._position(self.source.position()), at=at)
         self.pace.took(read.total.rows, f"{shown.schema.db}.{shown.schema.table}", len(left), len(left))
         return read
 
@@ -252,8 +236,8 @@ class Reading:
         rows = wires.select(*typed("_wire", schema))
         return rows.where(split.lake_where(numbers)) if whole and len(numbers) < split.count else rows
 
-    def _read_of(self, found: dict[int, Total], seen: str, end: Place) -> Read:
-        return Read(found, seen, self._position(end), self.source.server.exact)
+    def _read_of(self, found: dict[int, Total], seen: str, end: Place, at: float) -> Read:
+        return Read(found, seen, self._position(end), self.source.server.exact, at)
 
     def _position(self, end: Place) -> Position:
         return self.epoch, file_number(end[0]), end[1]
@@ -262,7 +246,12 @@ class Reading:
 def _apart(read: Read) -> Iterator[Read]:
     """A read of several statements: each chunk at a commit of its own, of one window."""
     for number, total in read.totals.items():
-        yield Read({number: total}, read.seen, read.high)
+        yield replace(read, totals={number: total})
+
+
+def _sample(count: int, percent: int) -> frozenset[int]:
+    """Other chunks by chance each time, one at the least."""
+    return frozenset(random.sample(range(count), max(1, count * percent // 100)))
 
 
 def _total(row: Sequence[object] | None) -> Total:

@@ -60,6 +60,11 @@ class Ranges:
         conditions = chunks.conditions([spelled(column.name) for column in self.key], self.boundaries)
         return " or ".join(f"({conditions[number]})" for number in sorted(numbers))
 
+    def source_wheres(self) -> list[str]:
+        """`source_where` of each chunk by itself."""
+        conditions = chunks.conditions([chunks.quoted(column.name) for column in self.key], self.boundaries)
+        return [f"({condition})" for condition in conditions]
+
     def lake_where(self, numbers: Iterable[int]) -> str:
         """The same in Spark SQL: of integers both speak one language."""
         return self.source_where(numbers)
@@ -88,6 +93,9 @@ class Buckets:
 
     def source_where(self, numbers: Iterable[int], spelled: Spelled = chunks.quoted) -> str:
         return f"{self.source_number(spelled)} in ({', '.join(map(str, sorted(numbers)))})"
+
+    def source_wheres(self) -> list[str]:
+        return [self.source_where([number]) for number in range(self.count)]
 
     def lake_where(self, numbers: Iterable[int]) -> str:
         return f"{self.number()} in ({', '.join(map(str, sorted(numbers)))})"

@@ -12,8 +12,9 @@ from pyspark.sql import functions as fn
 from contract.pipeline import Pipeline
 from spark.checksum import sum_of, totals
 from spark.lake import Lake
+from spark.proof.answer import Answer
 from spark.proof.kept import Kept
-from spark.proof.reading import Answer, Reading
+from spark.proof.reading import Reading
 from spark.proof.splits import Buckets, Ranges
 from spark.source import Source
 from stack.database import USER, Database
@@ -114,6 +115,8 @@ def test_chunks_are_the_table_whatever_its_key(spark: SparkSession, server: Data
     changed: list[str] = []
     assert ask(spark, pipeline, changed, "wide")["wide"].total != answers["wide"].total
     assert not any("by the check before" in line for line in changed), "with other columns nothing of it holds"
+    run(server, "CREATE TABLE other LIKE names", "DROP TABLE names", "RENAME TABLE other TO names", database="reading")
+    assert ask(spark, pipeline, changed, "names")["names"].total.rows == 0, "nor of another table of its name"
 
 
 @pytest.mark.parametrize("server", ["mysql"], indirect=True)

@@ -10,7 +10,18 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from spark.lake import Lake
-from spark.proof.differences import CHANGED, CHUNK, MISSING, Difference, dated, latest, note_checks, note_differences
+from spark.proof.differences import (
+    CHANGED,
+    CHUNK,
+    MISSING,
+    Difference,
+    dated,
+    found_last,
+    latest,
+    not_looked_at,
+    note_checks,
+    note_differences,
+)
 
 PAGE = Path(__file__).parents[2] / "docs" / "proof.md"
 LATE, LOST = (
@@ -56,5 +67,17 @@ def test_a_difference_keeps_the_time_of_the_check_that_found_it_first(spark: Spa
     days = {row["check"]: (row["good"], row["bad"]) for row in spark.sql(trend).collect()}
     assert days == {"equal to the source": (0, 2), "expect_column_values_to_be_unique": (0, 2)}
 
+    noted = found_last(spark, lake)
+    assert {one.identity: one.since for one in noted.pop(("shop", "orders"))} == {
+        one.identity: one.since for one in found.values()
+    }
+    assert noted == {}
     assert check(spark, lake, 3) == [], "the table is equal again"
+    assert found_last(spark, lake) == {}
     assert [one.since for one in check(spark, lake, 4, LATE)] == [at(4)], "and what comes back is new"
+
+
+def test_what_another_check_noted_meanwhile_stays() -> None:
+    """Of three: one was known before and is mended, one this check found too, one it cannot have looked for."""
+    assert not_looked_at([LATE, LOST, MANY], before=[LATE], found=[LOST]) == [MANY]
+    assert not_looked_at([LATE], before=[LATE], found=[]) == []

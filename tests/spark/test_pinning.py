@@ -12,8 +12,8 @@ from contract.pipeline_columns import Columns
 from contract.schema import TableSchema
 from contract.sequence import SPARK_TYPE
 from spark.proof import pinning
+from spark.proof.answer import Answer, Opened
 from spark.proof.pinning import Pinning
-from spark.proof.reading import Answer, Opened
 from spark.proof.splits import Ranges
 from spark.rewind import Past
 from tests.checkpoints import SOURCE

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as fn
 
 from contract.pipeline import Pipeline
 from contract.pipeline_columns import Columns
 from contract.schema import Column, TableSchema
+from contract.status import AppliedSnapshot, Stale, TableStatus
 from quality.report import differences
-from spark.checksum import Total
+from spark.checksum import Total, totals
 from spark.errors import PassingError
+from spark.proof.answer import Answer
 from spark.proof.boundary import Read, match, window
-from spark.proof.reading import Answer
 from spark.proof.splits import Ranges
 from spark.rewind import Step
-from spark.verification import Verification, found_of, incomparable, result
+from spark.schema import Schemas
+from spark.verification import Finding, Verification, doubts, found_of, incomparable, result
 from tests.checkpoints import checkpoint
 
 UUID = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
@@ -130,3 +137,51 @@ def test_a_lake_that_is_late_is_a_reason_to_try_again() -> None:
     check: Any = SimpleNamespace(lake=lake, pipeline=SimpleNamespace(name="shop"), tell=print)
     with pytest.raises(PassingError, match=r"the lake is complete up to nothing yet, the check needs u:1-9"):
         Verification.wait(check, ["shop.t"], (0, 1, 900), "u:1-9", -1.0)
+
+
+STALE = Stale(kind="partition", since=(0, 1, 500), ts_ms=1, reason="stale since DROP PARTITION")
+APPLIED = AppliedSnapshot(id="s", p0="", p1="", rows=1, applied_at=1)
+TABLE = TableStatus(db="shop", table="t", rows=1, changes=0, version=0, snapshot=APPLIED)
+
+
+def compared(
+    spark: SparkSession, answer: Answer, table: TableStatus, altered: Sequence[Any] = ()
+) -> tuple[Any, Finding]:
+    """The check of a table of one row. `altered`: as the lake knows of it."""
+    state = json.dumps({"altered": [*altered]})
+    lake = SimpleNamespace(at=lambda name: name, text=lambda path: state if path == "_evolution.json" else None)
+    row = spark.createDataFrame([(1,)], "id bigint")
+    check = SimpleNamespace(lake=lake, frame=lambda *_: row, past=lambda *_: None, frames={}, lost=set[str]())
+    status: Any = SimpleNamespace(tables={"shop.t": table})
+    me: Any = check
+    return check, Verification.compare(me, answer, status, Schemas([SCHEMA]))
+
+
+def test_what_speaks_against_a_table_is_told_though_it_is_equal(spark: SparkSession) -> None:
+    [one] = totals(spark.createDataFrame([(1,)], "id bigint"), SCHEMA, fn.lit(0)).values()
+    equal = answer(one.rows, one.sum)
+    told = result(equal, compared(spark, equal, TABLE.model_copy(update={"stale": STALE}))[1], LOW)
+    assert (told["equal"], told["doubts"]) == (True, ["stale since DROP PARTITION"])
+    assert "doubts" not in result(equal, compared(spark, equal, TABLE)[1], LOW)
+    assert doubts(TABLE.model_copy(update={"snapshot": None})) == (
+        "no snapshot was applied since the table is followed: run the snapshot DAG",
+    )
+
+
+def test_a_read_of_before_the_tables_last_statement_proves_nothing(spark: SparkSession) -> None:
+    """The lake has all of the check before by now, which read before a statement that no change tells of."""
+    [one] = totals(spark.createDataFrame([(1,)], "id bigint"), SCHEMA, fn.lit(0)).values()
+    resumed = replace(answer(one.rows, one.sum, high=400), resumed=1)
+    check, found = compared(spark, resumed, TABLE, [("shop", "t", (0, 1, 500)), ("shop", "t", (0, 1, 300))])
+    told = result(resumed, found, LOW)
+    assert (told["equal"], check.lost) == (False, {"shop.t"})
+    assert "verify again" in told["reason"]
+    for well, statements in ((resumed, [("shop", "t", (0, 1, 300))]), (replace(resumed, resumed=0), [])):
+        assert compared(spark, well, TABLE, statements)[1].boundary == ""
+
+
+def test_a_line_of_the_report_says_from_when_its_oldest_read_is() -> None:
+    split = Ranges((SCHEMA.columns[0],), [("9",)])
+    reads = [Read({n: Total(1, 1)}, "", (0, 1, 5), at=1_790_000_000.0 + n) for n in (0, 1)]
+    told = result(Answer(Columns().show(SCHEMA), split, reads), Finding(Total(), "", 2, 0.0), LOW)
+    assert told["oldest_read"] == "2026-09-21T14:13:20+00:00"

@@ -1,0 +1,184 @@
+"""What a check takes up of one that did not end: no less than it is to compare, and nothing that holds no more."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from contract.pipeline import Pipeline
+from contract.pipeline_columns import Columns
+from contract.schema import Column, TableSchema
+from spark.checksum import Total
+from spark.proof import reading
+from spark.proof.answer import Answer
+from spark.proof.boundary import Read
+from spark.proof.differences import CHUNK, Difference
+from spark.proof.kept import Kept, keeping
+from spark.proof.splits import Ranges
+from tests.checkpoints import checkpoint
+
+ID = Column(name="id", type="int", nullable=False)
+SHOWN = Columns().show(TableSchema(db="shop", table="t", columns=(ID,), key=("id",)))
+SPLIT = Ranges((ID,), [(str(n * 100),) for n in range(1, 100)])
+LOW = checkpoint(pipeline="shop")
+ALL = set(range(100))
+
+
+class Files:
+    """The lake's files."""
+
+    def __init__(self) -> None:
+        self.texts: dict[str, str] = {}
+
+    def at(self, *parts: str) -> str:
+        return "/".join(parts)
+
+    def read(self, path: str) -> Any:
+        return json.loads(self.texts[path]) if path in self.texts else None
+
+    def write(self, path: str, value: Any) -> None:
+        self.texts[path] = json.dumps(value)
+
+    def delete(self, path: str) -> None:
+        self.texts.pop(path, None)
+
+
+class Source(SimpleNamespace):
+    """A table of 100 chunks, a row each. `made`, `position`: as the server has them now."""
+
+    at, pos, row = "monday", 5, None
+
+    def made(self, db: str, table: str) -> str:
+        return self.at
+
+
+class Reading(reading.Reading):
+    def _reads(self, shown: Any, split: Any, left: list[int]) -> Iterator[Read]:
+        for number in left:
+            yield Read({number: Total(1, 1)}, "", (0, 1, self.source.pos), at=float(self.source.pos))
+
+
+Check = Callable[..., Answer]
+
+
+@pytest.fixture
+def lake() -> Any:
+    return Files()
+
+
+@pytest.fixture
+def source() -> Any:
+    return Source()
+
+
+@pytest.fixture
+def check(pipeline: Pipeline, lake: Any, source: Any, monkeypatch: pytest.MonkeyPatch) -> Check:
+    """One check of `percent` of the chunks, that dies behind its reads unless it `ends`."""
+    monkeypatch.setattr(reading, "split_of", lambda *_: SPLIT)
+    monkeypatch.setattr(reading, "Load", lambda *_: SimpleNamespace(chunk_rows=100))
+
+    def run(percent: int = 100, ends: bool = False, found: Any = (), keeps: bool = True, altered: Any = None) -> Answer:
+        rules = pipeline.quality.model_copy(update={"sample_percent": percent})
+        kept = Kept.open(lake, LOW, keeps)
+        if altered:
+            kept.drop_before("shop.t", altered)
+        spark: Any = None
+        mine = Reading(spark, pipeline.model_copy(update={"quality": rules}), source, 0, kept, lambda line: None)
+        mine.found = {("shop", "t"): found}
+        answer = mine._read(SHOWN)
+        kept.save()
+        if ends:
+            kept.forget()
+        return answer
+
+    return run
+
+
+def read(answer: Answer) -> set[Any]:
+    return {number for one in answer.reads for number in one.totals}
+
+
+def fresh(answer: Answer) -> set[Any]:
+    """The chunks that this check read itself."""
+    return {number for one in answer.reads[answer.resumed :] for number in one.totals}
+
+
+def test_a_check_of_all_rows_behind_a_sample_that_died_reads_all(check: Check) -> None:
+    sample = check(10)
+    assert len(sample.chosen or ()) == 10
+    whole = check(100)
+    assert (whole.chosen, read(whole)) == (None, ALL)
+    assert fresh(whole) == ALL - (sample.chosen or set()), "and takes up what the sample read"
+
+
+def test_a_sample_goes_on_with_its_own_chunks_and_has_those_that_are_known(check: Check) -> None:
+    first = check(10)
+    assert check(10).chosen == first.chosen
+    other = check(20)
+    assert other.chosen is not None
+    assert first.chosen is not None
+    assert first.chosen < other.chosen == read(other)
+    assert 20 <= len(other.chosen) <= 30
+    assert len(fresh(other)) == len(other.chosen) - 10
+
+
+def test_a_sample_looks_at_what_was_found_before(check: Check) -> None:
+    where = SPLIT.source_where([7])
+    seven = Difference("shop", "t", CHUNK, source_where=where, lake_where=where)
+    for _ in range(2):
+        told = check(1, found=[seven])
+        assert told.chosen is not None
+        assert 7 in told.chosen
+        assert len(told.chosen) <= 2
+        assert 7 in fresh(told), "what was read of it before may be older than the finding"
+    gone = Difference("shop", "t", CHUNK, source_where="(`id` <= 7)", lake_where="(`id` <= 7)")
+    cut_otherwise = check(1, found=[gone])
+    assert (cut_otherwise.chosen, read(cut_otherwise)) == (None, ALL)
+
+
+def test_nothing_is_taken_up_of_a_table_that_was_made_anew(check: Check, source: Any) -> None:
+    check()
+    source.at = "tuesday"
+    assert fresh(check()) == ALL
+
+
+def test_nothing_is_taken_up_that_was_read_before_a_statement(check: Check, source: Any) -> None:
+    check()
+    assert fresh(check(altered=(0, 1, 4))) == set(), "it was altered before"
+    source.pos = 20
+    again = check(altered=(0, 1, 9))
+    assert fresh(again) == ALL
+    assert not again.older_than((0, 1, 9)), "its own reads are no matter"
+    source.pos = 30
+    resumed = check()
+    assert (resumed.older_than((0, 1, 25)), resumed.older_than((0, 1, 15))) == (True, False)
+    assert {one.at for one in resumed.reads} == {20.0}, "the time of the read, not of the check"
+
+
+def test_of_two_checks_at_once_one_keeps_its_reads(check: Check, tmp_path: Path, lake: Any) -> None:
+    place: Any = SimpleNamespace(root=str(tmp_path), at=lambda name: f"{tmp_path}/{name}")
+    with keeping(place) as first:
+        with keeping(place) as second:
+            assert (first, second) == (True, False)
+        check(100)
+        known = dict(lake.texts)
+        other = check(10, ends=True, keeps=second)
+        assert (other.resumed, len(other.chosen or ())) == (0, 10), "it takes up nothing"
+        assert lake.texts == known, "and leaves what the other keeps as it is"
+        assert fresh(check(100)) == set()
+    with keeping(place) as later:
+        assert later, "the one before it has ended"
+
+
+def test_what_an_earlier_version_kept_is_read_anew(check: Check, lake: Any) -> None:
+    check()
+    [path] = lake.texts
+    facts = lake.read(path)
+    del facts["format"]
+    lake.write(path, facts)
+    assert fresh(check()) == ALL

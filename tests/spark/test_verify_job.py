@@ -1,0 +1,113 @@
+"""What a check keeps in the lake: with the lake's slot, and nothing lost of what another check has found meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from contract.pipeline import Pipeline
+from contract.pipeline_columns import Columns
+from spark.checksum import Total
+from spark.errors import LakeError
+from spark.jobs import verify as checking
+from spark.jobs.verify import verify
+from spark.lake import Lake
+from spark.proof.answer import Answer
+from spark.proof.boundary import Read
+from spark.proof.differences import CHANGED, Difference, dated, latest, note_checks, note_differences
+from spark.proof.splits import Ranges
+from spark.slot import writing
+from tests.checkpoints import checkpoint
+from tests.spark.changes_by_hand import ITEMS
+
+ONE, TWO = (Difference("shop", "items", CHANGED, f'{{"id":{n}}}', ("name",)) for n in (1, 2))
+
+
+class Check:
+    """One that finds what it is told to find. `chosen`: of the two chunks; `meanwhile` runs while it does."""
+
+    def __init__(self, spark: SparkSession, lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.spark, self.lake = spark, lake
+        self.reading, self.lost = SimpleNamespace(found={}), set[str]()
+        self.found: list[Difference] = []
+        self.meanwhile: list[Difference] = []
+        split, read = Ranges((ITEMS.columns[0],), [("9",)]), Read({0: Total(1, 1)}, "", (0, 1, 5))
+        self.answer = Answer(Columns().show(ITEMS), split, [read], chosen=frozenset({0}))
+        self.source = SimpleNamespace(pipeline=lake.pipeline, checks=lambda *_: {})
+        monkeypatch.setattr(checking, "Broker", lambda _: SimpleNamespace(checkpoint=checkpoint))
+        monkeypatch.setattr(checking, "streamed", self._streamed)
+        monkeypatch.setattr(checking, "refuse_other_rules", lambda *_: None)
+        monkeypatch.setattr(checking, "chosen", lambda *_: [("shop", "items")])
+        monkeypatch.setattr(checking, "Verification", lambda *_: self)
+        monkeypatch.setattr(checking, "_compare", self._compare)
+        monkeypatch.setattr(checking, "_expectations", lambda *_: {})
+
+    @contextmanager
+    def _streamed(self, *_: Any) -> Iterator[Any]:
+        yield self.source
+
+    def ask(self, tables: Any) -> list[Answer]:
+        return [self.answer]
+
+    def _compare(self, check: Any, answers: Any, shapes: Any, results: dict[str, Any]) -> list[Difference]:
+        if self.meanwhile:
+            note(self.spark, self.lake, *self.meanwhile)
+        results["shop.items"] = {"equal": True, "source_count": 1, "lake_count": 1}
+        return self.found
+
+    def run(self, *before: Difference) -> dict[str, Any]:
+        """The table's line of the report of a check before which these were known."""
+        self.reading.found = {("shop", "items"): [*before]}
+        facts: dict[str, Any] = verify(self.spark, self.lake.pipeline, [])["tables"]["shop.items"]
+        return facts
+
+
+@pytest.fixture
+def check(spark: SparkSession, lake: Lake, pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch) -> Check:
+    return Check(spark, lake, monkeypatch)
+
+
+def note(spark: SparkSession, lake: Lake, *found: Difference) -> None:
+    at = datetime.now(UTC)
+    note_differences(spark, lake, at, dated(found, (), at))
+    note_checks(spark, lake, at, {"tables": {"shop.items": {"equal": False}}})
+
+
+def keys(spark: SparkSession, lake: Lake) -> set[str | None]:
+    return {one.key for one in latest(spark, lake, "shop", "items")}
+
+
+def test_a_sample_clears_what_it_looked_at_alone(spark: SparkSession, lake: Lake, check: Check) -> None:
+    assert not check.run()["clears"], "whatever was at fault, it was in no chunk that is known"
+    note(spark, lake, ONE)
+    check.meanwhile = [ONE, TWO]
+    assert not check.run(ONE)["clears"]
+    assert keys(spark, lake) == {TWO.key}, "which another check found while this one read"
+    check.meanwhile = []
+    assert check.run(TWO)["clears"]
+    assert keys(spark, lake) == set()
+
+
+def test_what_a_check_could_not_tell_of_is_still_known(spark: SparkSession, lake: Lake, check: Check) -> None:
+    note(spark, lake, ONE)
+    check.lost, check.found = {"shop.items"}, [TWO]
+    assert not check.run(ONE)["clears"]
+    assert keys(spark, lake) == {ONE.key, TWO.key}
+
+
+def test_nothing_is_kept_while_another_job_writes_the_lake(
+    spark: SparkSession, lake: Lake, check: Check, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checking, "PATIENCE", 0.5)
+    check.found = [ONE]
+    with writing(lake, "compact"), pytest.raises(LakeError, match="is being changed by the job compact"):
+        check.run()
+    assert not lake.is_table(lake.at("_differences"))
+    check.run()
+    assert keys(spark, lake) == {ONE.key}
