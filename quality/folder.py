@@ -65,9 +65,10 @@ def read_alerts(pipeline: Pipeline, last: int = 20) -> list[dict[str, Any]]:
     return list(islice(_alerts(pipeline), last))
 
 
-def last_alert(pipeline: Pipeline, dag: str, task: str) -> dict[str, Any] | None:
-    """The newest of a task. Raises OSError, ValueError."""
-    return next((one for one in _alerts(pipeline) if (one.get("dag"), one.get("task")) == (dag, task)), None)
+def last_alert(pipeline: Pipeline, dag: str | None, task: str) -> dict[str, Any] | None:
+    """The newest of a task; `dag` None: of the tasks of this name of whichever DAG. Raises OSError, ValueError."""
+    mine = (one for one in _alerts(pipeline) if one.get("task") == task and dag in (None, one.get("dag")))
+    return next(mine, None)
 
 
 def _alerts(pipeline: Pipeline) -> Iterator[dict[str, Any]]:

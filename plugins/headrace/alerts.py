@@ -5,6 +5,9 @@ where there is one. An alert that cannot be delivered is logged and never hides 
 again and again for one reason is posted once: anew when the text differs, when the webhook did not take it, or when the
 task had not failed for an hour. An alert says since when each table is at fault, which ones are well again, and what to
 do next. The first success behind a failure says all clear, in the same three places.
+
+What is at fault is known by the checks of a pipeline, whichever DAG they are of: a repair's proof clears what it
+proves. A check of a sample clears what it looked at (its report says so: `clears`).
 """
 
 from __future__ import annotations
@@ -22,9 +25,10 @@ from quality import folder
 from quality.report import SUITES, differences
 
 TIMEOUT_SECONDS = 10
+PROOF = "verify"  # the task of every DAG that checks
 PAUSE = timedelta(hours=1)  # after so long without one, a failure is news even with the same text
 NEXT_STEPS = {
-    "verify": (
+    PROOF: (
         "Start the DAG {pipeline}.repair: it mends what this check found and proves it (a table that is stale, stopped "
         "or not snapshotted: {pipeline}.snapshot for it, then {pipeline}.quality)"
     ),
@@ -49,10 +53,10 @@ class Alert(BaseNotifier):
         except PipelineFileError as error:
             self.log.error("the alert was not kept, since the pipeline file is wrong: %s", error)
             return
-        last = last_of(pipeline, alert)
+        last, standing_since = last_of(pipeline, alert), at_fault(last_of(pipeline, alert, any_dag=True))
         alert["next_step"] = NEXT_STEPS.get(alert["task"], NEXT_STEP).format(pipeline=pipeline.name)
         self.log.error("next step: %s", alert["next_step"])
-        alert |= standing(alert, context, at_fault(last))
+        alert |= standing(alert, context, standing_since)
         for table in alert["mended"]:
             self.log.info("ALL CLEAR %s", table)
         keep(self.log, pipeline, {"pipeline": pipeline.name, **alert}, repeated(last, alert))
@@ -72,13 +76,14 @@ class AllClear(BaseNotifier):
             pipeline = pipeline_files.load(self.pipeline_file)
         except PipelineFileError:
             return  # told by whoever reads the file for its work
-        last = last_of(pipeline, clear)
+        last = last_of(pipeline, clear, any_dag=True)
         if last is None or last.get("clear"):
             return
         since = at_fault(last)
         left = {table: at for table, at in since.items() if not _looked_at(context, table)}
         mended = {table: at for table, at in since.items() if table not in left}
         if left and not mended:
+            self.log.info("not looked at, and at fault since it was: %s", ", ".join(left))
             return
         named = f": {', '.join(mended)}" if mended else ""
         still = f"; not looked at, and at fault since it was: {', '.join(left)}" if left else ""
@@ -89,16 +94,24 @@ class AllClear(BaseNotifier):
 
 
 def _looked_at(context: Any, table: str) -> bool:
-    """Whether the task that went well was about the table: about all, where its report does not name some."""
-    report = context["ti"].xcom_pull(task_ids=context["ti"].task_id)
-    named = report.get("named") if isinstance(report, dict) else None
-    return not named or table in named or table == SUITES
+    """Whether the task that went well was about the table: about all, where its report does not name some; and about
+    what was at fault in it."""
+    told = context["ti"].xcom_pull(task_ids=context["ti"].task_id)
+    report = told if isinstance(told, dict) else {}
+    named = report.get("named")
+    return (not named or table in named or table == SUITES) and clears((report.get("tables") or {}).get(table) or {})
 
 
-def last_of(pipeline: Pipeline, alert: dict[str, Any]) -> dict[str, Any] | None:
-    """What was kept last of the same task."""
+def clears(facts: dict[str, Any]) -> bool:
+    """Whether a table's line of a check speaks for what was at fault in it: not that of a sample of other chunks."""
+    return bool(facts.get("clears", facts.get("chunks_compared") == facts.get("chunks")))
+
+
+def last_of(pipeline: Pipeline, alert: dict[str, Any], any_dag: bool = False) -> dict[str, Any] | None:
+    """What was kept last of the same task; `any_dag`: of a check also of another DAG's."""
+    dag = None if any_dag and alert["task"] == PROOF else alert["dag"]
     try:
-        return folder.last_alert(pipeline, alert["dag"], alert["task"])
+        return folder.last_alert(pipeline, dag, alert["task"])
     except (OSError, ValueError):
         return None
 
@@ -112,7 +125,8 @@ def standing(alert: dict[str, Any], context: Any, before: dict[str, str]) -> dic
     """`since`: when each table's fault began, also of those that this failure says nothing of. `mended`: those that
     were at fault and were found equal."""
     facts = _facts(context)
-    mended = [table for table in before if facts.get(table, {}).get("equal") and table not in alert["tables"]]
+    well = {table for table, told in facts.items() if told.get("equal") and clears(told)} - {*alert["tables"]}
+    mended = [table for table in before if table in well]
     since = {table: at for table, at in before.items() if table not in mended}
     for table in alert["tables"]:
         since[table] = facts.get(table, {}).get("since") or before.get(table) or alert["at"]

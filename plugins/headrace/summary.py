@@ -29,6 +29,10 @@ def lines(result: dict[str, Any]) -> Iterator[str]:
         checked = result["expectations"].get("tables", {}).values()
         count = sum(table["evaluated"] for table in checked)
         yield f"expectations: {count} evaluated, {sum(len(table['failed']) for table in checked)} failed"
+    if isinstance(tables, dict):
+        proven = {name: facts for name, facts in tables.items() if isinstance(facts, dict) and facts.get("equal")}
+        doubts = [(name, told) for name, facts in proven.items() for told in facts.get("doubts") or ()]
+        yield from (f"{name}: equal, but {told}" for name, told in doubts)
     for table, fault in differences(result).items():
         yield f"{table}: {fault}"
 

@@ -149,6 +149,52 @@ def test_a_check_of_some_tables_clears_no_other(tmp_path: Path, received: Any) -
     assert received.bodies[-1]["clear"]
 
 
+def test_the_proof_of_a_repair_clears_what_a_check_found(tmp_path: Path, received: Any) -> None:
+    file, wrong = pipeline_file(tmp_path, received.url), {"equal": False}
+
+    def repaired(*tables: str, dag: str = "shop.repair") -> dict[str, Any]:
+        context = succeeded("verify", *tables)
+        context["ti"].dag_id = dag
+        return context
+
+    Alert(file)(verified(orders=wrong, items=wrong))
+    AllClear(file)(repaired("shop.orders"))
+    told = received.bodies[-1]
+    assert (told["dag"], told["mended"], [*told["since"]]) == ("shop.repair", ["shop.orders"], ["shop.items"])
+    failed_proof = verified(items=wrong)
+    failed_proof["ti"].dag_id = "shop.backfill"
+    Alert(file)(failed_proof)
+    assert received.bodies[-1]["since"] == told["since"], "of the check, though another DAG tells it"
+    assert len(received.bodies) == 3, "and news, of that DAG"
+    AllClear(file)(repaired("shop.items", dag="shop.quality"))
+    assert received.bodies[-1]["message"] == "all clear: shop.items"
+    assert received.bodies[-1]["clear"]
+    Alert(file)(failed())
+    AllClear(file)({"ti": SimpleNamespace(**{**vars(succeeded("stage")["ti"]), "dag_id": "shop.repair"})})
+    assert not received.bodies[-1].get("clear"), "another task's success says nothing"
+
+
+def test_a_sample_clears_what_it_looked_at_and_no_more(tmp_path: Path, received: Any) -> None:
+    file, wrong = pipeline_file(tmp_path, received.url), {"equal": False}
+    sampled = {"equal": True, "chunks": 100, "chunks_compared": 1}
+
+    def went_well(**tables: Any) -> None:
+        context = succeeded()
+        report = {"named": [], "tables": {f"shop.{name}": facts for name, facts in tables.items()}}
+        context["ti"].xcom_pull = lambda task_ids: report
+        AllClear(file)(context)
+
+    Alert(file)(verified(orders=wrong, items=wrong))
+    went_well(orders=sampled, items={**sampled, "clears": False})
+    assert len(received.bodies) == 1, "other chunks are equal"
+    Alert(file)(verified(orders=wrong, items=sampled))
+    assert (received.bodies[-1]["mended"], {*received.bodies[-1]["since"]}) == ([], {"shop.orders", "shop.items"})
+    went_well(orders={**sampled, "clears": True}, items=sampled)
+    assert received.bodies[-1]["mended"] == ["shop.orders"]
+    went_well(orders=sampled, items={**sampled, "chunks_compared": 100})
+    assert received.bodies[-1]["message"] == "all clear: shop.items"
+
+
 def test_it_is_logged_kept_and_posted(tmp_path: Path, received: Any, capsys: pytest.CaptureFixture[str]) -> None:
     file = pipeline_file(tmp_path, received.url)
     Alert(file)(failed())

@@ -50,3 +50,16 @@ def test_a_check_tells_its_expectations_and_every_fault() -> None:
         "expectations: 4 evaluated, 1 failed",
         "shop.a: rows 2 in the source, 3 in the lake; expect_column_values_to_be_unique of id: found 2 rows",
     ]
+
+
+def test_a_check_tells_what_speaks_against_a_table_that_is_equal() -> None:
+    doubtful = {"equal": True, "doubts": ["stale since an ALTER"]}
+    report = {
+        "job": "verify",
+        "pipeline": "shop",
+        "ok": True,
+        "tables": {"shop.a": doubtful, "shop.b": {"equal": True}},
+    }
+    assert list(lines(report))[1:] == [
+        "table   equal", "shop.a  yes", "shop.b  yes", "shop.a: equal, but stale since an ALTER",
+    ]  # fmt: skip
