@@ -16,7 +16,7 @@ class Snapshot(Section):
     replica: str | None = Field(None, description="a replica of source.host, as host or host:port: rows are read there")
     max_replica_lag_seconds: float | None = Field(None, gt=0, description="of the replica that is read")
     reread_stale: bool = Field(
-        False, description="stale tables are read again by a snapshot that the compaction DAG starts"
+        False, description="stale tables are read again by a snapshot that the compaction DAG, or quality's, starts"
     )
     to_kafka: bool = Field(False, description="rows go as records of op r to a topic of their own, too")
 

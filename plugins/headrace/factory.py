@@ -176,7 +176,7 @@ def _mending(pipeline: Pipeline, purpose: str, form: forms.Form) -> DAG:
 def _quality(pipeline: Pipeline) -> DAG:
     file, form = str(pipeline.path), forms.QUALITY
     with _dag(pipeline, "quality", pipeline.quality.schedule, params=form.params) as dag:
-        SparkJob(
+        verify = SparkJob(
             task_id="verify",
             job="verify",
             name=f"headrace-{pipeline.name}-quality",
@@ -187,6 +187,8 @@ def _quality(pipeline: Pipeline) -> DAG:
         if not pipeline.compaction.schedule:  # else nothing would take the lake to where the check compares
             # A check waits for the second time where it has found a difference, and read the rows in question.
             _compacted(pipeline, "", 1)[1] >> _compacted(pipeline, "_again", 2)[0]
+            if pipeline.snapshot.reread_stale:  # of `headrace compact --loop` no task has a report: the check has one
+                verify >> RereadStale(task_id="reread", pipeline=pipeline.name, of="verify", trigger_rule="all_done")
     return dag
 
 

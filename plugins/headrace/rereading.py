@@ -1,6 +1,7 @@
-"""The task behind a compaction that has stale tables read again, where the pipeline file says `snapshot.reread_stale`.
+"""The task that has stale tables read again, where the pipeline file says `snapshot.reread_stale`: behind a compaction,
+and where that has no schedule behind a check too.
 
-In: the report of the task `compact`. It starts the snapshot DAG for the tables that are stale and does not wait; the
+In: the report of that task. It starts the snapshot DAG for the tables that are stale and does not wait; the
 same stale tables start it once, whatever became of that run: a snapshot that fails alerts by itself.
 """
 
@@ -16,12 +17,12 @@ from airflow.sdk.exceptions import AirflowSkipException
 class RereadStale(TriggerDagRunOperator):
     """Is skipped where no table is stale."""
 
-    def __init__(self, *, pipeline: str, compact: str = "compact", **kwargs: Any) -> None:
+    def __init__(self, *, pipeline: str, of: str = "compact", **kwargs: Any) -> None:
         super().__init__(trigger_dag_id=f"{pipeline}.snapshot", skip_when_already_exists=True, **kwargs)
-        self.compact = compact
+        self.of = of
 
     def execute(self, context: Any) -> None:
-        found = stale(context["ti"].xcom_pull(task_ids=self.compact) or {})
+        found = stale(context["ti"].xcom_pull(task_ids=self.of) or {})
         if not found:
             raise AirflowSkipException("no table is stale")
         for table, reason in found.items():
@@ -32,7 +33,7 @@ class RereadStale(TriggerDagRunOperator):
 
 
 def stale(report: dict[str, Any]) -> dict[str, str]:
-    """`db.table` -> since when and why, of a compaction's report."""
+    """`db.table` -> since when and why, of a compaction's or a check's report."""
     tables = report.get("tables") or {}
     return {name: facts["stale"] for name, facts in sorted(tables.items()) if facts.get("stale")}
 

@@ -29,6 +29,16 @@ def test_the_stale_tables_are_read_again() -> None:
     assert not run.wait_for_completion
 
 
+def test_behind_a_check_its_own_report_says_which_are_stale() -> None:
+    task = RereadStale(task_id="reread", pipeline="shop", of="verify")
+    report = {"tables": {"shop.a": {"equal": True, "stale": "stale since an ALTER"}, "shop.b": {"equal": True}}}
+    ti = SimpleNamespace(xcom_pull=lambda task_ids: report if task_ids == "verify" else None)
+    with pytest.raises(DagRunTriggerException) as caught:
+        task.execute({"ti": ti})
+    assert caught.value.conf == {"tables": ["shop.a"], "existing": True}
+    assert caught.value.dag_run_id == triggered({"tables": STALE}).dag_run_id, "whichever of both is the first"
+
+
 def test_the_same_staleness_has_one_run_and_another_one_its_own() -> None:
     first, again = triggered({"tables": STALE}), triggered({"tables": STALE})
     later = triggered({"tables": {"shop.a": {"stale": "stale since a later ALTER"}}})
