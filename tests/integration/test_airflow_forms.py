@@ -197,3 +197,14 @@ def test_erase(opened: Opened, job: Job) -> None:
     tables, options = job("erase", conf)
     assert json.loads(options.pop("keys")) == keys
     assert (tables, options) == ("air1.items", {"now": "yes", **RUN})
+
+
+def test_headraces_page_leads_to_the_dags(page: Page, airflow_site: Site) -> None:
+    page.goto(f"{airflow_site.airflow.url}/plugin/headrace")
+    link = page.frame_locator("iframe").locator("section", has_text=PIPELINE).get_by_role("link", name="repair")
+    with page.expect_popup() as opened:
+        link.click(modifiers=["ControlOrMeta"])
+    opened.value.wait_for_url(f"**/dags/{PIPELINE}.repair")
+    opened.value.close()
+    link.click()
+    page.wait_for_url(f"**/dags/{PIPELINE}.repair")
