@@ -61,6 +61,9 @@ class Tables(Section):
 
     include: tuple[TablePattern, ...] = Field(min_length=1)
     exclude: tuple[TablePattern, ...] = ()
+    cascades: tuple[TablePattern, ...] = Field(
+        (), description="whose rows foreign keys may change though the binlog does not tell: they are read again"
+    )
 
     def match(self, db: str, table: str) -> bool:
         chosen = db not in SYSTEM_SCHEMAS and any_matches(self.include, db, table)

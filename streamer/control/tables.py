@@ -120,6 +120,10 @@ def _lag(status: dict[str, Any]) -> str:
 def _tables(tables: dict[str, Any], pipeline: str) -> str:
     text = escape(", ".join(tables["include"]))
     text += f"; not {escape(', '.join(tables['exclude']))}" if tables["exclude"] else ""
+    if cascades := ", ".join(tables.get("cascades", ())):  # a streamer of before says nothing of it
+        text += (
+            f"\nchanged by foreign keys in silence: {escape(cascades)}; start the DAG {pipeline}.snapshot by a schedule"
+        )
     if keyless := ", ".join(tables["without_key"]):
         text += f"\n[yellow]joined without a key:[/] {escape(keyless)} (exclude it, or give it one)"
     if joined := tables.get("not_yet_snapshotted"):  # a streamer of before says nothing of it

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from streamer.ddl.statement import LONGEST, Change, Table
+from streamer.ddl.statement import ANY, LONGEST, Change, Table
 from streamer.ddl.tokens import Tokens, scan
 
 
@@ -16,9 +16,12 @@ def joining(change: Change, statement: str, escapes: bool = True) -> dict[Table,
     """Of each table that it concerns whether there may be such rows behind it; `ANY` for all of a database. `change`:
     what is known of the statement. `escapes`: whether a backslash is one there."""
     if change.kind == "rename":  # from, to, and so on, one behind the other
-        return {table: at % 2 == 1 for at, table in enumerate(change.tables)}
-    if change.kind == "drop" or (change.kind == "shape" and _makes(statement, escapes)):
+        named = {table: at % 2 == 1 for at, table in enumerate(change.tables)}
+        return {table: joins for table, joins in named.items() if not joins or table[1] != ANY}
+    if change.kind == "drop":
         return dict.fromkeys(change.tables, False)
+    if change.kind in ("shape", "alter") and _makes(statement, escapes):  # the others are those of a MERGE table
+        return {change.tables[0]: False}
     return _converted(change, statement, escapes) if change.kind == "partition" else {}
 
 

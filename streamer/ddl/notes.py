@@ -17,6 +17,7 @@ from contract.pipeline import Pipeline
 from contract.sequence import file_number
 from streamer.ddl import records as ddl_records
 from streamer.ddl import statement as ddl
+from streamer.ddl.cascades import gives_cascade
 from streamer.ddl.joining import joining
 from streamer.ddl.records import Outgoing
 from streamer.ddl.renamed import renamed
@@ -31,25 +32,34 @@ MEANING: dict[ddl.Kind, str] = {
     "rename": "the rows have another table's name in MySQL; the lake has them under the one before",
     "partition": "rows left or entered the table with a partition; the lake does not know of it",
     "alter": "values of rows that are there may have changed; the lake has those from before",
+    "cascade": "a foreign key changes its rows from here on, and the server writes nothing of that into its binlog: "
+    "neither stream nor lake know of it",
     "unknown": "it was not understood, and may have changed rows; the lake would not know of it",
 }
 RENAMED = (
     "columns have other names; the lake's table takes them with the next change of a row, where nothing is in doubt"
 )
 # What the next step waits for: a snapshot is of a table that is there.
-LATER: dict[ddl.Kind, str] = {"drop": ", if it is made again", "rename": ", those of them that are there now"}
+LATER: dict[ddl.Kind, str] = {
+    "drop": ", if it is made again",
+    "rename": ", those of them that are there now",
+    "cascade": ", again and again by a schedule, and list it in tables.cascades of the pipeline file; or drop the key",
+}
+# What changes no row that is there: only then is it of the kind `cascade`.
+QUIET: tuple[ddl.Kind, ...] = ("shape", "harmless")
 
 
 class DdlNotes:
     """`drop(db, table, kind)`: whether the pipeline leaves it out. `lower_case`: whether the server that is read keeps
-    names in lower case. `joined` hears which of the pipeline's tables came with rows that nobody streamed (true), or
-    certainly have none (false), and from which place on. `counts`: since this start, by kind. `last`: the latest ones,
-    the newest at the end, as `/status` shows them."""
+    names in lower case; `logs_cascades`: whether it writes rows that foreign keys change. `joined` hears which of the
+    pipeline's tables came with rows that nobody streamed (true), or certainly have none (false), and from which place
+    on. `counts`: since this start, by kind. `last`: the latest ones, the newest at the end, as `/status` shows them."""
 
     def __init__(self, pipeline: Pipeline, drop: ddl_records.Drop = lambda db, table, kind: False) -> None:
         self.pipeline = pipeline
         self._drop = drop
         self.lower_case = False
+        self.logs_cascades = True
         self.joined: Callable[[Mapping[str, bool], tuple[int, int, int]], None] = lambda tables, place: None
         self.counts: dict[str, int] = dict.fromkeys(ddl.CHANGES_ROWS, 0)
         self.last: tuple[dict[str, Any], ...] = ()
@@ -59,20 +69,29 @@ class DdlNotes:
         if item.temporary:
             return
         change = ddl.change(item.statement, item.db, item.escapes)
+        cascades = self._cascades(item)
         tables = [(db.lower(), table.lower()) if self.lower_case else (db, table) for db, table in change.tables]
         self._tell_joined(joining(change._replace(tables=tuple(tables)), item.statement, item.escapes), item, epoch)
         names = [(db, table) for db, table in dict.fromkeys(tables) if self._ours(db, table)]
+        kind = "cascade" if cascades and change.kind in QUIET else change.kind
         if names or (change.kind == "unknown" and not change.tables):
-            if change.kind in self.counts:
-                self._note(change.kind, names, item)
-            yield from ddl_records.records(self.pipeline, change.kind, names, item, epoch, router, self._drop)
+            if kind in self.counts:
+                self._note(kind, names, item, cascades)
+            yield from ddl_records.records(self.pipeline, kind, names, item, epoch, router, self._drop)
+
+    def _cascades(self, item: Ddl) -> bool:
+        """Whether it gives a table a foreign key that changes rows of which nothing is in the binlog. The server that
+        reads it now may be a newer one than wrote it, and still write none."""
+        written_by = item.written_by
+        hidden = written_by.hides_cascades or not self.logs_cascades
+        return hidden and gives_cascade(item.statement, item.escapes, written_by.has_inline_keys)
 
     def _tell_joined(self, tables: Mapping[ddl.Table, bool], item: Ddl, epoch: int) -> None:
         ours = {f"{db}.{table}": joins for (db, table), joins in tables.items() if self._ours(db, table)}
         if ours:  # a snapshot that begins where the statement does may have been read before it
             self.joined(ours, (epoch, file_number(item.file), item.pos + 1))
 
-    def _note(self, kind: ddl.Kind, names: list[ddl.Table], item: Ddl) -> None:
+    def _note(self, kind: ddl.Kind, names: list[ddl.Table], item: Ddl, cascades: bool) -> None:
         self.counts[kind] += 1
         tables = [f"{db}.{table}" for db, table in names]
         note = {
@@ -92,6 +111,8 @@ class DdlNotes:
         step = f"Run the DAG {self.pipeline.name}.snapshot for {', '.join(tables) or 'the tables that it changed'}"
         step += LATER.get(kind, "") + "."
         meaning = MEANING[kind]
+        if cascades and kind != "cascade":
+            meaning, step = f"{meaning}; and {MEANING['cascade']}", f"{step[:-1]}{LATER['cascade']}."
         if kind == "alter" and renamed(item.statement, item.db, item.escapes).alone:
             meaning, step = RENAMED, f"{step[:-1]} if the lake's status says that it stays stale."
         log.warning("DDL changed rows", **note, meaning=meaning, next_step=step)

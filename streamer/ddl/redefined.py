@@ -10,6 +10,7 @@ from streamer.ddl import statement as ddl
 
 LONGEST = 10_000  # characters of a statement that are kept; of a longer one nothing is certain
 # ALTER TABLE changes the type of a column that it names, or of the table that takes this one's name.
+UNTOUCHED = re.compile(r"\s*(repair|drop\s+index)\s")  # of the columns
 ALTER, ANOTHER = re.compile(r"\s*alter\s"), re.compile(r"\b(rename|exchange|convert\s+(partition|table))\b")
 
 
@@ -40,6 +41,8 @@ class Statement(NamedTuple):
         if change.kind == "unknown":
             return False
         if not {(db, table), (db, ddl.ANY)} & set(change.tables):  # CREATE TABLE another LIKE it, a foreign key to it
+            return True
+        if UNTOUCHED.match(self.text):
             return True
         return bool(ALTER.match(self.text)) and not ANOTHER.search(self.text) and not any(map(self._names, columns))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from streamer.ddl import statement as ddl
+from streamer.ddl.cascades import gives_cascade
 from streamer.ddl.tokens import Token, Tokens, scan
 
 # With such a word behind CHANGE a value may be another: it is computed, numbered anew, or rounded as no shape tells.
@@ -41,8 +42,9 @@ def renamed(statement: str, db: str, escapes: bool = True) -> Renamed:
             found.append(pair)
             alone = alone and not MORE & set(words)
         else:
-            alone = alone and ddl.action(words) == "harmless"
-    return Renamed(tuple(found), alone and bool(found))
+            alone = alone and ddl.action(part) == "harmless"
+    alone = alone and bool(found) and not gives_cascade(statement, escapes)
+    return Renamed(tuple(found), alone)
 
 
 def _pair(part: list[Token], words: list[str]) -> tuple[str, str] | None:

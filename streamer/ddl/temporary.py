@@ -1,10 +1,11 @@
-"""Changes of temporary tables, which a session sees in place of the real ones of their names: TRUNCATE and ALTER, and
-those of rows.
+"""Changes of temporary tables, which a session sees in place of the real ones of their names: TRUNCATE and ALTER,
+MariaDB's RENAME, and those of rows.
 
 In row format servers do not log them. In sessions with another format they do, and mark them as of a thread. MariaDB
 marks these alone; MySQL marks within a CALL also what comes behind the use of a temporary table. There, the tables are
 known by the statements that made them: a session that has temporary tables cannot change its format. Behind a restart
-they are those of the checkpoint.
+they are those of the checkpoint. MariaDB logs a RENAME of them in row format, too, unmarked and without what made them:
+it looks as that of a real table, and is told as one.
 """
 
 from __future__ import annotations
@@ -47,11 +48,29 @@ class TemporaryTables:
         if first not in ("TRUNCATE", "ALTER") or not names:
             return False
         if names[0] in self._known:
-            if names[1:]:  # its new name
+            if names[1:] and change.kind != "alter":  # its new name
                 self._known.remove(names[0])
                 self._known.update(names[1:])
             return True
         return exact
+
+    def renamed(self, thread: int, db: str, text: str, escapes: bool = True) -> bool:
+        """Whether MariaDB's RENAME TABLE, which it marks in no way, is of temporary tables alone; MySQL's is of real
+        ones. One that is of both is told as a whole."""
+        if not self._known:
+            return False
+        change = ddl.change(text, db, escapes)
+        if change.kind != "rename":
+            return False
+        names = [self._name(thread, its, table) for its, table in change.tables]
+        real = 0
+        for old, new in zip(names[::2], names[1::2], strict=False):
+            if old in self._known:
+                self._known.remove(old)
+                self._known.add(new)
+            else:
+                real += 1
+        return real == 0
 
     def takes(self, thread: int, db: str, text: str, escapes: bool = True) -> bool:
         """Whether a statement that is marked as of a thread changes rows of a temporary table, and certainly of no

@@ -32,12 +32,13 @@ END = Token("", "")
 
 
 class Tokens:
-    """What is read from the first token to the last; behind the end come empty ones."""
+    """What is read from the first token to the last; behind the end come empty ones. `db`: the session's database,
+    which every name without one is of, whatever database a statement's other names are of."""
 
     def __init__(self, tokens: Iterable[Token], db: str) -> None:
         self._rest = iter(tokens)
         self._next = next(self._rest, END)
-        self._db = db
+        self.db = db
 
     def take(self) -> Token:
         token, self._next = self._next, next(self._rest, END)
@@ -70,7 +71,12 @@ class Tokens:
     def table(self) -> tuple[str, str]:
         """A name, with or without its database."""
         name = self.take().name
-        return (name, self.take().name) if self.skip(".") else (self._db, name)
+        return (name, self.take().name) if self.skip(".") else (self.db, name)
+
+    def rest(self) -> Iterator[Token]:
+        """All that is left."""
+        while (token := self.take()) is not END:
+            yield token
 
     def parts(self) -> Iterator[list[Token]]:
         """What stands between commas outside parentheses."""

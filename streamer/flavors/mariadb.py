@@ -37,7 +37,7 @@ WHERE t.table_type = 'BASE TABLE' AND t.engine = 'InnoDB' ORDER BY 1, 2
 NAME = r"(?:[^`]|``)+"
 FOREIGN_KEY = re.compile(
     rf"^ +CONSTRAINT `(?P<name>{NAME})` FOREIGN KEY \(.+?\) REFERENCES `(?:{NAME}`\.`)?(?P<parent>{NAME})` \(.+?\)"
-    r" *(?P<rules>.*?(?:CASCADE|SET NULL).*?),?$",
+    r" *(?P<rules>.*?(?:CASCADE|SET NULL|SET DEFAULT).*?),?$",
     re.MULTILINE,
 )
 
@@ -88,7 +88,8 @@ class MariaDB:
             [executed] = cursor.fetchone()
         replicates = dump.replicates(cursor, "SHOW ALL REPLICAS STATUS")
         before, until = MariaGtids.parse(purged or ""), MariaGtids.parse(executed or "")
-        return Facts(server_id, uuid, version, before, until, file, pos, first_file, replicates, case != 0)
+        return Facts(server_id, uuid, version, before, until, file, pos, first_file, replicates, case != 0,
+                     logs_cascades=False)  # fmt: skip
 
     def end(self, cursor: Any) -> End | None:
         uuid = _identity(cursor)

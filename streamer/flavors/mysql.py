@@ -13,9 +13,10 @@ from contract.gtid import GtidSet
 from contract.gtid_places import UpTo
 from contract.pipeline import Source
 from streamer.flavors import dump
-from streamer.flavors.port import Ask, End, Facts, Rows, Setting, Version, Wanted
+from streamer.flavors.port import Ask, End, Facts, Rows, Setting, Version, Wanted, numbers
 from streamer.protocol.gtid_set import encode
 from streamer.protocol.position import WRAP
+from streamer.protocol.server import CASCADES_LOGGED
 
 IDENTITY = (
     "SELECT @@server_id, @@server_uuid, @@version, @@global.gtid_purged, @@lower_case_table_names, "
@@ -25,14 +26,15 @@ OWNER = re.compile(r"#\d+")  # the thread, behind each GTID that is owned
 HEARTBEAT_V2 = 2  # flag: heartbeats tell 64-bit positions
 NO_TRANSACTION = ("Format_desc", "Previous_gtids", "Rotate", "Stop")  # as SHOW BINLOG EVENTS calls events
 ANONYMOUS = "Anonymous_Gtid"
+NATIVE = "innodb_native_foreign_keys"
 NO_SUCH_FILE = 1220  # ER_ERROR_WHEN_EXECUTING_COMMAND
-CASCADES_LOGGED = (9, 6)  # from here on the server writes rows changed by foreign keys into the binlog
 
 CASCADES = """
 SELECT constraint_schema, table_name, constraint_name, referenced_table_name,
 CONCAT('ON UPDATE ', update_rule, ', ON DELETE ', delete_rule)
 FROM information_schema.referential_constraints
-WHERE update_rule IN ('CASCADE', 'SET NULL') OR delete_rule IN ('CASCADE', 'SET NULL')
+WHERE update_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT')
+OR delete_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT')
 ORDER BY 1, 2, 3
 """
 
@@ -92,9 +94,11 @@ class MySQL:
         files = cursor.fetchall()
         gtids = GtidSet.parse
         replicates = dump.replicates(cursor, "SHOW REPLICA STATUS", "SHOW SLAVE STATUS")
+        cursor.execute("SHOW GLOBAL VARIABLES LIKE %s", (NATIVE,))
+        logs_cascades = self.logs_cascades(numbers(version), dict(cursor.fetchall()))
         found = Facts(
             server_id, server_uuid, version, gtids(purged), gtids(executed), file, pos, files[0][0], replicates,
-            case != 0, gtids(OWNER.sub("", owned)),
+            case != 0, gtids(OWNER.sub("", owned)), logs_cascades=logs_cascades,
         )  # fmt: skip
         return found if mode == "ON" else found.by_place()
 
@@ -180,7 +184,7 @@ class MySQL:
 
     def logs_cascades(self, version: Version, variables: Mapping[str, str]) -> bool:
         """As long as the server's SQL layer does them, and not InnoDB as before."""
-        return version >= CASCADES_LOGGED and variables.get("innodb_native_foreign_keys", "OFF") == "OFF"
+        return version >= CASCADES_LOGGED and variables.get(NATIVE, "OFF") == "OFF"
 
     def cascades(self, ask: Ask, wanted: Wanted) -> Rows:
         return [row for row in ask(CASCADES) or [] if wanted(row[0], row[1])]

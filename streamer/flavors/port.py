@@ -19,6 +19,11 @@ Version = tuple[int, ...]
 Wanted = Callable[[str, str], bool]  # whether the pipeline has the table db, table
 
 
+def numbers(version: str) -> Version:
+    """Of @@version."""
+    return tuple(int(number) for number in version.partition("-")[0].split(".") if number.isdigit())
+
+
 @dataclass(frozen=True)
 class Facts:
     """`file`, `pos`, `executed`: one consistent reading of the end of the binlog. `first_file`: the oldest one.
@@ -26,7 +31,8 @@ class Facts:
     where the user may not know. `lower_case`: whether it keeps the names of databases and tables in lower case, however
     a statement spells them. `under_way`: transactions that it commits just now; a stream may have them already, for a
     commit that waits for its replicas (semi-synchronous replication) stands in the binlog before it is executed.
-    `gtids`: whether a stream goes by them, for each transaction to come has one; where not, sets are of places."""
+    `gtids`: whether a stream goes by them, for each transaction to come has one; where not, sets are of places.
+    `logs_cascades`: whether rows that foreign keys change are in its binlog."""
 
     server_id: int
     server_uuid: str
@@ -40,6 +46,7 @@ class Facts:
     lower_case: bool = False
     under_way: GtidSet = field(default_factory=GtidSet)
     gtids: bool = True
+    logs_cascades: bool = True
 
     def by_place(self) -> Facts:
         """The same, for a stream that goes by file and position."""

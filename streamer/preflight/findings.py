@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -11,13 +12,13 @@ from contract.pipeline import Pipeline, Tables
 from streamer.flavors import flavor
 from streamer.flavors.port import Ask, Flavor
 
-Level = Literal["error", "warning"]
+Level = Literal["error", "warning", "ok"]
 
 
 @dataclass(frozen=True)
 class Finding:
-    """`what`: what was seen and why it matters. `statement`: the SQL, or the step, that mends it; ends in a stop
-    or a semicolon."""
+    """`level`: `ok` of what the pipeline file allows by name. `what`: what was seen and why it matters. `statement`:
+    the SQL, or the step, that mends it; ends in a stop or a semicolon."""
 
     level: Level
     name: str
@@ -53,3 +54,8 @@ class Server:
             yield "error", new
         if old:
             yield "warning", old
+
+
+def excluding(tables: list[str]) -> str:
+    """What takes them out of the pipeline."""
+    return f"tables.exclude: [{', '.join(map(json.dumps, tables))}] in the pipeline file."

@@ -37,7 +37,7 @@ def refuse(
 
 def refuse_tables(pipeline: Pipeline, followed: Tables, tell: Tell) -> None:
     """Of the pipeline's tables those that the running stream does not follow yet. Raises as `refuse`."""
-    tables = Added(include=pipeline.tables.include, exclude=pipeline.tables.exclude, followed=followed)
+    tables = Added(**dict(pipeline.tables), followed=followed)
     asked = pipeline.model_copy(update={"tables": tables})
     _refuse(pipeline, run_checks(asked, checks=OF_TABLES), tell)
 

@@ -7,10 +7,12 @@ import re
 from collections.abc import Iterator
 
 from contract import types
+from contract.patterns import any_matches
 from contract.pipeline_keys import rule_of
 from contract.types import INEXACT
 from streamer.preflight.columns import columns
-from streamer.preflight.findings import Finding, Server
+from streamer.preflight.engines import engines
+from streamer.preflight.findings import Finding, Server, excluding
 
 INEXACT_KEYS = f"""
 SELECT table_schema, table_name, column_name, data_type FROM information_schema.columns
@@ -37,13 +39,24 @@ WHERE t.table_type = 'BASE TABLE' ORDER BY 1, 2, c.ordinal_position
 def _cascades(server: Server) -> Iterator[Finding]:
     if server.flavor.logs_cascades(server.version, server.variables):
         return
-    for db, table, name, parent, rules in server.flavor.cascades(server.ask, server.pipeline.tables.match):
-        what = (
-            f"the foreign key {name} of {db}.{table} (to {parent}, {rules}) changes rows that "
-            f"{server.flavor.hides_cascades} does not write into the binlog"
-        )
-        step = f"ALTER TABLE `{db}`.`{table}` DROP FOREIGN KEY `{name}`; or take snapshots of the table regularly."
-        yield Finding("warning", "foreign_key", what, step)
+    tables, again = server.pipeline.tables, f"the DAG {server.pipeline.name}.snapshot"
+    found = server.flavor.cascades(server.ask, tables.match)
+    for level, rows in server.levels(row for row in found if not any_matches(tables.cascades, row[0], row[1])):
+        for db, table, name, parent, rules in rows:
+            step = (
+                f"ALTER TABLE `{db}`.`{table}` DROP FOREIGN KEY `{name}`; or write tables.cascades: "
+                f"[{json.dumps(f'{db}.{table}')}] in the pipeline file, and start {again} for it by a schedule."
+            )
+            yield Finding(level, "foreign_key", _changing(server, db, table, name, parent, rules), step)
+    for db, table, name, parent, rules in found:
+        if any_matches(tables.cascades, db, table):
+            what = f"allowed by tables.cascades: {_changing(server, db, table, name, parent, rules)}"
+            yield Finding("ok", "foreign_key", what, f"Start {again} for {db}.{table} by a schedule.")
+
+
+def _changing(server: Server, db: str, table: str, name: str, parent: str, rules: str) -> str:
+    key = f"the foreign key {name} of {db}.{table} (to {parent}, {rules})"
+    return f"{key} changes rows that {server.flavor.hides_cascades} does not write into the binlog"
 
 
 def _inexact_keys(server: Server) -> Iterator[Finding]:
@@ -63,7 +76,7 @@ def _keyless(server: Server) -> Iterator[Finding]:
             level,
             "key",
             what,
-            f"Give each one a primary key, or columns of keys in the pipeline file, or write {_excluding(tables)}",
+            f"Give each one a primary key, or columns of keys in the pipeline file, or write {excluding(tables)}",
         )
 
 
@@ -71,7 +84,7 @@ def _odd_tables(server: Server) -> Iterator[Finding]:
     for level, rows in server.levels(server.ask(ODD_TABLES)):
         listed = ", ".join(f"{db}.{table} ({kind})" for db, table, kind in rows)
         what = f"of these kinds the binlog holds rows that no query shows, and the lake has no place for them: {listed}"
-        yield Finding(level, "table", what, f"Write {_excluding([f'{db}.{table}' for db, table, _ in rows])}")
+        yield Finding(level, "table", what, f"Write {excluding([f'{db}.{table}' for db, table, _ in rows])}")
 
 
 def _types(server: Server) -> Iterator[Finding]:
@@ -81,11 +94,7 @@ def _types(server: Server) -> Iterator[Finding]:
         listed = ", ".join(f"{db}.{table}.{column} ({kind})" for db, table, column, kind in rows)
         what = f"columns of a type that is not supported: {listed}"
         tables = list(dict.fromkeys(f"{db}.{table}" for db, table, *_ in rows))
-        yield Finding(level, "type", what, f"Change the columns' types, or write {_excluding(tables)}")
-
-
-def _excluding(tables: list[str]) -> str:
-    return f"tables.exclude: [{', '.join(map(json.dumps, tables))}] in the pipeline file."
+        yield Finding(level, "type", what, f"Change the columns' types, or write {excluding(tables)}")
 
 
 def _capitals(server: Server) -> Iterator[Finding]:
@@ -115,4 +124,4 @@ def _unclear(server: Server) -> Iterator[Finding]:
         yield Finding("warning", "type", what, step)
 
 
-TABLE_CHECKS = (_capitals, _cascades, columns, _inexact_keys, _keyless, _odd_tables, _types, _unclear)
+TABLE_CHECKS = (_capitals, _cascades, columns, engines, _inexact_keys, _keyless, _odd_tables, _types, _unclear)

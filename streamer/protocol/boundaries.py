@@ -95,7 +95,7 @@ class Transactions(HeldRows):
         if kind is Meaning.DDL:
             if self._undone:
                 return self._no_rows(header)
-            if of_a_thread and self._of_a_temporary(read):
+            if self._renamed(read) or (of_a_thread and self._of_a_temporary(read)):
                 return self._ddl(read, header, temporary=True)
             self._defined_anew(read, header)
         if kind is Meaning.ROWS:
@@ -141,7 +141,7 @@ class Transactions(HeldRows):
     def _ddl(self, read: Query, header: Header, temporary: bool = False) -> Iterable[Item]:
         ddl = Ddl(
             read.database, read.text(), self._gtid, self.file, self._tx_pos, self._micros, header[ev.SERVER_ID],
-            self._thread, temporary, read.escapes,
+            self._thread, temporary, read.escapes, self._server,
         )  # fmt: skip
         if (table := filled(ddl.statement, ddl.db, ddl.escapes)) and self._is_ours(*table):
             raise refusals.statement(read.database, first_word(read.statement))
@@ -153,6 +153,11 @@ class Transactions(HeldRows):
         found = self._temporary.changed(self._thread, read.database, read.text(), exact=exact, escapes=read.escapes)
         self._odd = self._odd or bool(self._temporary.all())
         return found
+
+    def _renamed(self, read: Query) -> bool:
+        """MariaDB's RENAME TABLE of temporary tables has no mark."""
+        renames = self._server.mariadb and first_word(read.statement) == "RENAME"
+        return renames and self._temporary.renamed(self._thread, read.database, read.text(), read.escapes)
 
     def _is_ours(self, db: str, table: str) -> bool:
         """By the letters that were typed, or in lower case, as some servers compare names."""

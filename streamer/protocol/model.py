@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 from contract.schema import Column, TableSchema
+from streamer.protocol.server import NEWEST, Server
 
 Op = Literal["c", "u", "d"]
 # decode(buffer, start, end, rows.append, keys.append): one call a rows event.
@@ -97,15 +98,17 @@ class RowsBatch:
 class Ddl:
     """A statement that is not row data: DDL, GRANT and their like, in a transaction of its own. `db`: the
     session's database, empty without one. `pos`: where the transaction starts. `temporary`: its table is one that its
-    session alone sees, whatever table has the name besides. `escapes`: whether a backslash in its texts is one."""
+    session alone sees, whatever table has the name besides. `escapes`: whether a backslash in its texts is one.
+    `written_by`: the server whose binlog it is in, as it was then."""
 
     __slots__ = (
         "db", "escapes", "file", "gtid", "pos", "server_id", "statement", "temporary", "thread", "ts_ms", "ts_us",
+        "written_by",
     )  # fmt: skip
 
     def __init__(
         self, db: str, statement: str, gtid: str, file: str, pos: int, ts_us: int, server_id: int = 0, thread: int = 0,
-        temporary: bool = False, escapes: bool = True,
+        temporary: bool = False, escapes: bool = True, written_by: Server = NEWEST,
     ) -> None:  # fmt: skip
         self.db = db
         self.statement = statement
@@ -118,6 +121,7 @@ class Ddl:
         self.thread = thread
         self.temporary = temporary
         self.escapes = escapes
+        self.written_by = written_by
 
 
 class OpenXa(NamedTuple):

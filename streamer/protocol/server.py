@@ -11,6 +11,8 @@ from dataclasses import dataclass
 VERSION_AT, VERSION_SIZE = 2, 50  # behind the binlog's own version
 # Seen to write no sign bit for YEAR: 8.0.15. Known to write one: 8.0.29 and later, and MariaDB.
 LAST_WITHOUT, FIRST_WITH = (8, 0, 15), (8, 0, 29)
+CASCADES_LOGGED = (9, 6)  # from here on MySQL writes rows changed by foreign keys into the binlog
+INLINE_KEYS = (9, 0)  # from here on MySQL makes a key of REFERENCES behind a column
 
 
 @dataclass(frozen=True)
@@ -21,9 +23,22 @@ class Server:
     mariadb: bool
     year_has_sign: bool | None
 
+    @property
+    def hides_cascades(self) -> bool:
+        """Whether the file has no rows that foreign keys changed, however the server is set."""
+        return self.mariadb or _numbers(self.version) < CASCADES_LOGGED
+
+    @property
+    def has_inline_keys(self) -> bool:
+        return self.mariadb or _numbers(self.version) >= INLINE_KEYS
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, re.findall(r"\d+", version)[:3]))
+
 
 def server(version: str) -> Server:
-    numbers = tuple(map(int, re.findall(r"\d+", version)[:3]))
+    numbers = _numbers(version)
     mariadb = "mariadb" in version.lower()
     if mariadb or numbers >= FIRST_WITH:
         return Server(version, mariadb, True)
@@ -42,4 +57,4 @@ def started(d: bytes, o: int) -> bool:
     return any(d[at : at + 4])
 
 
-NEWEST = server("9.0.0")
+NEWEST = server("9.7.0")

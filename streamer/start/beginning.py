@@ -157,4 +157,5 @@ def anew(checkpoint: Checkpoint, found: Chosen, why: str) -> Checkpoint:
 
 
 def warned(finding: Finding) -> None:
-    log.warning("preflight", level=finding.level, check=finding.name, found=finding.what, fix=finding.statement)
+    say = log.info if finding.level == "ok" else log.warning
+    say("preflight", level=finding.level, check=finding.name, found=finding.what, fix=finding.statement)

@@ -42,6 +42,30 @@ def test_changes_of_temporary_tables_are_none_of_those_they_hide(server: Databas
     assert told(server, found) == [("truncate", "t")], "T was the session's own"
 
 
+RENAMED = [
+    "SET SESSION binlog_format = STATEMENT", "CREATE TEMPORARY TABLE x (id int)", "RENAME TABLE x TO y",
+    "RENAME TABLE y TO t", "RENAME TABLE t TO z, z TO x",
+]  # fmt: skip
+
+
+@pytest.mark.lacks("mysql", "its RENAME TABLE is of real tables")
+@pytest.mark.lacks("mysql80", "its RENAME TABLE is of real tables")
+def test_a_temporary_table_that_takes_a_real_ones_name(server: Database) -> None:
+    """MariaDB's RENAME is marked in no way. One that is of the real table is told, whatever else it is of."""
+    run(server, "DROP DATABASE IF EXISTS changing", "CREATE DATABASE changing")
+    run(server, *TABLE, database="changing")
+    begin = executed(server)
+    run(server, *RENAMED, "RENAME TABLE t TO u, x TO t", database="changing")
+    found = list(items(server, begin, executed(server)))
+    renames = [item.temporary for item in found if isinstance(item, Ddl) and item.statement.startswith("RENAME")]
+    assert renames == [True, True, True, False]
+    assert [table for kind, table in told(server, found) if kind == "rename"] == ["t", "u", "x"]
+    with server.connect(database="changing") as connection, connection.cursor() as cursor:
+        cursor.execute("SELECT * FROM u")
+        assert cursor.fetchall() == ((1, 10, "x"),)
+    run(server, "DROP DATABASE changing")
+
+
 MADE = [
     "SET SESSION binlog_format = STATEMENT",
     "CREATE TEMPORARY TABLE t (id int)",

@@ -13,9 +13,11 @@ from pydantic import SecretStr
 from contract.pipeline_columns import Columns
 from stack.database import Database
 from streamer.connection import BinlogConnection
-from streamer.errors import AccessDeniedError, UnreachableError
+from streamer.errors import AccessDeniedError, PreflightError, UnreachableError
 from streamer.preflight.checks import Finding, run_checks
+from streamer.preflight.refusing import refuse
 from streamer.protocol.model import RowsBatch
+from streamer.source import facts
 from tests.integration.decoding import executed, nothing, pipeline, purge, recorded, run, source
 
 Another = Callable[..., Database]
@@ -260,10 +262,17 @@ def test_foreign_keys_that_change_rows_below_the_binlog(server: Database) -> Non
             assert (found, tables) == ([], {"parent", "child"})
             return
         assert tables == {"parent"}, "the child's row went without a word"
-        assert names(found) == [("warning", "foreign_key")]
+        assert names(found) == [("error", "foreign_key")]
         assert "goes of checked.child" in found[0].what
+        with pytest.raises(PreflightError, match=r"checked\.child"):
+            refuse(pipeline(server), executed(server), None)
+        allowing = pipeline(server)
+        allowed = allowing.tables.model_copy(update={"cascades": ("checked.ch*",)})
+        allowing = allowing.model_copy(update={"tables": allowed})
+        refuse(allowing, executed(server), None)
+        assert names(run_checks(allowing)) == [("ok", "foreign_key")]
         statement, _, other = found[0].statement.partition(";")
-        assert "snapshots" in other
+        assert 'tables.cascades: ["checked.child"]' in other
         run(server, statement)
         assert run_checks(pipeline(server)) == []
     finally:
@@ -287,7 +296,55 @@ def test_foreign_keys_that_innodb_does_itself_again(another: Another) -> None:
     with recorded(own) as written:
         run(own, "DELETE FROM checked.parent")
     assert {item.table.table for item in written if isinstance(item, RowsBatch)} == {"parent"}
-    assert names(run_checks(pipeline(own))) == [("warning", "foreign_key")]
+    assert names(run_checks(pipeline(own))) == [("error", "foreign_key")]
+    assert not facts(source(own)).logs_cascades
+
+
+@pytest.fixture
+def merged(server: Database) -> Iterator[str]:
+    """A MERGE table outside of the pipeline, with a member inside and one outside; and one whose members do not fit."""
+    run(server, "CREATE DATABASE checked", "CREATE DATABASE outside",
+        "CREATE TABLE checked.m (id INT NOT NULL, PRIMARY KEY (id)) ENGINE=MyISAM",
+        "CREATE TABLE outside.n LIKE checked.m",
+        "CREATE TABLE outside.`all` (id INT NOT NULL, PRIMARY KEY (id)) ENGINE=MERGE UNION=(outside.n, checked.m) "
+        "INSERT_METHOD=LAST",
+        "CREATE TABLE outside.broken (id BIGINT) ENGINE=MERGE UNION=(checked.m)")  # fmt: skip
+    yield "outside.all (MERGE)"
+    run(server, "DROP DATABASE outside", "DROP DATABASE checked")
+
+
+def test_writes_through_a_merge_table_are_refused(server: Database, merged: str) -> None:
+    with recorded(server) as written:
+        run(server, "INSERT INTO outside.`all` VALUES (5)")
+    [batch] = [item for item in written if isinstance(item, RowsBatch)]
+    assert (batch.table.db, batch.table.table) == ("outside", "all"), "the row is one of checked.m"
+    [found] = run_checks(pipeline(server))
+    assert (found.level, found.name) == ("error", "engine")
+    assert merged in found.what
+    assert found.what.endswith(": checked.m")
+    assert 'tables.exclude: ["checked.m"]' in found.statement
+    run(server, found.statement.partition(";")[0])
+    assert run_checks(pipeline(server)) == []
+    run(server, "CREATE TABLE checked.`all` (id INT NOT NULL, PRIMARY KEY (id)) ENGINE=MERGE UNION=(checked.m)")
+    own, member = run_checks(pipeline(server))
+    assert own.what.endswith(": checked.all (MRG_MYISAM)")
+    assert member.what.endswith(": checked.m")
+
+
+@pytest.mark.lacks("mariadb", "it comes without the engine")
+def test_tables_that_keep_no_rows_are_refused(server: Database) -> None:
+    run(server, "CREATE DATABASE checked", "CREATE TABLE checked.hole (id INT PRIMARY KEY) ENGINE=BLACKHOLE")
+    with recorded(server) as written:
+        run(server, "INSERT INTO checked.hole VALUES (5)")
+    try:
+        assert any(isinstance(item, RowsBatch) for item in written), (
+            "there is a row in the stream, and none in the table"
+        )
+        [found] = run_checks(pipeline(server))
+    finally:
+        run(server, "DROP DATABASE checked")
+    assert (found.level, found.name) == ("error", "engine")
+    assert "checked.hole (BLACKHOLE)" in found.what
 
 
 def test_databases_that_the_server_keeps_out_of_its_binlog(another: Another) -> None:

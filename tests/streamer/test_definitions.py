@@ -20,6 +20,8 @@ def redefined(text: str) -> bool:
         "truncate table orders",
         "create index i on orders (x)",
         "drop index i on orders",
+        "drop index `primary` on orders",
+        "alter table orders repair partition p0",
         "grant select on shop.orders to u",
         "create view v as select * from orders",
         "alter table orders add y int",

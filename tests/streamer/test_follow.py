@@ -263,8 +263,8 @@ def test_an_open_xa_transaction_is_waited_for(edited: Edited) -> None:
     what.prepared.end(b"x")
     until(what, lambda: followed(what))
     assert report.as_dict()["tables"] == {
-        "include": ["shop.t", "shop.u"], "exclude": [], "pending": False, "reload": None, "without_key": [],
-        "not_yet_snapshotted": {},
+        "include": ["shop.t", "shop.u"], "exclude": [], "cascades": [], "pending": False, "reload": None,
+        "without_key": [], "not_yet_snapshotted": {},
     }  # fmt: skip
 
 
@@ -312,6 +312,9 @@ def test_a_table_without_a_key_joins_and_is_named() -> None:
     shown = show_tables({"include": ["shop.*"], "exclude": ["shop.x"], "without_key": ["shop.t"]}, "sales")
     assert shown.startswith("shop.*; not shop.x")
     assert "joined without a key:[/] shop.t" in shown
+    assert "foreign keys" not in shown
+    shown = show_tables({"include": ["shop.*"], "exclude": [], "cascades": ["shop.t"], "without_key": []}, "sales")
+    assert "changed by foreign keys in silence: shop.t; start the DAG sales.snapshot by a schedule" in shown
 
 
 def test_exactly_once_the_checkpoint_is_committed_before_the_transaction_that_has_the_first_record() -> None:

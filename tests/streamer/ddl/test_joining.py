@@ -23,6 +23,10 @@ from streamer.ddl.joining import joining
         ("CREATE TABLE IF NOT EXISTS a (id INT)", {}),  # it is logged where the table is there, too
         ("DROP TABLE IF EXISTS a, other.b", {"shop.a": False, "other.b": False}),
         ("DROP DATABASE other", {"other.*": False}),
+        ("CREATE TABLE a (id INT) ENGINE=MERGE UNION=(b)", {"shop.a": False}),
+        ("CREATE OR REPLACE SEQUENCE a", {"shop.a": False}),
+        ("REPAIR TABLE a", {}),
+        ("ALTER DATABASE `#mysql50#x` UPGRADE DATA DIRECTORY NAME", {"#mysql50#x.*": False}),
         ("ALTER TABLE a CONVERT PARTITION p TO TABLE other.b", {"other.b": True}),
         ("ALTER TABLE a CONVERT TABLE b TO PARTITION p VALUES LESS THAN (5)", {"shop.b": False}),
         ("ALTER TABLE a EXCHANGE PARTITION p WITH TABLE b", {}),

@@ -23,6 +23,7 @@ from streamer.ddl.records import Outgoing
 from streamer.envelope import Envelope
 from streamer.protocol.filters import Filters
 from streamer.protocol.model import Ddl, RowsBatch
+from streamer.protocol.server import server
 from streamer.routes import Router
 from streamer.schemas import Schemas
 from streamer.source import Facts
@@ -89,6 +90,47 @@ def test_a_server_that_keeps_names_in_lower_case_is_taken_at_its_rows_names() ->
     assert emptied.topic == "sales.shop.t"
     [both] = sent(notes, item("RENAME TABLE T TO t", "Shop"))
     assert json.loads(both.key or b"") == {"db": "shop", "table": "t"}
+
+
+HIDES = "ALTER TABLE t ADD FOREIGN KEY (p) REFERENCES u (id) ON DELETE CASCADE"
+
+
+@pytest.mark.parametrize(
+    ("statement", "version", "kind"),
+    [
+        (HIDES, "8.0.15", "cascade"),
+        (HIDES, "11.4.5-MariaDB-log", "cascade"),
+        (HIDES, "9.7.4", None),
+        ("CREATE TABLE t (p INT, FOREIGN KEY (p) REFERENCES u (id) ON UPDATE SET NULL)", "9.5.0", "cascade"),
+        ("CREATE TABLE t (p INT REFERENCES u (id) ON DELETE CASCADE)", "9.0.0", "cascade"),
+        ("CREATE TABLE t (p INT REFERENCES u (id) ON DELETE CASCADE)", "8.4.0", None),
+        (HIDES + ", ADD x INT NOT NULL", "8.0.15", "alter"),
+        (HIDES.replace(" ON DELETE CASCADE", ""), "8.0.15", None),
+        (HIDES.replace("TABLE t", "TABLE other.t"), "8.0.15", None),
+    ],
+)
+def test_a_key_that_changes_rows_in_silence_is_told_where_the_server_hides_them(
+    statement: str, version: str, kind: str | None
+) -> None:
+    """By the server that wrote the statement: its rows are from then on."""
+    notes = DdlNotes(pipeline())
+    told = item(statement)
+    told.written_by = server(version)
+    with structlog.testing.capture_logs() as lines:
+        sent(notes, told)
+    assert [(note["kind"], note["tables"]) for note in notes.last] == ([(kind, ["shop.t"])] if kind else [])
+    for line in lines:
+        assert "a foreign key changes its rows" in line["meaning"]
+        assert "sales.snapshot for shop.t" in line["next_step"]
+        assert "tables.cascades" in line["next_step"]
+    assert len(lines) == (kind is not None)
+
+
+def test_a_server_that_was_told_to_hide_them_is_taken_at_its_word() -> None:
+    notes = DdlNotes(pipeline())
+    notes.logs_cascades = False
+    told, *_ = sent(notes, item(HIDES))
+    assert json.loads(told.value)["kind"] == "cascade"
 
 
 def test_the_last_five_are_kept() -> None:

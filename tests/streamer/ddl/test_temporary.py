@@ -63,6 +63,25 @@ def test_a_name_goes_with_its_table() -> None:
     assert not tables.changed(7, "shop", "TRUNCATE t", exact=False)
 
 
+def test_a_rename_of_mariadb() -> None:
+    """It is marked in no way; in it each name is what the renames before it made of it."""
+    tables = known(MADE)
+    assert not tables.renamed(8, "shop", "RENAME TABLE t TO u"), "of another session"
+    assert not tables.renamed(7, "shop", "RENAME TABLE a TO b")
+    assert not tables.renamed(7, "shop", "RENAME TABLE a TO b, t TO c"), "of a real one, too"
+    assert tables.all() == ((7, "shop", "c"),)
+    assert tables.renamed(7, "shop", "RENAME TABLE c TO x, x TO other.t")
+    assert tables.all() == ((7, "other", "t"),)
+    assert not tables.renamed(7, "shop", "RENAME TABLE t TO u")
+    assert not tables.renamed(7, "shop", "RENAME USER t TO u")
+
+
+def test_a_new_merge_of_a_temporary_table_is_no_new_name() -> None:
+    tables = known(MADE)
+    assert tables.changed(7, "shop", "ALTER TABLE t ENGINE=MERGE UNION=(a, b)", exact=False)
+    assert tables.all() == ((7, "shop", "t"),)
+
+
 @pytest.mark.parametrize(
     "text", ["DROP TABLE `real`", "CREATE TABLE n LIKE t", "RENAME TABLE a TO b", "FROBNICATE t", ""]
 )

@@ -8,6 +8,7 @@ import pytest
 
 from contract.pipeline import Pipeline, Tables
 from streamer.preflight.checks import CHECKS, Finding, Server, _flavor
+from streamer.preflight.engines import ENGINES
 from streamer.preflight.tables import KEYLESS, TYPES
 
 PIPELINE = Pipeline.model_validate(
@@ -58,8 +59,31 @@ def findings(
 )
 def test_cascades_that_the_binlog_does_not_hold_are_named(version: str, hidden: bool) -> None:
     found = findings(version)
-    assert [(one.level, one.name) for one in found] == ([("warning", "foreign_key")] if hidden else [])
+    assert [(one.level, one.name) for one in found] == ([("error", "foreign_key")] if hidden else [])
     assert all("shop.lines" in one.what for one in found), "only the pipeline's own tables"
+
+
+def test_cascades_are_no_error_of_what_is_followed_already_nor_of_what_the_file_allows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A stream goes on, warned; what is allowed is named with what it takes."""
+    [found] = findings("8.0.36", followed=PIPELINE.tables)
+    assert (found.level, found.name) == ("warning", "foreign_key")
+    assert 'tables.cascades: ["shop.lines"]' in found.statement
+    allowing = PIPELINE.tables.model_copy(update={"cascades": ("shop.li*",)})
+    monkeypatch.setattr(f"{__name__}.PIPELINE", PIPELINE.model_copy(update={"tables": allowing}))
+    [found] = findings("8.0.36")
+    assert (found.level, found.name) == ("ok", "foreign_key")
+    assert found.statement == "Start the DAG checked.snapshot for shop.lines by a schedule."
+    assert findings("9.7.0") == []
+
+
+def test_engines_that_no_server_of_the_tests_has() -> None:
+    engines = [("shop", "far", "FEDERATED"), ("other", "far", "SPIDER"), ("shop", "file", "CONNECT")]
+    [found] = findings("9.7.4", {ENGINES: engines})
+    assert (found.level, found.name) == ("error", "engine")
+    assert found.what.endswith(": shop.far (FEDERATED), shop.file (CONNECT)")
+    assert found.statement.endswith('tables.exclude: ["shop.far", "shop.file"] in the pipeline file.')
 
 
 def test_a_server_of_the_other_kind_is_told_with_the_line_to_write() -> None:
