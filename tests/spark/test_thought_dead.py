@@ -75,7 +75,7 @@ def test_an_append_beside_another_is_refused(spark: SparkSession, lake: Lake) ->
 
 
 def test_who_finds_another_s_beat_writes_and_says_nothing_more(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unfinished, "BEATS", 0.05)
+    monkeypatch.setattr(unfinished, "BEATS", 3600.0)  # both threads sleep
     old, new = Unfinished(lake, "1"), Unfinished(lake, "1")
     progress = Progress(shape=ITEMS, made="", p0=checkpoint(AT))
     with old.beating() as asleep:
@@ -86,8 +86,8 @@ def test_who_finds_another_s_beat_writes_and_says_nothing_more(lake: Lake, monke
                     LakeError, match=r"took it for dead.*_staging/1.*Run this again only where none does"
                 ):
                     write(progress)
-            asleep._thread.join(10)
-            assert not asleep._thread.is_alive(), "it beats no more"
+            monkeypatch.setattr(unfinished, "BEATS", 0.01)
+            asleep._beats()  # comes to its end by itself
             new.note(progress)
     assert lake.read(awake.file) == {"at": 0.0, "by": awake.by}, "the end of the other one is no end of this"
 
