@@ -7,13 +7,20 @@ result, before anything else is merged.
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
+from functools import cached_property
 
+from pydantic import Field
+
+from contract import names
 from contract.checkpoint import Checkpoint
 from contract.status import AppliedSnapshot
 from spark.failpoints import reached
 from spark.lake import Lake
 from spark.letters import BEFORE_ALL
+from spark.lost import Loss, Losses
 from spark.stopped import Name
+from spark.topic_places import TopicPlace
 
 
 class Applied(AppliedSnapshot):
@@ -22,7 +29,8 @@ class Applied(AppliedSnapshot):
     changes that nobody knows are missing. `rules`: by which its rows were shown (contract/fingerprint.py); empty from a
     version that did not say. `letters`: the number of the last find of dead letters when its reading began
     (spark/letters.py). `version`: of the lake's table that has the snapshot's rows, before anything else was merged;
-    None where an earlier version of Headrace applied it."""
+    None where an earlier version of Headrace applied it. `seen`: what was in the table's topics before its reading
+    began; empty from a version that did not look."""
 
     floor: list[int]
     p0_ms: int = 0
@@ -30,6 +38,7 @@ class Applied(AppliedSnapshot):
     gap: bool = False
     letters: int = BEFORE_ALL
     version: int | None = None
+    seen: dict[str, TopicPlace] = Field(default_factory=dict)
 
 
 class AppliedSnapshots:
@@ -49,7 +58,21 @@ class AppliedSnapshots:
 
     def gap(self, name: Name) -> bool:
         """Whether the table lacks changes until it gets another snapshot."""
-        return name in self.tables and self.tables[name].gap
+        return name in self.tables and (self.tables[name].gap or self.loss(name) is not None)
+
+    def loss(self, name: Name, since: Sequence[int] | None = None) -> Loss | None:
+        """What Kafka had no more when the lake came to read it, and the snapshot has not. `since`: the `_seq` of the
+        first record of a table that has no snapshot."""
+        if not self.losses.known:
+            return None
+        applied, topic = self.tables.get(name), names.events_topic(self.lake.pipeline, *name)
+        if applied is None:
+            return self.losses.of(topic, since, {})
+        return self.losses.of(topic, applied.floor, applied.seen)
+
+    @cached_property
+    def losses(self) -> Losses:
+        return Losses(self.lake)
 
     def find_gaps(self, checkpoint: Checkpoint, last: Checkpoint | None) -> None:
         """Notes which tables were not followed for a time since their snapshot. A checkpoint tells of the last times

@@ -18,21 +18,26 @@ import json
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
+from contract.checkpoint import Checkpoint
 from contract.pipeline import Pipeline
 from contract.sequence import FIELDS, SPARK_TYPE
+from spark.applied import AppliedSnapshots
 from spark.batches import run_batches
 from spark.epochs import first_sent
 from spark.erasing.erasures import Erasures
 from spark.errors import LakeError, chain
 from spark.failpoints import reached
 from spark.failures import records_lost
-from spark.kafka import Ends
+from spark.kafka import Broker, Ends
 from spark.kafka_settings import spark_options
 from spark.lake import Lake
 from spark.letters import Letters
+from spark.lost import FirstLook, ReadTopics
+from spark.manifests import manifests
 from spark.marks import Mark, Marks
 from spark.records import NEW_EPOCH, UNREADABLE, above, once, shaped, unreadable
-from spark.topic_ids import Ids, TopicIds
+from spark.topic_ids import TopicIds
+from spark.topic_places import Ids, TopicPlace, first_known, in_json, places
 
 MARK_COLUMNS = f"topic string, partition int, mark {SPARK_TYPE}, last bigint"
 
@@ -60,10 +65,16 @@ class Landing:
         has one: what Spark is no longer given it takes for lost."""
         return {topic for topic, _ in self.read()}
 
-    def run(self, ends: Ends, ids: Ids) -> None:
-        """Lands all records below `ends`. `ids`: Kafka's ids of the topics. Raises LakeError, also where Kafka has
-        less than was read of it already, or something else."""
+    def run(self, ends: Ends, ids: Ids, checkpoint: Checkpoint | None = None) -> None:
+        """Lands all records below `ends`, of a commit log that ends at `checkpoint`. `ids`: Kafka's ids of the topics.
+        Raises LakeError, also where Kafka has less than was read of it already, or something else."""
         done, known = self.read(), TopicIds(self.lake, self.lake.checkpoint("changes"))
+        begins: Ends = {}
+        if done:
+            ReadTopics(self.lake).keep(places(known.known() or ids, done))
+        else:
+            look = FirstLook(self.lake, Broker(self.pipeline), checkpoint, ids, ends)
+            begins = look.begin(self.seen())
         if lost := gone(done, ends) or known.made_again(ids, done):
             raise records_lost(self.pipeline, lost)
         if not any(ends.values()):
@@ -73,19 +84,27 @@ class Landing:
         for _ in range(3):  # a topic that is new since the query's last run may be seen in the run after
             if not short:
                 return
-            self._query(sorted({topic for topic, _ in ends}))
+            self._query(sorted({topic for topic, _ in ends}), begins)
             reached("landed")
             short = self._short(ends)
         raise LakeError(f"Spark did not read {', '.join(short)} to the end; run compaction again")
 
-    def _query(self, topics: list[str]) -> None:
+    def seen(self) -> dict[str, TopicPlace]:
+        """What the oldest of the snapshots that matter saw of each topic."""
+        staged = {one.id: one.seen for one in manifests(self.lake)}
+        applied = AppliedSnapshots(self.lake).tables.values()
+        both = [*((one.id, one.seen) for one in applied), *staged.items()]
+        return first_known(seen for _, seen in sorted(both, key=lambda one: one[0]))
+
+    def _query(self, topics: list[str], begins: Ends) -> None:
+        """`begins`: where a query begins that has read nothing; what goes until it reads it misses, and stops."""
         options = {
             **BOUNDS,
             **spark_options(self.pipeline),
             "kafka.bootstrap.servers": self.pipeline.kafka.bootstrap,
             "kafka.isolation.level": "read_committed",
             "subscribe": ",".join(topics),
-            "startingOffsets": "earliest",
+            "startingOffsets": in_json(begins) if begins else "earliest",
             "failOnDataLoss": "true",
             "maxOffsetsPerTrigger": str(self.pipeline.compaction.max_offsets_per_batch),
         }

@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from contract.pipeline import Pipeline
 from contract.status import LakeStatus, parse
+from spark import ddl_topic
 from spark.changes import Landing
 from spark.evolution import Evolution
 from spark.failpoints import reached
@@ -63,14 +64,17 @@ def run(spark: SparkSession, pipeline: Pipeline, lake: Lake) -> dict[str, Any]:
     lake.write(lake.at(UNFINISHED), {"began": began})
     reached("run noted")
 
-    landing.run(ends, ids)
+    landing.run(ends, ids, checkpoint)
     letters = landing.letters.count()
     landed_at = time.time()
+    shapes = broker.schemas()
+    evolution = Evolution(spark, lake, Schemas(shapes))
+    evolution.refuse_lost_shapes()
+    ddl_topic.prove(lake, broker, evolution, landing.seen)
     handoff = apply_ready(spark, lake)
     if checkpoint:
         handoff.snapshots.find_gaps(checkpoint, last.checkpoint if last else None)
-    shapes, floors = broker.schemas(), handoff.snapshots.floors()
-    evolution = Evolution(spark, lake, Schemas(shapes))
+    floors = handoff.snapshots.floors()
     evolution.follow(*broker.ddl(evolution.read), floors)
     foreign = {name: told for name, told in foreign.items() if name not in handoff.applied}
     forget_lost(lake, handoff.snapshots, foreign)

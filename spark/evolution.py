@@ -19,10 +19,12 @@ from typing import Any
 from pydantic import BaseModel
 from pyspark.sql import SparkSession
 
+from contract import names
 from contract.ddl_record import UNSEEN, DdlRecord
 from contract.renames import FILE, Rename
 from contract.schema import TableSchema
 from contract.status import Stale
+from spark.errors import LakeError
 from spark.failpoints import reached
 from spark.lake import Lake
 from spark.renames import rewritten, told_by
@@ -72,12 +74,15 @@ class Shape:
 
 
 class State(BaseModel):
-    """`read`: the DDL topic's offsets that are done. `versions`: the last shape of each table that is. `altered`: the
-    last statements that changed a shape or rows. `seen`: those of them that made a mark, also where it is gone: in a
-    new epoch they may come again. `renames`: what the lake's tables followed by themselves."""
+    """`read`: the DDL topic's offsets that are done; `topic`: its id. `versions`: the last shape of each table that is;
+    `since`: from where on it holds. `altered`: the last statements that changed a shape or rows. `seen`: those of them
+    that made a mark, also where it is gone: in a new epoch they may come again. `renames`: what the lake's tables
+    followed by themselves."""
 
     read: dict[int, int] = {}
+    topic: str | None = None
     versions: dict[str, int] = {}
+    since: dict[str, Place] = {}
     marks: list[Mark] = []
     altered: list[tuple[str, str, Place]] = []
     seen: list[str] = []
@@ -91,12 +96,39 @@ class Evolution:
         self.spark, self.lake, self.schemas = spark, lake, schemas
         self.path = lake.at(FILE)
         text = lake.text(self.path)
-        self.state = State.model_validate_json(text) if text else State()
+        self.state = self.noted = State.model_validate_json(text) if text else State()
         self.told: list[str] = []
 
     @property
     def read(self) -> Mapping[int, int]:
         return self.state.read
+
+    @property
+    def topic(self) -> str | None:
+        return self.state.topic
+
+    def begin(self, topic: str | None, anew: bool) -> None:
+        """Of the DDL topic of this id; `anew`: from its first record."""
+        self.state = self.state.model_copy(update={"topic": topic})
+        if anew:
+            self.state = self.state.model_copy(update={"read": {}})
+            self._write()
+            reached("statements begun anew")
+
+    def refuse_lost_shapes(self) -> None:
+        """Raises LakeError where the schema topic lacks what was read of it: new versions would count from 1 again, and
+        rows would be read by another shape than theirs."""
+        shapes = [shape for name in self.schemas.tables() for shape in self.schemas.all(*name)]
+        known = {(f"{shape.db}.{shape.table}", shape.version): place(shape) for shape in shapes}
+        for name, version in sorted(self.state.versions.items()):
+            found = known.get((name, version))
+            if found is None or found != self.state.since.get(name, found):
+                raise LakeError(
+                    f"the topic {names.schemas_topic(self.lake.pipeline)} lacks version {version} of {name}, which the "
+                    "lake has followed: it was emptied, or deleted and made again. Nothing was merged. Bring its "
+                    "records back, and run this again; without them, give the pipeline a new name in its file, and "
+                    "begin anew: stream, and run its snapshot DAG"
+                )
 
     def follow(self, records: Iterable[DdlRecord], read: Mapping[int, int], floors: Mapping[Name, list[int]]) -> None:
         """`records`: of the DDL topic, up to the offsets `read`. `floors`: where each table's snapshot begins, as a
@@ -112,7 +144,7 @@ class Evolution:
         for one in self._renames([m for m in marks if self._open(m, floors, altered)], altered):
             # Each by itself: a run that dies behind it must not look for its names again, which a later one may have.
             self.state = self.state.model_copy(update={"renames": [*self.state.renames, one]})
-            self.lake.write(self.path, self.state.model_dump(mode="json"))
+            self._write()
             reached("rename noted")
         renames = self.state.renames
         done = {((one.db, one.table), one.seq) for one in renames}
@@ -123,16 +155,22 @@ class Evolution:
         marks += [mark for shape in shapes for mark in shape.marks]
         state = State(
             read={**self.state.read, **read},
+            topic=self.state.topic,
             versions={**self.state.versions, **{".".join(shape.name): shape.version for shape in shapes}},
+            since=self._since(),
             marks=[mark for mark in marks if self._open(mark, floors, altered)],
             altered=altered,
             seen=[*self.state.seen, *unseen][-KEPT:],
             renames=renames,
         )
-        if state != self.state:
-            self.state = state
-            self.lake.write(self.path, state.model_dump(mode="json"))
+        self.state = state
+        if state != self.noted:
+            self._write()
             reached("evolution noted")
+
+    def _write(self) -> None:
+        self.lake.write(self.path, self.state.model_dump(mode="json"))
+        self.noted = self.state
 
     def stale(self) -> dict[Name, Stale]:
         """The tables that are stale, each from its first open mark on."""
@@ -140,6 +178,9 @@ class Evolution:
         for mark in sorted(self.state.marks, key=lambda mark: mark.seq):
             found.setdefault(mark.name, _stale(mark, self.lake.pipeline.name))
         return found
+
+    def _since(self) -> dict[str, Place]:
+        return {".".join(name): place(self.schemas.newest(*name)) for name in self.schemas.tables()}
 
     def _renames(self, marks: list[Mark], altered: list[Altered]) -> Iterator[Rename]:
         """Those of the marks that are renamed columns and nothing else; the lake's tables have the new names then."""

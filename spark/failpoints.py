@@ -17,6 +17,7 @@ VARIABLE = "HEADRACE_FAILPOINT"
 POINTS = (  # in the order of a run
     "file written",  # one of the lake's small files, beside its name and not renamed yet; of any run's writes
     "run noted",
+    "read topics kept",
     "topic ids kept",
     "records put aside",
     "changes written",
@@ -49,6 +50,10 @@ POINTS = (  # in the order of a run
     "part removed",
     "run ended",
 )
+LOSS = (  # where records are gone that the lake has not read
+    "loss noted",
+    "statements begun anew",
+)
 MAINTENANCE = (  # likewise; the files, table by table
     "history begins later",
     "history removed",
@@ -72,7 +77,7 @@ ERASURE = (  # of an erasure, between two compactions
     "erasure recorded",
     "erasure ended",
 )
-ALL = (*POINTS, *MAINTENANCE, *ERASURE)
+ALL = (*POINTS, *LOSS, *MAINTENANCE, *ERASURE)
 
 Hook = Callable[[str], None]
 

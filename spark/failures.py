@@ -16,7 +16,8 @@ from spark.servers import SERVERS
 LOST = (
     "records were deleted from Kafka before they reached the lake ({reason}). Move {checkpoint} away, so that "
     "compaction begins at the topics' earliest records (what is in the lake already is passed by), and run the "
-    "DAG {pipeline}.snapshot, which reads the tables again. Raise kafka.retention_hours above the longest pause"
+    "DAG {pipeline}.snapshot, which reads the tables again; until then those that lack records count as not "
+    "snapshotted. Raise kafka.retention_hours above the longest pause"
 )
 RULES = (
     (

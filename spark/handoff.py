@@ -32,6 +32,7 @@ from spark.schema import columns_of, landed_otherwise
 from spark.staged import StagedRows
 from spark.stopped import Name, StoppedTables
 from spark.tables import THREADS
+from spark.topic_places import TopicPlace, seen_for
 from spark.truncated import Truncated
 
 
@@ -83,7 +84,8 @@ def _hand_off(spark: SparkSession, lake: Lake, manifest: Manifest, result: HandO
             return
         if count := manifest.nulled.get(f"{schema.db}.{schema.table}"):
             result.nulled[table] = result.nulled.get(table, 0) + count
-        result.snapshots.note(table, _facts(manifest, schema, lake.version(lake.table(*table))))
+        seen = seen_for(lake.pipeline, manifest.seen, *table)
+        result.snapshots.note(table, _facts(manifest, schema, lake.version(lake.table(*table)), seen))
         reached("snapshot noted")
         result.applied.add(table)
     result.refused.pop(table, None)
@@ -91,7 +93,7 @@ def _hand_off(spark: SparkSession, lake: Lake, manifest: Manifest, result: HandO
     reached("staged rows removed")
 
 
-def _facts(manifest: Manifest, schema: TableSchema, version: int | None) -> Applied:
+def _facts(manifest: Manifest, schema: TableSchema, version: int | None, seen: dict[str, TopicPlace]) -> Applied:
     return Applied(
         id=manifest.id,
         p0=manifest.begun(schema).gtid_set,
@@ -103,6 +105,7 @@ def _facts(manifest: Manifest, schema: TableSchema, version: int | None) -> Appl
         rules=manifest.begun(schema).rules,
         letters=manifest.letters,
         version=version,
+        seen=seen,
     )
 
 

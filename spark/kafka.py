@@ -5,6 +5,7 @@ The events go through Spark. These topics are a few records, for which a consume
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
@@ -117,6 +118,26 @@ class Broker:
         with _Reading(self.pipeline) as consumer:
             at = [TopicPartition(topic, number) for topic, number in partitions]
             return {(p.topic, p.partition): consumer.get_watermark_offsets(p, SECONDS)[0] for p in at}
+
+    def bounds(self, topic: str) -> dict[int, tuple[int, int]]:
+        """Where each of the topic's partitions begins and ends; of none where the topic is not there."""
+        with _Reading(self.pipeline) as consumer:
+            numbers = _partitions(consumer, topic)
+            return {n: consumer.get_watermark_offsets(TopicPartition(topic, n), SECONDS) for n in numbers}
+
+    def first(self, topic: str, partition: int, begin: int) -> list[int] | None:
+        """The `_seq` of the first change of this pipeline in the partition; None where it has none."""
+        with _Reading(self.pipeline) as consumer:
+            records = _partition(consumer, topic, partition, begin)
+            return next((seq for _, value in records if (seq := self._sequence(value))), None)
+
+    def _sequence(self, value: bytes | None) -> list[int] | None:
+        """None of what is no change of this pipeline: another's, a tombstone, something else."""
+        try:
+            source = json.loads(value or b"{}")["source"]
+            return [*map(int, source["seq"])] if source["name"] == self.pipeline.name else None
+        except (ValueError, TypeError, LookupError):
+            return None
 
     def _records(self, topic: str) -> Iterator[tuple[bytes, bytes | None]]:
         with _Reading(self.pipeline) as consumer:

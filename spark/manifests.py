@@ -11,6 +11,7 @@ from contract.checkpoint import Checkpoint
 from contract.schema import TableSchema
 from spark.lake import Lake
 from spark.letters import BEFORE_ALL
+from spark.topic_places import TopicPlace
 
 MANIFEST = "manifest.json"
 
@@ -18,7 +19,8 @@ MANIFEST = "manifest.json"
 class Manifest(BaseModel):
     """A staged snapshot. `p0`: where the reads began, but for the tables of `later`, that began behind it. `p1`: a
     GTID set. `tables`: the shapes that the staged rows were read by. `nulled`: for how many of their values the lake
-    has a null; `versions`: of the table that has a table's rows (staged.py). `letters`: as of Applied."""
+    has a null; `versions`: of the table that has a table's rows (staged.py). `letters`: as of Applied. `seen`: what was
+    in Kafka before the first read; empty from a version that did not look."""
 
     id: str
     pipeline: str
@@ -30,6 +32,7 @@ class Manifest(BaseModel):
     versions: dict[str, int | None] = {}
     later: dict[str, Checkpoint] = {}
     letters: int = BEFORE_ALL
+    seen: dict[str, TopicPlace] = {}
 
     def begun(self, schema: TableSchema) -> Checkpoint:
         """P0 of the table."""

@@ -12,6 +12,7 @@ from spark.applied import AppliedSnapshots
 from spark.lake import Lake
 from spark.letters import state_of
 from spark.manifests import manifests
+from spark.topic_places import TopicPlaces
 from spark.unfinished import BEAT, Found, Plan, Progress, Unfinished, unfinished
 
 WITHIN = 24 * 3600.0  # seconds since it began, in which a snapshot may be gone on with
@@ -19,10 +20,13 @@ ABANDONED = 3600.0  # seconds without a beat behind which what has no plan is sw
 
 
 class Resume:
-    """For one run. `now`: the newest checkpoint. `tell` gets a line of what is gone on with, or is not."""
+    """For one run. `now`: the newest checkpoint. `tell` gets a line of what is gone on with, or is not. `seen`: what
+    was in Kafka before."""
 
-    def __init__(self, lake: Lake, now: Checkpoint, tell: Callable[[str], None]) -> None:
-        self.lake, self.now, self.tell = lake, now, tell
+    def __init__(
+        self, lake: Lake, now: Checkpoint, tell: Callable[[str], None], seen: TopicPlaces | None = None
+    ) -> None:
+        self.lake, self.now, self.tell, self.seen = lake, now, tell, dict(seen or {})
         self.landing = landing(lake)
 
     def job(self, tables: list[str]) -> Unfinished:
@@ -55,8 +59,8 @@ class Resume:
         now = time.time()
         made = Unfinished(self.lake, self._id(now))
         letters, to_kafka = state_of(self.lake).number, self.lake.pipeline.snapshot.to_kafka
-        plan = Plan(tables=sorted(tables), began=now, landing=self.landing, to_kafka=to_kafka, letters=letters)
-        made.begin(plan)
+        facts = {"landing": self.landing, "to_kafka": to_kafka, "letters": letters, "seen": self.seen}
+        made.begin(Plan(tables=sorted(tables), began=now, **facts))
         return made
 
     def _id(self, now: float) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pyspark.sql import SparkSession
 
@@ -32,6 +32,7 @@ from spark.snapshot_records import SnapshotRecords
 from spark.source import Source
 from spark.staged import StagedRows
 from spark.table_read import Between, TableRead
+from spark.topic_places import TopicPlaces
 from spark.transformed import SnapshotTransforms
 from spark.unfinished import Found, Progress, Unfinished
 
@@ -45,7 +46,7 @@ FULL = ("No space left on device", "Disk quota exceeded")
 class Staging:
     """One snapshot under way. `source`: the server that the streamer reads; `reader`: the one whose rows are read, if
     that is another. `tell` gets a line of progress; `between`, `records`: as of TableRead. `refused`: the tables
-    that the last run left out, and why."""
+    that the last run left out, and why. `seen`: what was in Kafka before."""
 
     spark: SparkSession
     pipeline: Pipeline
@@ -56,6 +57,7 @@ class Staging:
     tell: Callable[[str], None] = print
     between: Between | None = None
     records: SnapshotRecords | None = None
+    seen: TopicPlaces = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.refused: dict[str, str] = {}
@@ -68,7 +70,7 @@ class Staging:
         planned = [self.found(db, table) for db, table in tables]
         p0 = self.begin()
         SnapshotTransforms(self.spark, self.pipeline, p0, self.tell)  # what is wrong with one is told before the reads
-        resume = Resume(self.lake, p0, self.tell)
+        resume = Resume(self.lake, p0, self.tell, self.seen)
         job = resume.job([f"{db}.{table}" for db, table in tables])
         begun = [resume.table(job, found) or self._anew(found, p0) for found in planned]
         try:
@@ -109,6 +111,7 @@ class Staging:
             versions={one.name: one.version for one in read},
             later={one.name: one.p0 for one in read if one.p0 != p0},
             letters=job.plan.letters if job.plan else BEFORE_ALL,
+            seen=job.plan.seen if job.plan else {},
         )
         job.prove_own()
         self.lake.write(f"{job.folder}/{MANIFEST}", manifest.model_dump(mode="json"))

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from contract import names
 from contract.checkpoint import Checkpoint
 from contract.status import LakeStatus, Stale, TableStatus, parse
+from spark import lost
 from spark.broken import broken_table
 from spark.going import staying
 from spark.handoff import HandOff
@@ -91,12 +92,19 @@ class Standing:
 
     def _unread(self, name: Name, checkpoint: Checkpoint | None) -> str | None:
         applied, told = self.handoff.snapshots.tables.get(name), None
-        if self.handoff.snapshots.gap(name):
+        if loss := self.handoff.snapshots.loss(name, self._born(name)):
+            told = lost.told(loss)
+        elif self.handoff.snapshots.gap(name):
             told = "it was not followed for a time since its snapshot, or counts as such"
         elif checkpoint and (place := checkpoint.unread(*name, applied.floor if applied else None)):
             epoch, file, pos = place
             told = f"it joined at file {file}, position {pos} (epoch {epoch}), and rows of before were not read since"
         return told and f"not yet snapshotted: {told}: run the snapshot DAG for the table"
+
+    def _born(self, name: Name) -> list[int] | None:
+        """The `_seq` of the first row that was streamed by a shape that is known."""
+        first = next(iter(self.merging.schemas.all(*name)), None)
+        return [*first.since] if first and first.since else None
 
     def _rows(self, name: Name, path: str, last: TableStatus | None) -> int:
         """Of a table with a broken file nobody can count more than was known."""

@@ -2,19 +2,17 @@
 
 A topic that was deleted and made again has the old name and another id. Where its end has passed the old offsets
 already, nothing else tells: its first records would be passed by. The file lies in the query's checkpoint, so an
-operator who moves that away, to begin anew, begins with the new ids.
+operator who moves that away, to begin anew, begins with the new ids; what is lost by that is noted (lost.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from spark.failpoints import reached
 from spark.kafka import Ends
 from spark.lake import Lake
+from spark.topic_places import Ids
 
 FILE = "topic-ids.json"
-Ids = Mapping[str, str]  # topic -> its id; without the topics of a broker that gives none
 
 
 class TopicIds:
@@ -23,9 +21,12 @@ class TopicIds:
     def __init__(self, lake: Lake, checkpoint: str) -> None:
         self.lake, self.path = lake, f"{checkpoint}/{FILE}"
 
+    def known(self) -> dict[str, str]:
+        return self.lake.read(self.path) or {}
+
     def made_again(self, ids: Ids, done: Ends) -> str | None:
         """In words, a topic of which records were read (`done`: the offsets) and that is another now."""
-        known: dict[str, str] = self.lake.read(self.path) or {}
+        known = self.known()
         read = {topic: at for (topic, _), at in sorted(done.items()) if at}
         for topic in sorted(read):
             if topic in known and topic in ids and ids[topic] != known[topic]:

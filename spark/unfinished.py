@@ -22,6 +22,7 @@ from spark.errors import LakeError
 from spark.lake import Lake
 from spark.letters import BEFORE_ALL
 from spark.manifests import MANIFEST
+from spark.topic_places import TopicPlace
 
 PLAN = "plan.json"
 BEAT = "beat.json"  # when it was last seen to be written, and by whom
@@ -31,13 +32,15 @@ SILENT = 20.0  # seconds without one after which nobody writes it any more
 
 class Plan(BaseModel):
     """`tables`: as `db.table`, sorted. `began`: Unix seconds. `landing`: the identity of compaction's own place in
-    Kafka, None before the first. `to_kafka`: whether the rows go there, too. `letters`: as of Applied."""
+    Kafka, None before the first. `to_kafka`: whether the rows go there, too. `letters`: as of Applied; `seen`: as of
+    Manifest."""
 
     tables: list[str]
     began: float
     landing: str | None
     to_kafka: bool = False
     letters: int = BEFORE_ALL
+    seen: dict[str, TopicPlace] = {}
 
 
 class Part(BaseModel):

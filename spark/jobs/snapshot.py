@@ -20,6 +20,7 @@ from spark.snapshot import Staging
 from spark.snapshot_records import SnapshotRecords
 from spark.source import Source
 from spark.streamed import reading, streamed
+from spark.topic_places import seen
 from spark.transformed import refuse_other_rules
 
 
@@ -48,7 +49,8 @@ def snapshot(spark: SparkSession, pipeline: Pipeline, tables: list[str], existin
         wanted = chosen(pipeline, source, tables)
         places = _places(source, p0, wanted)
         with reading(source) as reader:
-            staging = Staging(spark, source.pipeline, lake, source, places, reader, _tell, records=records)
+            found = seen(pipeline, broker)  # before P0, which has all that is gone by now
+            staging = Staging(spark, source.pipeline, lake, source, places, reader, _tell, records=records, seen=found)
             manifest = staging.run(wanted)
     facts = _facts(manifest, time.time() - began)
     if refused := [f"{name} was left out: {why}" for name, why in staging.refused.items()]:

@@ -21,6 +21,7 @@ from spark.kafka_settings import spark_options
 from spark.lake import Lake
 from spark.records import once, shaped
 from spark.stopped import Name
+from spark.topic_places import in_json
 
 
 def sent(spark: SparkSession, lake: Lake, name: Name, floor: list[int]) -> DataFrame:
@@ -34,8 +35,8 @@ def sent(spark: SparkSession, lake: Lake, name: Name, floor: list[int]) -> DataF
         "kafka.bootstrap.servers": pipeline.kafka.bootstrap,
         "kafka.isolation.level": "read_committed",
         "assign": json.dumps({topic: sorted(number for _, number in ends)}),
-        "startingOffsets": _json(begins),
-        "endingOffsets": _json({at: max(end, begins[at]) for at, end in ends.items()}),
+        "startingOffsets": in_json(begins),
+        "endingOffsets": in_json({at: max(end, begins[at]) for at, end in ends.items()}),
         "failOnDataLoss": "true",
     }
     if not ends:
@@ -64,10 +65,3 @@ def _refuse_purged(changes: DataFrame, begins: Ends, ends: Ends, floor: list[int
             "than the table's snapshot, so that the rows cannot be made from it. Nothing was written: take them from "
             "changes or mysql instead, and raise kafka.retention_hours for the next time"
         )
-
-
-def _json(offsets: Ends) -> str:
-    topics: dict[str, dict[str, int]] = {}
-    for (topic, number), at in offsets.items():
-        topics.setdefault(topic, {})[str(number)] = at
-    return json.dumps(topics)

@@ -11,6 +11,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import SparkSession
 
+from contract import status
 from contract.pipeline import load
 from spark.compaction import compact
 from spark.errors import LakeError
@@ -49,20 +50,26 @@ def test_a_topic_made_again_that_is_longer_than_the_old_one(
     # What the message says: the checkpoint goes away, and a snapshot brings what the topic has lost.
     checkpoint = Path(Lake(spark, pipeline).checkpoint("changes"))
     checkpoint.rename(tmp_path / "away")
+    told = compact(spark, pipeline)["tables"]["anew.t"]
+    assert not told["snapshot"]
+    assert "were removed from Kafka before they reached the lake" in told["unread"]
     snapshot(spark, pipeline, [])
     for _ in range(2):
         compact(spark, pipeline)
         found = pl.scan_delta(str(tmp_path / "lake" / "anew" / "anew" / "t")).select("id", "v").collect()
         assert sorted(found.rows()) == sorted(rows(mysql, "anew.t").values())
+    standing = status.read(pipeline)
+    assert standing is not None
+    assert standing.tables["anew.t"].doubts() == []
 
 
-def made_again(kafka: Kafka, topic: str) -> None:
+def made_again(kafka: Kafka, topic: str, partitions: int = 2) -> None:
     client = AdminClient({"bootstrap.servers": kafka.address})
     client.delete_topics([topic])[topic].result()
     until = time.monotonic() + 20
     while True:  # its deletion takes a moment
         try:
-            client.create_topics([NewTopic(topic, 2, 1)])[topic].result()
+            client.create_topics([NewTopic(topic, partitions, 1)])[topic].result()
             return
         except KafkaException:
             assert time.monotonic() < until

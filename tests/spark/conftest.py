@@ -37,6 +37,7 @@ def compact(spark: SparkSession, pipeline: Pipeline, monkeypatch: pytest.MonkeyP
             self.topics = self.topic_ids = self.ends = lambda topics: {}
             self.schemas = lambda: [ITEMS]
             self.ddl = lambda read: ([], {})
+            self.bounds = lambda topic: {}
 
     monkeypatch.setattr(compaction, "Broker", Broker)
     return lambda: compaction.compact(spark, pipeline)

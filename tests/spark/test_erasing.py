@@ -54,6 +54,7 @@ class Broker:
         self.topics = self.topic_ids = self.ends = lambda topics: {}
         self.schemas = lambda: [ITEMS]
         self.ddl = lambda read: ([], {})
+        self.bounds = lambda topic: {}
 
 
 SENT: list[str] = []  # the keys of tombstones

@@ -58,6 +58,7 @@ class Broker:
     def __init__(self, pipeline: Pipeline) -> None:
         self.checkpoint = lambda: checkpoint(1000)
         self.topics = self.topic_ids = self.ends = lambda topics: {}
+        self.bounds = lambda topic: {0: (0, len(self.ddl_))}
         self.schemas = lambda: list(self.schemas_)
 
     def ddl(self, read: dict[int, int]) -> tuple[list[DdlRecord], dict[int, int]]:

@@ -182,6 +182,7 @@ def test_another_setting_waits_for_a_snapshot_which_makes_the_table_anew(
             self.topics = self.topic_ids = self.ends = lambda topics: {}
             self.schemas = lambda: [pipeline.lake.lands(PEOPLE)]
             self.ddl = lambda read: ([], {})
+            self.bounds = lambda topic: {}
 
     monkeypatch.setattr(compaction, "Broker", Broker)
 

@@ -1,0 +1,261 @@
+"""What Kafka had no more when the lake came to read it: which partitions lack something, and which tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contract.pipeline import Pipeline
+from spark import ddl_topic
+from spark.applied import Applied, AppliedSnapshots
+from spark.errors import LakeError
+from spark.evolution import Evolution
+from spark.failpoints import hooked
+from spark.kafka import Broker, Ends
+from spark.lost import FirstLook, Loss, Losses, ReadTopics
+from spark.schema import Schemas
+from spark.topic_places import TopicPlace, TopicPlaces, first_known, seen_for
+from tests.spark.changes_by_hand import ITEMS
+from tests.spark.lake_by_hand import checkpoint
+from tests.spark.sessions import pipeline_in
+
+TOPIC, DDL = "shop.shop.items", "shop.ddl"
+FIRST = [0, 1, 80, 0, 0]  # of the records that are still there
+NOW = [0, 1, 90, -1, -1]
+
+
+class Files:
+    """The lake's small files."""
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        self.pipeline, self.kept = pipeline, dict[str, Any]()
+        self.read, self.write = self.kept.get, self.kept.__setitem__
+        self.at = lambda *parts: "/".join(parts)
+
+    def text(self, path: str) -> None:
+        return None
+
+
+class Topics:
+    """A broker. `there`: partition -> where it begins and ends; of a `topic` with an `id`."""
+
+    def __init__(self, there: dict[int, tuple[int, int]], id: str | None = "a", topic: str = TOPIC) -> None:
+        self.there, self.id, self.topic = there, id, topic
+
+    def bounds(self, topic: str) -> dict[int, tuple[int, int]]:
+        return self.there
+
+    def topic_ids(self, topics: Any) -> dict[str, str]:
+        return {topic: self.id for topic in topics if self.id}
+
+    def begins(self, partitions: Any) -> Ends:
+        return {at: self.there[at[1]][0] for at in partitions}
+
+    def ends(self) -> Ends:
+        return {(self.topic, number): end for number, (_, end) in self.there.items()}
+
+    def first(self, topic: str, number: int, begin: int) -> list[int] | None:
+        return FIRST if begin < self.there[number][1] else None
+
+    def checkpoint(self) -> Any:
+        return checkpoint(90)
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Any:
+    return Files(pipeline_in(tmp_path))
+
+
+def look(lake: Any, topics: Topics, snapshots: TopicPlaces | None = None) -> Ends:
+    broker: Any = topics
+    return FirstLook(lake, broker, checkpoint(90), topics.topic_ids([TOPIC]), topics.ends()).begin(snapshots or {})
+
+
+def place(id: str | None = "a", **at: int) -> TopicPlace:
+    return TopicPlace(id=id, at={int(number.strip("_")): offset for number, offset in at.items()})
+
+
+@pytest.mark.parametrize(
+    ("there", "read", "snapshot", "until"),
+    [
+        ({0: (0, 9)}, None, None, None),
+        ({0: (5, 9)}, None, None, FIRST),
+        ({0: (9, 9)}, None, None, NOW),
+        ({0: (0, 0)}, None, None, None),
+        ({0: (5, 9)}, place(_0=5), None, None),
+        ({0: (5, 9)}, place(_0=4), None, FIRST),
+        ({0: (9, 9)}, place(_0=9), None, None),
+        ({0: (0, 9)}, place("b", _0=4), None, FIRST),
+        ({0: (0, 0)}, place("b", _0=4), None, NOW),
+        ({0: (0, 9)}, place(None, _0=4), None, None),
+        ({0: (0, 3)}, place(None, _0=4), None, FIRST),
+        ({0: (0, 9), 1: (0, 2)}, place(_0=4), None, None),
+        ({}, place(_0=4), None, NOW),
+        ({0: (5, 9)}, None, place(_0=5), None),
+        ({0: (5, 9)}, None, place(_0=0), FIRST),
+        ({0: (0, 9)}, None, place("b", _0=0), FIRST),
+        ({0: (5, 9)}, place(_0=7), place(_0=0), None),
+    ],
+    ids=[
+        "a new topic", "its first records are gone", "all are", "nothing was ever sent", "all was read that is gone",
+        "not all was", "all was read, all is gone", "made again", "made again and empty", "no ids", "no ids, and cut",
+        "a new partition", "the topic is gone", "a snapshot looked since", "and before", "made again since",
+        "the lake read on since",
+    ],
+)  # fmt: skip
+def test_what_is_lost_before_the_first_read(
+    lake: Any, there: dict[int, tuple[int, int]], read: Any, snapshot: Any, until: list[int] | None
+) -> None:
+    if read:
+        ReadTopics(lake).keep({TOPIC: read})
+    begins = look(lake, Topics(there), {TOPIC: snapshot} if snapshot else {})
+    assert begins == {(TOPIC, number): begin for number, (begin, _) in there.items()}
+    known = [loss.until for loss in Losses(lake).known.values()]
+    assert known == ([until] if until else [])
+    look(lake, Topics(there))  # nothing was read meanwhile, and nothing more is lost
+    assert [loss.until for loss in Losses(lake).known.values()] == known
+
+
+@pytest.mark.parametrize("point", ["loss noted", "read topics kept"])
+def test_a_loss_outlives_a_run_that_is_killed_before_it_lands(lake: Any, point: str) -> None:
+    class KilledError(Exception):
+        pass
+
+    def kill(reached: str) -> None:
+        if reached == point:
+            raise KilledError
+
+    with hooked(kill), pytest.raises(KilledError):
+        look(lake, Topics({0: (5, 9)}))
+    look(lake, Topics({0: (5, 9)}))
+    assert Losses(lake).of(TOPIC, None, {}) is not None
+
+
+def test_more_that_goes_before_the_first_read_is_lost_too(lake: Any) -> None:
+    look(lake, Topics({0: (5, 9)}))
+    look(lake, Topics({0: (9, 9)}))
+    [loss] = Losses(lake).known.values()
+    assert (loss.begin, loss.until) == (9, NOW)
+
+
+@pytest.mark.parametrize(
+    ("loss", "floor", "seen", "spared"),
+    [
+        ({"begin": 5}, [0, 1, 79, -1, -1], None, False),
+        ({"begin": 5}, [0, 1, 81, -1, -1], None, True),
+        ({"begin": 5}, FIRST, None, True),
+        ({"begin": 5}, None, None, False),
+        ({"begin": 5}, [0, 1, 70, -1, -1], place(_0=5), True),
+        ({"begin": 5}, [0, 1, 70, -1, -1], place(_0=4), False),
+        ({"begin": 5}, [0, 1, 70, -1, -1], place("b", _0=9), False),
+        ({"begin": 5}, [0, 1, 70, -1, -1], place(_1=9), False),
+        ({"id": None}, [0, 1, 70, -1, -1], place("b", _0=9), False),
+        ({"id": None}, [0, 1, 70, -1, -1], TopicPlace(), True),
+    ],
+    ids=[
+        "a snapshot before it", "behind it", "just behind it", "none", "one that looked later", "and earlier",
+        "at another topic of the name", "that had other partitions", "before the topic went", "and after that",
+    ],
+)  # fmt: skip
+def test_which_snapshot_has_what_was_lost(
+    lake: Any, loss: dict[str, Any], floor: list[int] | None, seen: TopicPlace | None, spared: bool
+) -> None:
+    Losses(lake).note([Loss.model_validate({"topic": TOPIC, "partition": 0, "id": "a", "until": FIRST, **loss})])
+    snapshots = AppliedSnapshots(lake)
+    if floor:
+        facts: Any = {"p0": "", "p1": "", "rows": 1, "applied_at": 1, "seen": {TOPIC: seen} if seen else {}}
+        snapshots.note(("shop", "items"), Applied(id="1", floor=floor, **facts))
+    found = AppliedSnapshots(lake)
+    assert (found.loss(("shop", "items")) is None) == spared
+    assert found.gap(("shop", "items")) == (not spared and floor is not None)
+    assert found.loss(("shop", "lines")) is None
+
+
+def test_a_table_that_was_made_behind_a_loss_of_all_tables_lacks_nothing(lake: Any) -> None:
+    Losses(lake).note([Loss(topic=DDL, partition=0, id="a", begin=5, until=NOW, everywhere=True)])
+    snapshots = AppliedSnapshots(lake)
+    assert snapshots.loss(("shop", "items"), [0, 1, 50, 0, 0])
+    assert snapshots.loss(("shop", "items"), [0, 1, 95, 0, 0]) is None
+
+
+def test_what_a_snapshot_saw_of_a_table() -> None:
+    items, lines, pipeline = place(_0=3), place(_0=4), pipeline_in(Path())
+    known = {TOPIC: items, "shop.shop.lines": lines}
+    assert seen_for(pipeline, known, "shop", "items") == {TOPIC: items, DDL: TopicPlace()}
+    assert seen_for(pipeline, {}, "shop", "items") == {}  # an earlier version did not look
+    assert first_known([{TOPIC: lines}, known]) == {TOPIC: lines, "shop.shop.lines": lines}
+
+
+@pytest.mark.parametrize(
+    ("read", "id", "there", "lost"),
+    [
+        ({}, None, {0: (0, 3)}, False),
+        ({0: 2}, "a", {0: (0, 3)}, False),
+        ({0: 2}, None, {0: (0, 3)}, False),
+        ({0: 2}, "b", {0: (0, 3)}, True),
+        ({0: 2}, "a", {}, True),
+        ({0: 2}, "a", {0: (3, 3)}, True),
+        ({0: 2}, None, {0: (0, 1)}, True),
+        ({}, None, {0: (2, 3)}, True),
+        ({}, None, {}, False),
+    ],
+    ids=[
+        "a new lake", "as it was", "a lake of before ids were kept", "made again", "gone", "cut below", "cut above",
+        "a new lake that comes late", "no such topic yet",
+    ],
+)  # fmt: skip
+def test_statements_that_are_lost(
+    lake: Any, read: dict[int, int], id: str | None, there: dict[int, tuple[int, int]], lost: bool
+) -> None:
+    evolution = Evolution(None, lake, Schemas([]))  # type: ignore[arg-type]
+    evolution.state = evolution.state.model_copy(update={"read": read, "topic": id})
+    broker: Any = Topics(there, topic=DDL)
+    ddl_topic.prove(lake, broker, evolution, dict)
+    assert evolution.topic == ("a" if there else None)
+    assert evolution.read == ({} if lost else read)
+    assert (AppliedSnapshots(lake).loss(("shop", "items")) is not None) == lost
+    known = Losses(lake).known
+    ddl_topic.prove(lake, broker, evolution, dict)  # by a run that was killed behind it
+    assert Losses(lake).known == known
+
+
+@pytest.mark.parametrize(
+    ("shapes", "lacks"),
+    [
+        ([ITEMS, ITEMS.model_copy(update={"version": 2, "since": (0, 1, 50, 0, 0)})], False),
+        ([ITEMS], True),
+        ([], True),
+        ([ITEMS, ITEMS.model_copy(update={"version": 2, "since": (0, 1, 60, 0, 0)})], True),
+    ],
+    ids=["as it was", "a version is gone", "all are gone", "another shape of that number"],
+)
+def test_a_schema_topic_that_lacks_what_was_followed_stops_the_run(lake: Any, shapes: Any, lacks: bool) -> None:
+    shapes = [type(ITEMS).model_validate(shape.model_dump()) for shape in shapes]
+    evolution = Evolution(None, lake, Schemas(shapes))  # type: ignore[arg-type]
+    known = {"versions": {"shop.items": 2}, "since": {"shop.items": (0, 1, 50)}}
+    evolution.state = evolution.state.model_copy(update=known)
+    if not lacks:
+        evolution.refuse_lost_shapes()
+        return
+    with pytest.raises(LakeError, match=r"shop\.schemas lacks version 2 of shop\.items.*Bring its records back"):
+        evolution.refuse_lost_shapes()
+
+
+@pytest.mark.parametrize(
+    ("value", "seq"),
+    [
+        (b'{"source": {"name": "shop", "seq": [0, 1, 80, 0, 0]}, "op": "t"}', FIRST),
+        (b'{"source": {"name": "crm", "seq": [0, 1, 80, 0, 0]}}', None),
+        (None, None),
+        (b"no change \xfe", None),
+        (b"[1]", None),
+        (b'{"source": {"name": "shop", "seq": [0, null]}}', None),
+        (b'{"source": null}', None),
+    ],
+)
+def test_the_first_change_of_this_pipeline(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: bytes | None, seq: list[int] | None
+) -> None:
+    assert Broker(pipeline_in(tmp_path))._sequence(value) == seq
