@@ -18,6 +18,7 @@ from pyspark.sql import functions as fn
 
 from contract import jobs, pipeline_transforms
 from contract.checkpoint import Checkpoint
+from contract.patterns import any_matches
 from contract.pipeline import Pipeline
 from contract.pipeline_events import CHANGES_ROWS, dropped
 from contract.status import LakeStatus, TableStatus, parse
@@ -89,13 +90,13 @@ class Verification:
         return answers
 
     def _drop_altered(self, tables: list[tuple[str, str]]) -> None:
-        """What was read of a table before a statement that the lake knows of; of one that it does not know of yet, see
-        `compare`."""
+        """What was read of a table before a statement that the lake knows of (of one that it does not know of yet, see
+        `compare`), and of one that may change without any."""
         text, places = self.lake.text(self.lake.status), altered(self.lake)
         stale = {name for name, table in parse(text).tables.items() if table.stale} if text else set[str]()
         for db, table in tables:
             name = f"{db}.{table}"
-            if name in stale:
+            if name in stale or any_matches(self.pipeline.tables.cascades, db, table):
                 self.reading.kept.drop(name)
             elif (place := places.get((db, table))) is not None:
                 self.reading.kept.drop_before(name, place)

@@ -7,11 +7,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
+from pydantic import TypeAdapter
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as fn
 
+from contract.patterns import TablePattern
 from contract.pipeline import Pipeline
 from contract.pipeline_columns import Columns
 from contract.schema import Column, TableSchema
@@ -139,6 +142,7 @@ def test_a_lake_that_is_late_is_a_reason_to_try_again() -> None:
         Verification.wait(check, ["shop.t"], (0, 1, 900), "u:1-9", -1.0)
 
 
+PATTERN: TypeAdapter[Any] = TypeAdapter(TablePattern)
 STALE = Stale(kind="partition", since=(0, 1, 500), ts_ms=1, reason="stale since DROP PARTITION")
 APPLIED = AppliedSnapshot(id="s", p0="", p1="", rows=1, applied_at=1)
 TABLE = TableStatus(db="shop", table="t", rows=1, changes=0, version=0, snapshot=APPLIED)
@@ -178,6 +182,23 @@ def test_a_read_of_before_the_tables_last_statement_proves_nothing(spark: SparkS
     assert "verify again" in told["reason"]
     for well, statements in ((resumed, [("shop", "t", (0, 1, 300))]), (replace(resumed, resumed=0), [])):
         assert compared(spark, well, TABLE, statements)[1].boundary == ""
+
+
+def test_nothing_is_taken_up_of_a_table_that_changes_without_a_change_that_tells_of_it() -> None:
+    kept = SimpleNamespace(drop=Mock(), drop_before=Mock())
+    tables = {f"shop.{name}": TABLE.model_dump() | {"table": name} for name in "at"}
+    tables["shop.a"]["stale"] = STALE.model_dump()
+    facts = {"pipeline": "shop", "run": 1, "written_at": 1, "seconds": 1, "checkpoint": None, "changes_version": None}
+    texts = {
+        "_status.json": json.dumps(facts | {"tables": tables}),
+        "_evolution.json": json.dumps({"altered": [("shop", "t", (0, 1, 500)), ("shop", "gone", (0, 1, 9))]}),
+    }
+    rules = SimpleNamespace(tables=SimpleNamespace(cascades=(PATTERN.validate_python("shop.child*"),)))
+    lake = SimpleNamespace(status="_status.json", at=lambda name: name, text=texts.get)
+    check: Any = SimpleNamespace(lake=lake, pipeline=rules, reading=SimpleNamespace(kept=kept))
+    Verification._drop_altered(check, [("shop", name) for name in ("a", "t", "child1", "other")])
+    assert [one.args for one in kept.drop.mock_calls] == [("shop.a",), ("shop.child1",)]
+    assert [one.args for one in kept.drop_before.mock_calls] == [("shop.t", (0, 1, 500))]
 
 
 def test_a_line_of_the_report_says_from_when_its_oldest_read_is() -> None:
