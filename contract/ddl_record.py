@@ -6,7 +6,7 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict
 
 # Kinds that may change stored values and send no row for it; a TRUNCATE has a record of its own in the table's topic.
-UNSEEN = ("drop", "rename", "partition", "alter", "unknown")
+UNSEEN = ("drop", "rename", "partition", "alter", "unknown", "cascade")
 
 
 class DdlRecord(BaseModel):

@@ -35,7 +35,8 @@ from spark.stopped import Name
 
 Altered = tuple[str, str, Place]
 ALTERS = (*UNSEEN, "shape")
-BRINGS = ("rename", "partition")  # rows that were under another name, so that a table of no rows has some now
+# Of a table without rows, too: some came that were under another name, or what it gets changes in silence.
+BRINGS = ("rename", "partition", "cascade")
 KEPT = 1000  # statements that are known when they come again
 # Such words do more to rows than the types of the columns tell. FLOAT(7,2), which rounds, looks as FLOAT does.
 MORE = re.compile(

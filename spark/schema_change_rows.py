@@ -33,6 +33,7 @@ TOLD = {
     "partition": "rows may have left or entered the table with a partition",
     "alter": "values of rows that were there may have changed",
     "unknown": "the statement was not understood and may have changed rows",
+    "cascade": "a foreign key changes its rows from here on, and the source does not log that",
     "truncate": "its rows are gone, in the lake too",
     "shape": "rows that were there are as they were",
     "harmless": "neither rows nor columns changed",

@@ -45,8 +45,7 @@ LATER: dict[ddl.Kind, str] = {
     "rename": ", those of them that are there now",
     "cascade": ", again and again by a schedule, and list it in tables.cascades of the pipeline file; or drop the key",
 }
-# What changes no row that is there: only then is it of the kind `cascade`.
-QUIET: tuple[ddl.Kind, ...] = ("shape", "harmless")
+STRONGER: tuple[ddl.Kind, ...] = ("drop", "rename", "partition")  # than `cascade`: another table's rows, or none
 
 
 class DdlNotes:
@@ -73,7 +72,7 @@ class DdlNotes:
         tables = [(db.lower(), table.lower()) if self.lower_case else (db, table) for db, table in change.tables]
         self._tell_joined(joining(change._replace(tables=tuple(tables)), item.statement, item.escapes), item, epoch)
         names = [(db, table) for db, table in dict.fromkeys(tables) if self._ours(db, table)]
-        kind = "cascade" if cascades and change.kind in QUIET else change.kind
+        kind = "cascade" if cascades and change.kind not in STRONGER else change.kind
         if names or (change.kind == "unknown" and not change.tables):
             if kind in self.counts:
                 self._note(kind, names, item, cascades)

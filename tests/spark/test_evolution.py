@@ -84,7 +84,7 @@ def test_it_says_since_when_why_and_what_mends_it(followed: Followed) -> None:
 @pytest.mark.parametrize(
     ("kind", "stale"),
     [
-        ("drop", True), ("rename", True), ("partition", True), ("alter", True), ("unknown", True),
+        ("drop", True), ("rename", True), ("partition", True), ("alter", True), ("unknown", True), ("cascade", True),
         ("truncate", False), ("shape", False), ("harmless", False),
     ],
 )  # fmt: skip
@@ -120,6 +120,18 @@ def test_a_table_of_which_nothing_older_is_in_the_lake_is_not_stale(followed: Fo
 def test_a_table_that_takes_rows_of_another_name_is_stale_before_it_is_known(followed: Followed) -> None:
     followed.schemas = []
     assert followed.run(ddl(50, "rename"), ddl(51, "drop", table="lines")) == {NAME}
+
+
+def test_a_table_that_is_made_with_a_key_that_changes_rows_in_silence_is_stale_until_a_snapshot(
+    followed: Followed,
+) -> None:
+    """Whatever its shapes show: the rows are yet to come."""
+    made = "CREATE TABLE new (p INT, FOREIGN KEY (p) REFERENCES items (id) ON DELETE CASCADE)"
+    assert followed.run(ddl(50, "cascade", table="new", statement=made)) == {("shop", "new")}
+    followed.schemas.append(ITEMS.model_copy(update={"table": "new", "since": Sequence(0, 1, 60)}))
+    assert followed.run() == {("shop", "new")}
+    followed.floors[("shop", "new")] = [0, 1, 70, -1, -1]
+    assert followed.run() == set()
 
 
 def test_values_that_stayed_by_the_shapes_are_not_stale(followed: Followed) -> None:
