@@ -23,13 +23,13 @@ from stack import spark
 from stack.maven import spark_jars
 
 ROOT = Path(__file__).parents[2]
-Work = Callable[[SparkSession, Pipeline, list[str]], dict[str, Any]]
+Work = Callable[..., dict[str, Any]]
 
 
-def message(session: SparkSession, pipeline: Pipeline, work: Work) -> str:
+def message(session: SparkSession, pipeline: Pipeline, work: Work, *arguments: list[str]) -> str:
     """The one message with which the job would end. Fails the test where it does not fail."""
     with pytest.raises(Exception) as caught:
-        work(session, pipeline, [])
+        work(session, pipeline, *arguments)
     told = message_of(caught.value, pipeline)
     assert "\n" not in told
     return told

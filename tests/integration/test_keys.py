@@ -76,7 +76,7 @@ def test_tables_are_known_by_the_chosen_columns_and_proven_equal(
 
     run(mysql, "INSERT INTO readings VALUES ('a', '2026-01-01 10:00:00', 7, 7)", database="known")
     streamer.wait_until_released()
-    told = message(spark, pipeline, snapshot)
+    told = message(spark, pipeline, snapshot, [])
     assert "known.readings: 1 row(s) have the key (sensor, taken_at) of another one" in told
 
 

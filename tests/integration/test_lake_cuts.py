@@ -68,7 +68,7 @@ def test_mysql_cut_in_the_middle_of_a_snapshot_and_of_a_check(
     says = f"MySQL at 127.0.0.1:{dead} or 127.0.0.1:{proxy.port} does not answer"
 
     proxy.cut_after(CUT)
-    assert says in message(spark, pipeline, snapshot)
+    assert says in message(spark, pipeline, snapshot, [])
     assert proxy.is_cut
     assert len(lake.list(lake.at("_staging"))) == 1, "the next one goes on with it"
     proxy.mend()
@@ -78,7 +78,7 @@ def test_mysql_cut_in_the_middle_of_a_snapshot_and_of_a_check(
     verify(spark, pipeline, [])
     assert proxy.left is not None
     proxy.cut_after((ENDLESS - proxy.left) // 2)
-    assert says in message(spark, pipeline, verify)
+    assert says in message(spark, pipeline, verify, [])
     assert proxy.is_cut
     proxy.mend()
     [facts] = verify(spark, pipeline, [])["tables"].values()

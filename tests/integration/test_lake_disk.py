@@ -95,7 +95,7 @@ def test_a_disk_that_fills_in_the_middle_of_a_snapshot(
         streamer.close()
 
     subprocess.run(["mount", "-o", "remount,rw,size=2m", str(disk)], check=True)
-    full = message(spark, pipeline, snapshot)
+    full = message(spark, pipeline, snapshot, [])
     assert full.startswith("the disk is full: free some space under "), full
     assert str(disk) in full
     # What was staged is gone again, so compaction has its space, and it finds nothing to apply.

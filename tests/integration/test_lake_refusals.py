@@ -38,14 +38,14 @@ def test_a_wrong_password_and_servers_away(
 
     monkeypatch.setattr(checking, "_expectations", lambda *_: {})  # they have tests of their own
     monkeypatch.setenv("TEST_PASSWORD", mysql.password)
-    assert "MySQL at 127.0.0.1:" in away(spark, streamer, snapshot, str(mysql.port))
-    assert "Kafka at 127.0.0.1:" in away(spark, streamer, compact, kafka.address)
+    assert "MySQL at 127.0.0.1:" in away(spark, streamer, str(mysql.port), snapshot, [])
+    assert "Kafka at 127.0.0.1:" in away(spark, streamer, kafka.address, compact)
     pipeline = load(streamer.file)
     snapshot(spark, pipeline, [])
     compact(spark, pipeline)
     monkeypatch.setenv("TEST_PASSWORD", WRONG)
     for work in (snapshot, verify):
-        told = message(spark, load(streamer.file), work)
+        told = message(spark, load(streamer.file), work, [])
         refused(streamer, told)
         assert WRONG not in told
     assert verify(spark, pipeline, [])["tables"]["denies.t"]["equal"]
@@ -59,9 +59,9 @@ def refused(streamer: Streamer, told: str) -> None:
     assert "\n" not in told
 
 
-def away(spark: SparkSession, streamer: Streamer, work: Work, address: str) -> str:
+def away(spark: SparkSession, streamer: Streamer, address: str, work: Work, *arguments: list[str]) -> str:
     """What the job says with the pipeline file, in which the server's address is one where nothing listens."""
     elsewhere = address.replace(address.rpartition(":")[2], str(free_port()))
     file = streamer.file.with_name(f"away-{streamer.file.name}")
     file.write_text(streamer.file.read_text().replace(address, elsewhere))
-    return message(spark, load(file), work)
+    return message(spark, load(file), work, *arguments)

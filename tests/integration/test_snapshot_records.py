@@ -28,7 +28,7 @@ def test_rows_and_changes_together_are_the_table(
     execute(mysql, "UPDATE rowsent.t SET v = -1 WHERE id = 1")
     streamer.wait_until_released()
     streamer.file.write_text(streamer.file.read_text() + "snapshot: {chunk_rows: 100, to_kafka: true}\n")
-    told = message(spark, load(streamer.file), snapshot)
+    told = message(spark, load(streamer.file), snapshot, [])
     assert "the topic rowsent.snapshot-rows, which is not there: run the DAG rowsent.topics" in told
     made = streamer.command("topics")
     assert made.returncode == 0, made.stderr

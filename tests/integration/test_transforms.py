@@ -247,11 +247,11 @@ def test_a_snapshot_shows_its_rows_to_the_same_functions(
     streamer.file.write_text(streamer.file.read_text().replace(", on_error: dead_letter", ""))
     changed = load(streamer.file)
     for job in (snapshot, verify):
-        told = message(spark, changed, job)
+        told = message(spark, changed, job, [])
         assert "are not those with which the streamer was started" in told
     assert streamer.stop() == 0
     streamer.started().wait_until_released()
-    told = message(spark, changed, snapshot)
+    told = message(spark, changed, snapshot, [])
     assert "stills.visits: visits.py failed on" in told
     assert "KeyError at visits.py:7" in told
     assert "quokka" not in told
