@@ -62,8 +62,15 @@ class Tables(Section):
     include: tuple[TablePattern, ...] = Field(min_length=1)
     exclude: tuple[TablePattern, ...] = ()
     cascades: tuple[TablePattern, ...] = Field(
-        (), description="whose rows foreign keys may change though the binlog does not tell: they are read again"
-    )
+        (), description="whose rows foreign keys may change though the binlog does not tell: they are read again",
+        exclude_if=lambda patterns: not patterns,
+    )  # fmt: skip
+
+    @property
+    def followed(self) -> Tables:
+        """What a checkpoint says of it, which versions of before read, too: `cascades` is nothing that they know, and
+        another list of those follows no other tables."""
+        return self.model_copy(update={"cascades": ()})
 
     def match(self, db: str, table: str) -> bool:
         chosen = db not in SYSTEM_SCHEMAS and any_matches(self.include, db, table)

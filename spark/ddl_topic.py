@@ -23,7 +23,7 @@ def prove(lake: Lake, broker: Broker, evolution: Evolution, snapshots: Callable[
     bounds = broker.bounds(topic)
     id = broker.topic_ids([topic] if bounds else []).get(topic)
     known = TopicPlace(id=evolution.topic, at=dict(evolution.read))
-    place = known if known.at else snapshots().get(topic, known)
+    place = snapshots().get(topic, known) if evolution.new else known
     lost = list(_lost(topic, place, id, bounds))
     if lost:
         checkpoint = broker.checkpoint()  # behind all statements that were there before

@@ -97,6 +97,7 @@ class Evolution:
         self.spark, self.lake, self.schemas = spark, lake, schemas
         self.path = lake.at(FILE)
         text = lake.text(self.path)
+        self.new = text is None  # nothing was read yet
         self.state = self.noted = State.model_validate_json(text) if text else State()
         self.told: list[str] = []
 

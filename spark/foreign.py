@@ -32,6 +32,7 @@ from spark.stopped import Name
 HARMLESS = re.compile(r"OPTIMIZE|REORG|VACUUM|TBLPROPERTIES|FSCK|COMPUTE STATS|MANIFEST", re.IGNORECASE)
 # Unix ms between the run that marks a table and the first check that is sure to have compared the version it saw.
 SEEN_MS = 10_000
+LONGEST_MS = 86_400_000  # that a check takes; the marks of a longer one wait for the next
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,10 @@ def _open(lake: Lake, last: LakeStatus | None) -> dict[Name, status.Foreign]:
     applied = {name: one.applied_at for name, one in AppliedSnapshots(lake).tables.items()} if before else {}
     open = {name: mark for name, mark in before.items() if applied.get(name, 0) <= mark.at}
     if open:
-        for began, equal in _checks(lake, min(mark.at for mark in open.values()) + SEEN_MS):
+        assert last is not None
+        # The runs before this one have judged what had ended by then.
+        since = max(min(mark.at for mark in open.values()) + SEEN_MS, last.written_at - LONGEST_MS)
+        for began, equal in _checks(lake, since):
             open = {
                 name: mark for name, mark in open.items() if ".".join(name) not in equal or began <= mark.at + SEEN_MS
             }

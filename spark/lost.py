@@ -44,7 +44,8 @@ class Loss(BaseModel):
             return False
         if self.begin is None:
             return not seen.at
-        return seen.id == self.id and seen.at.get(self.partition, -1) >= self.begin
+        # Without ids a topic that was made again looks as the old one does.
+        return self.id is not None and seen.id == self.id and seen.at.get(self.partition, -1) >= self.begin
 
 
 class Losses:

@@ -233,8 +233,8 @@ class Runner:
         elif not checkpoint.by_place and way.lacks_gtid(found.source, behind):
             raise way.anonymous(found.source, behind or ("", 0))
         self.report.reads(found.source, found.facts)
-        stream.ddl.logs_cascades = found.facts.logs_cascades
-        stream.ddl.lower_case = prepared.temporary.lower_case = found.facts.lower_case
+        stream.ddl.reads(found.facts.lower_case, found.facts.logs_cascades)
+        prepared.temporary.lower_case = found.facts.lower_case
         definitions.source = found.source
         stream.resting = self._resting
         stream.resting.connected(found.source, found.facts, time.monotonic())

@@ -128,8 +128,15 @@ def _compaction(pipeline: Pipeline) -> DAG:
             pool=pool_of(pipeline.name),
         )
         if pipeline.snapshot.reread_stale:  # also where a table is stopped, which fails the run: the same may mend it
-            compact >> RereadStale(task_id="reread", pipeline=pipeline.name, trigger_rule="all_done")
+            compact >> _reread(pipeline)
     return dag
+
+
+def _reread(pipeline: Pipeline, **of: str) -> RereadStale:
+    """A teardown: by any other task at its end a run would count as good, whatever failed before it."""
+    reread = RereadStale(task_id="reread", pipeline=pipeline.name, **of)
+    reread.as_teardown()
+    return reread
 
 
 def _compacted(pipeline: Pipeline, again: str, wait: int) -> tuple[CheckWaits, TriggerDagRunOperator]:
@@ -188,7 +195,7 @@ def _quality(pipeline: Pipeline) -> DAG:
             # A check waits for the second time where it has found a difference, and read the rows in question.
             _compacted(pipeline, "", 1)[1] >> _compacted(pipeline, "_again", 2)[0]
             if pipeline.snapshot.reread_stale:  # of `headrace compact --loop` no task has a report: the check has one
-                verify >> RereadStale(task_id="reread", pipeline=pipeline.name, of="verify", trigger_rule="all_done")
+                verify >> _reread(pipeline, of="verify")
     return dag
 
 

@@ -36,6 +36,12 @@ def gives_cascade(statement: str, escapes: bool = True, inline: bool = True) -> 
     return False
 
 
+def makes_where_none_is(statement: str, escapes: bool = True) -> bool:
+    """CREATE TABLE IF NOT EXISTS, which is logged where there is one, too."""
+    tokens = Tokens(scan(statement, escapes), "")
+    return tokens.first() == "CREATE" and tokens.skip("TABLE") and tokens.skip("IF")
+
+
 def _deeper(token: Token) -> int:
     return (token.word == "(") - (token.word == ")")
 

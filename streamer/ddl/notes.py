@@ -12,12 +12,12 @@ from typing import Any
 
 import structlog
 
-from contract.patterns import may_match
+from contract.patterns import any_matches, may_match
 from contract.pipeline import Pipeline
 from contract.sequence import file_number
 from streamer.ddl import records as ddl_records
 from streamer.ddl import statement as ddl
-from streamer.ddl.cascades import gives_cascade
+from streamer.ddl.cascades import gives_cascade, makes_where_none_is
 from streamer.ddl.joining import joining
 from streamer.ddl.records import Outgoing
 from streamer.ddl.renamed import renamed
@@ -45,6 +45,7 @@ LATER: dict[ddl.Kind, str] = {
     "rename": ", those of them that are there now",
     "cascade": ", again and again by a schedule, and list it in tables.cascades of the pipeline file; or drop the key",
 }
+AGAIN = "Run headrace check: it names the tables of such keys, and what to do."
 STRONGER: tuple[ddl.Kind, ...] = ("drop", "rename", "partition")  # than `cascade`: another table's rows, or none
 
 
@@ -58,7 +59,7 @@ class DdlNotes:
         self.pipeline = pipeline
         self._drop = drop
         self.lower_case = False
-        self.logs_cascades = True
+        self.logs_cascades: bool | None = None  # before the first connection, of which preflight tells
         self.joined: Callable[[Mapping[str, bool], tuple[int, int, int]], None] = lambda tables, place: None
         self.counts: dict[str, int] = dict.fromkeys(ddl.CHANGES_ROWS, 0)
         self.last: tuple[dict[str, Any], ...] = ()
@@ -72,7 +73,8 @@ class DdlNotes:
         tables = [(db.lower(), table.lower()) if self.lower_case else (db, table) for db, table in change.tables]
         self._tell_joined(joining(change._replace(tables=tuple(tables)), item.statement, item.escapes), item, epoch)
         names = [(db, table) for db, table in dict.fromkeys(tables) if self._ours(db, table)]
-        kind = "cascade" if cascades and change.kind not in STRONGER else change.kind
+        news = cascades and change.kind not in STRONGER and not self._known(names, item)
+        kind = "cascade" if news else change.kind
         if names or (change.kind == "unknown" and not change.tables):
             if kind in self.counts:
                 self._note(kind, names, item, cascades)
@@ -82,8 +84,19 @@ class DdlNotes:
         """Whether it gives a table a foreign key that changes rows of which nothing is in the binlog. The server that
         reads it now may be a newer one than wrote it, and still write none."""
         written_by = item.written_by
-        hidden = written_by.hides_cascades or not self.logs_cascades
+        hidden = written_by.hides_cascades or self.logs_cascades is False
         return hidden and gives_cascade(item.statement, item.escapes, written_by.has_inline_keys)
+
+    def _known(self, names: list[ddl.Table], item: Ddl) -> bool:
+        """Of tables that the file lists: an application may send the statement each time it starts."""
+        listed = self.pipeline.tables.cascades
+        return makes_where_none_is(item.statement, item.escapes) and all(any_matches(listed, *name) for name in names)
+
+    def reads(self, lower_case: bool, logs_cascades: bool) -> None:
+        """Of the server that is connected to now."""
+        if self.logs_cascades is True and not logs_cascades:
+            log.warning("the server no longer writes the rows that foreign keys change", next_step=AGAIN)
+        self.lower_case, self.logs_cascades = lower_case, logs_cascades
 
     def _tell_joined(self, tables: Mapping[ddl.Table, bool], item: Ddl, epoch: int) -> None:
         ours = {f"{db}.{table}": joins for (db, table), joins in tables.items() if self._ours(db, table)}

@@ -73,7 +73,7 @@ def _ddl(pipeline: Pipeline, kind: ddl.Kind, db: str, table: str | None, item: D
         "seq": [seq.epoch, seq.file, seq.pos],
         "ts_ms": item.ts_ms,
     }
-    if kind == "alter" and (found := renamed(item.statement, item.db, item.escapes)).columns:
+    if kind in ("alter", "cascade") and (found := renamed(item.statement, item.db, item.escapes)).columns:
         told |= {"renamed": found.columns, "only_renamed": found.alone}
     if kind == "unknown":  # it may be of users as well, with their passwords
         told["statement"] = without_texts(item.statement, item.escapes)

@@ -34,7 +34,8 @@ __all__ = ["CHECKS", "OF_TABLES", "Finding", "Server", "run_checks"]
 Check = Callable[[Server], Iterable[Finding]]
 DAY = 86_400  # seconds
 DENIED = (1227, 1142, 1044)
-UNOPENED = (1168,)  # a MERGE table whose members do not fit: nobody reads or writes it
+# A MERGE table whose members do not fit, or one that is broken or gone meanwhile: nobody reads or writes it.
+UNOPENED = (1168, 145, 1146, 1194, 1195)
 SELECT = re.compile(r"^GRANT (.*\b)?(SELECT|ALL PRIVILEGES)\b.* ON ")
 SELECT_ALL = re.compile(r"^GRANT (.*\b)?(SELECT|ALL PRIVILEGES)\b.* ON \*\.\*")
 SCHEMAS = "SELECT schema_name FROM information_schema.schemata"

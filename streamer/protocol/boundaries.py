@@ -22,6 +22,7 @@ from streamer.protocol.query import Meaning, Query, filled, first_word, meaning,
 from streamer.protocol.status_variables import is_the_servers_own
 from streamer.protocol.unclear import Definitions
 
+IDS = 1_000  # of tables, kept from one transaction to the next
 BEGINS = 1_000  # spellings of BEGIN, with the session's settings, kept
 unpack_thread = Struct("<I").unpack_from
 unpack_xid = Struct("<Q").unpack_from
@@ -50,6 +51,8 @@ class Transactions(HeldRows):
     def _started(self, gtid: str, micros: int, header: Header) -> Iterable[Item]:
         self._state = NEXT[self._state, "GTID"]
         self._position.move(header)
+        if len(self._tables) >= IDS:  # of tables that were altered or are gone; each transaction tells its own anew
+            self._tables.clear()
         self._gtid = gtid
         self._micros = micros or header[ev.TIMESTAMP] * 1_000_000
         self._tx_pos = self._position.start

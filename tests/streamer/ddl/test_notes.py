@@ -134,6 +134,38 @@ def test_a_server_that_was_told_to_hide_them_is_taken_at_its_word() -> None:
     assert json.loads(told.value)["kind"] == "cascade"
 
 
+def test_a_listed_table_that_an_application_makes_where_there_is_none_is_no_news() -> None:
+    made = "CREATE TABLE IF NOT EXISTS t (p INT, FOREIGN KEY (p) REFERENCES u (id) ON DELETE CASCADE)"
+    listed = pipeline()
+    listed = listed.model_copy(update={"tables": listed.tables.model_copy(update={"cascades": ("shop.t",)})})
+    kinds = []
+    for one, statement in ((pipeline(), made), (listed, made), (listed, made.replace("IF NOT EXISTS ", ""))):
+        notes, told = DdlNotes(one), item(statement)
+        told.written_by = server("8.0.15")
+        sent(notes, told)
+        kinds.append([note["kind"] for note in notes.last])
+    assert kinds == [["cascade"], [], ["cascade"]]
+
+
+def test_a_server_that_begins_to_hide_them_is_told_of_when_it_is_connected_to_again() -> None:
+    notes = DdlNotes(pipeline())
+    with structlog.testing.capture_logs() as lines:
+        notes.reads(lower_case=False, logs_cascades=True)
+        assert lines == []
+        notes.reads(lower_case=False, logs_cascades=False)
+        notes.reads(lower_case=False, logs_cascades=False)
+    [line] = lines
+    assert "headrace check" in line["next_step"]
+
+
+def test_columns_that_are_renamed_beside_such_a_key_are_told() -> None:
+    told = item(HIDES + ", RENAME COLUMN a TO b")
+    told.written_by = server("8.0.15")
+    [one] = sent(DdlNotes(pipeline()), told)
+    value = json.loads(one.value)
+    assert (value["kind"], value["renamed"], value["only_renamed"]) == ("cascade", [["a", "b"]], False)
+
+
 def test_the_last_five_are_kept() -> None:
     notes = DdlNotes(pipeline())
     for n in range(7):

@@ -21,6 +21,7 @@ from streamer.errors import (
     UnknownEventError,
     UnsupportedTransactionError,
 )
+from streamer.protocol import boundaries
 from streamer.protocol import events as ev
 from streamer.protocol.filters import Filters
 from streamer.protocol.gtid_set import encode
@@ -82,6 +83,17 @@ def test_the_shape_that_a_table_had_before_is_not_kept(name: str) -> None:
     tables = {(table.db, table.table) for table in given.values()}
     assert len(given) > len(tables)
     assert len(reading._shapes) == len(tables)
+
+
+def test_ids_of_tables_that_are_gone_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(boundaries, "IDS", 2)
+    reading = decoder()
+    for number in range(10):
+        reading._tables[number.to_bytes(6, "big")] = None
+    given = list(reading.feed(DUMP))
+    assert len(reading._tables) <= 2 + len({item.table.table for item in given if isinstance(item, RowsBatch)})
+    monkeypatch.undo()
+    assert list(described(given)) == list(described(fed(DUMP)))
 
 
 def test_a_flipped_bit_is_a_checksum_error_and_what_came_before_is_given() -> None:
