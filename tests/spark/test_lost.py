@@ -180,8 +180,8 @@ def test_a_table_that_was_made_behind_a_loss_of_all_tables_lacks_nothing(lake: A
     assert snapshots.loss(("shop", "items"), [0, 1, 95, 0, 0]) is None
 
 
-def test_what_a_snapshot_saw_of_a_table() -> None:
-    items, lines, pipeline = place(_0=3), place(_0=4), pipeline_in(Path())
+def test_what_a_snapshot_saw_of_a_table(tmp_path: Path) -> None:
+    items, lines, pipeline = place(_0=3), place(_0=4), pipeline_in(tmp_path)
     known = {TOPIC: items, "shop.shop.lines": lines}
     assert seen_for(pipeline, known, "shop", "items") == {TOPIC: items, DDL: TopicPlace()}
     assert seen_for(pipeline, {}, "shop", "items") == {}  # an earlier version did not look
@@ -219,6 +219,27 @@ def test_statements_that_are_lost(
     known = Losses(lake).known
     ddl_topic.prove(lake, broker, evolution, dict)  # by a run that was killed behind it
     assert Losses(lake).known == known
+
+
+def test_a_topic_of_statements_that_stays_away_is_one_loss(lake: Any) -> None:
+    """What snapshots saw counts for a lake that has read none: else each run would take back those made since."""
+    evolution = Evolution(None, lake, Schemas([]))  # type: ignore[arg-type]
+    evolution.state = evolution.state.model_copy(update={"read": {0: 2}, "topic": "a"})
+    evolution.new = False
+    ddl_topic.prove(lake, Topics({}, topic=DDL), evolution, dict)  # type: ignore[arg-type]
+    known = Losses(lake).known
+    assert known
+    for there, id in (({}, None), ({0: (0, 1)}, "b")):
+        later: Any = Topics(there, id, topic=DDL)
+        later.checkpoint = lambda: checkpoint(200)
+        ddl_topic.prove(lake, later, evolution, lambda: {DDL: TopicPlace(id="a", at={0: 2})})
+        assert Losses(lake).known == known
+
+
+def test_without_ids_a_snapshot_of_before_may_have_seen_another_topic() -> None:
+    loss = Loss(topic=TOPIC, partition=0, id=None, begin=0, until=NOW)
+    assert not loss.spares([0, 1, 50, 0, 0], TopicPlace(id=None, at={0: 0}))
+    assert loss.spares(NOW, None)
 
 
 @pytest.mark.parametrize(
