@@ -74,8 +74,7 @@ class Losses:
 
 
 class ReadTopics:
-    """How far the lake has read each event topic, as of the last run or this one's beginning. It outlives the query's
-    checkpoint."""
+    """How far the lake has read each event topic. It outlives the query's checkpoint."""
 
     def __init__(self, lake: Lake) -> None:
         self.lake, self.path = lake, lake.at(READ)

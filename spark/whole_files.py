@@ -33,6 +33,8 @@ def way_back(path: str, root: str, pipeline: str) -> str:
     folder = "/".join((root, *within[:2]))
     if within == [STATUS]:
         return "Remove it: the next compaction writes it anew, and counts the rows anew"
+    if within == ["_topics.json"] or within[-1] == "topic-ids.json":
+        return "Remove it: the next compaction notes anew what it has read"
     if within[0] == "_quality":
         return "Remove it: it is a record of a check alone"
     if within[0] == names.STAGING:
