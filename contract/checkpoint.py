@@ -119,7 +119,7 @@ class Checkpoint(BaseModel):
 
     def following(self, tables: Tables) -> Checkpoint:
         """The same place, from which on these tables are followed."""
-        tables = tables.followed
+        tables = tables.noted
         if self.tables is None or tables == self.tables:
             return self.model_copy(update={"tables": tables})
         # Of one list only its last time can be a gap, and none of the list that is followed from here on.

@@ -67,7 +67,7 @@ class Tables(Section):
     )  # fmt: skip
 
     @property
-    def followed(self) -> Tables:
+    def noted(self) -> Tables:
         """What a checkpoint says of it, which versions of before read, too: `cascades` is nothing that they know, and
         another list of those follows no other tables."""
         return self.model_copy(update={"cascades": ()})

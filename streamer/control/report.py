@@ -130,7 +130,7 @@ class Report:
         tables = (self.file.pipeline if self.file else self._pipeline).tables
         stream = parts[1] if parts else None
         return {
-            **tables.followed.model_dump(mode="json"),
+            **tables.noted.model_dump(mode="json"),
             "cascades": list(tables.cascades),
             "pending": self.file is not None and bool(self.file.trouble or self.file.offered),
             "reload": self.file and self.file.trouble,

@@ -69,7 +69,7 @@ class Beginnings:
     def _begun(self, found: Chosen) -> Checkpoint:
         """The file may have got other tables meanwhile: then it is asked again what they want."""
         early, self._early = self._early, None
-        return early if early is not None and early.tables == self._pipeline.tables.followed else self._first(found)
+        return early if early is not None and early.tables == self._pipeline.tables.noted else self._first(found)
 
     def _first(self, found: Chosen) -> Checkpoint:
         resume.refuse_lost_checkpoint(self._pipeline, self._used())
@@ -128,7 +128,7 @@ class Beginnings:
     def _joined(self, begin: Checkpoint) -> Checkpoint:
         """A snapshot of a table begins where the stream follows it."""
         tables = self._pipeline.tables
-        if begin.tables == tables.followed:
+        if begin.tables == tables.noted:
             return begin
         asked = partial(self.joining, begin.tables or tables, tables)
         came = self._patience.until_answered(asked, self._servers.title)

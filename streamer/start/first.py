@@ -57,7 +57,7 @@ def first(pipeline: Pipeline, facts: Facts) -> tuple[Checkpoint, str]:
         ts_ms=now,
         events=0,
         written_at=now,
-        tables=pipeline.tables.followed,
+        tables=pipeline.tables.noted,
     )
     return checkpoint, found.told
 

@@ -144,3 +144,12 @@ def test_of_a_version_that_did_not_tell_its_rules_one_by_one_all_tables_are_othe
     old = ONE.model_copy(update={"rules": "old"})
     assert old.showing("old", (rule("shop.a", "mask"),)).other_rules == ()
     assert old.showing("new", ()).shown_otherwise("shop", "z", [0, 1, 1], "") == 0
+
+
+def test_what_a_file_says_of_cascades_is_nothing_that_a_checkpoint_notes() -> None:
+    """Versions of before know no such key, and no other tables are followed by it."""
+    tables = Tables(include=("shop.*",))
+    listed = tables.model_copy(update={"cascades": ("shop.lines",)})
+    begun = ONE.following(tables)
+    assert begun.following(listed) == begun
+    assert "cascades" not in begun.following(listed).model_dump_json()
