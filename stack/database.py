@@ -109,8 +109,7 @@ class Database(Server):
 
     def prepare(self) -> None:
         log.info("%s: %s", self.name, self.version())
-        for folder in ("files", "tmp"):
-            (self.home / folder).mkdir(exist_ok=True)
+        self._make_folders()
         if not (self.data / self.made).exists():
             self.make_data()
         self._write_init_file()
@@ -126,6 +125,7 @@ class Database(Server):
     def make_data(self) -> None:
         """A new, empty data folder, which `start` makes where there is none."""
         shutil.rmtree(self.data, ignore_errors=True)
+        self._make_folders()
         with self.log_path.open("ab") as out:
             done = subprocess.run(
                 self.making(), env=self.environment(), stdin=subprocess.DEVNULL, stdout=out, stderr=out
@@ -133,6 +133,10 @@ class Database(Server):
         if done.returncode:
             shutil.rmtree(self.data, ignore_errors=True)
             raise StackError(f"{self.title} could not make its data folder {self.data}", log=self.log_path)
+
+    def _make_folders(self) -> None:
+        for folder in ("files", "tmp"):
+            (self.home / folder).mkdir(parents=True, exist_ok=True)
 
     @property
     def _init_file(self) -> Path:

@@ -37,7 +37,8 @@ class MariaDB(Database):
         folder = server_folder()
         return [
             str(folder / "scripts" / "mariadb-install-db"), "--no-defaults", f"--basedir={folder}",
-            f"--datadir={self.data}", "--auth-root-authentication-method=normal", "--skip-test-db", *as_root(),
+            f"--datadir={self.data}", f"--tmpdir={self.home / 'tmp'}", "--auth-root-authentication-method=normal",
+            "--skip-test-db", *as_root(),
         ]  # fmt: skip
 
 
