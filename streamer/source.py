@@ -15,7 +15,7 @@ from streamer.connection import connect
 from streamer.connection_errors import refused
 from streamer.errors import SourceRefusedError
 from streamer.flavors import FLAVORS, flavor
-from streamer.flavors.dump import MAY_NOT
+from streamer.flavors.dump import asking
 from streamer.flavors.port import End, Facts
 
 __all__ = ["End", "Facts", "before", "end", "facts", "files", "lacks_gtid", "now", "readers", "tables"]
@@ -71,18 +71,8 @@ def readers(source: Source, version: str) -> set[tuple[int, str]]:
     `version`: the server's. Empty where the user may not list them, as on MariaDB without REPLICATION MASTER
     ADMIN. Raises as `facts`."""
     with _cursor(source) as cursor:
-
-        def ask(statement: str, *values: object) -> list[tuple[Any, ...]] | None:
-            try:
-                cursor.execute(statement, values or None)
-            except pymysql.MySQLError as error:
-                if error.args[0] == MAY_NOT:
-                    return None
-                raise
-            return list(cursor.fetchall())
-
         numbers = tuple(map(int, version.partition("-")[0].split(".")))
-        return {(int(row[0]), str(row[-1])) for row in flavor(source).replicas(ask, numbers) or []}
+        return {(int(row[0]), str(row[-1])) for row in flavor(source).replicas(asking(cursor), numbers) or []}
 
 
 def refuse_other_flavor(source: Source, cursor: Any) -> None:

@@ -13,7 +13,7 @@ from uuid import NAMESPACE_URL, uuid5
 import pymysql
 
 from contract.pipeline import Source
-from streamer.flavors.port import Rows
+from streamer.flavors.port import Ask, Rows
 
 COM_BINLOG_DUMP, COM_REGISTER_SLAVE, COM_BINLOG_DUMP_GTID = 0x12, 0x15, 0x1E
 FIRST_POSITION = 4
@@ -21,6 +21,21 @@ NO_SUCH_STATEMENT = 1064
 MAY_NOT = 1227
 GHOST_HEARTBEATS = 3  # within which a server notices that a client was killed
 APPLIES = ("Replica_SQL_Running", "Slave_SQL_Running")
+
+
+def asking(cursor: Any) -> Ask:
+    """Raises pymysql.MySQLError for what is no lack of a privilege."""
+
+    def ask(statement: str, *values: object) -> list[tuple[Any, ...]] | None:
+        try:
+            cursor.execute(statement, values or None)
+        except pymysql.MySQLError as error:
+            if error.args[0] == MAY_NOT:
+                return None
+            raise
+        return list(cursor.fetchall())
+
+    return ask
 
 
 def heartbeat_nanoseconds(source: Source) -> int:

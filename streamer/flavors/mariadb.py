@@ -148,7 +148,7 @@ class MariaDB:
     def keeps_seconds(self, variables: Mapping[str, str]) -> float:
         return float(variables.get("binlog_expire_logs_seconds", "0"))
 
-    def logs_cascades(self, version: Version, variables: Mapping[str, str]) -> bool:
+    def logs_cascades(self, ask: Ask, version: Version, variables: Mapping[str, str]) -> bool:
         return False
 
     def cascades(self, ask: Ask, wanted: Wanted) -> Rows:

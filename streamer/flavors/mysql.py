@@ -12,7 +12,7 @@ import pymysql
 from contract.gtid import GtidSet
 from contract.gtid_places import UpTo
 from contract.pipeline import Source
-from streamer.flavors import dump
+from streamer.flavors import dump, replicated_keys
 from streamer.flavors.port import Ask, End, Facts, Rows, Setting, Version, Wanted, numbers
 from streamer.protocol.gtid_set import encode
 from streamer.protocol.position import WRAP
@@ -41,7 +41,7 @@ ORDER BY 1, 2, 3
 
 class MySQL:
     title = "MySQL"
-    hides_cascades = "MySQL before 9.6, or with innodb_native_foreign_keys=ON,"
+    hides_cascades = "MySQL before 9.6 or with innodb_native_foreign_keys=ON, or as a replica of such a server,"
     logs_replicated = ("log_replica_updates", "log_slave_updates")  # the second before 8.0.26
     lists_replicas = "REPLICATION SLAVE"
     keep = "SET PERSIST binlog_expire_logs_seconds = {seconds};"
@@ -95,7 +95,7 @@ class MySQL:
         gtids = GtidSet.parse
         replicates = dump.replicates(cursor, "SHOW REPLICA STATUS", "SHOW SLAVE STATUS")
         cursor.execute("SHOW GLOBAL VARIABLES LIKE %s", (NATIVE,))
-        logs_cascades = self.logs_cascades(numbers(version), dict(cursor.fetchall()))
+        logs_cascades = self.logs_cascades(dump.asking(cursor), numbers(version), dict(cursor.fetchall()))
         found = Facts(
             server_id, server_uuid, version, gtids(purged), gtids(executed), file, pos, files[0][0], replicates,
             case != 0, gtids(OWNER.sub("", owned)), logs_cascades=logs_cascades,
@@ -182,9 +182,10 @@ class MySQL:
         days = float(variables.get("expire_logs_days", "0"))  # before 8.4; where it is set the other is 0
         return float(variables.get("binlog_expire_logs_seconds", "0")) or days * 86_400
 
-    def logs_cascades(self, version: Version, variables: Mapping[str, str]) -> bool:
-        """As long as the server's SQL layer does them, and not InnoDB as before."""
-        return version >= CASCADES_LOGGED and variables.get(NATIVE, "OFF") == "OFF"
+    def logs_cascades(self, ask: Ask, version: Version, variables: Mapping[str, str]) -> bool:
+        """As long as the server's SQL layer does them, and not InnoDB as before; of a replica, its source's."""
+        by_itself = version >= CASCADES_LOGGED and variables.get(NATIVE, "OFF") == "OFF"
+        return by_itself and not replicated_keys.lacks_cascades(ask)
 
     def cascades(self, ask: Ask, wanted: Wanted) -> Rows:
         return [row for row in ask(CASCADES) or [] if wanted(row[0], row[1])]

@@ -143,7 +143,7 @@ class Flavor(Protocol):
     def keeps_seconds(self, variables: Mapping[str, str]) -> float:
         """How long a binlog file is kept at least; 0 where the server removes none by its age."""
 
-    def logs_cascades(self, version: Version, variables: Mapping[str, str]) -> bool:
+    def logs_cascades(self, ask: Ask, version: Version, variables: Mapping[str, str]) -> bool:
         """Whether rows that foreign keys changed are in the binlog."""
 
     def cascades(self, ask: Ask, wanted: Wanted) -> Rows:

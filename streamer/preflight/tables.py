@@ -37,7 +37,7 @@ WHERE t.table_type = 'BASE TABLE' ORDER BY 1, 2, c.ordinal_position
 
 
 def _cascades(server: Server) -> Iterator[Finding]:
-    if server.flavor.logs_cascades(server.version, server.variables):
+    if server.flavor.logs_cascades(server.ask, server.version, server.variables):
         return
     tables, again = server.pipeline.tables, f"the DAG {server.pipeline.name}.snapshot"
     found = server.flavor.cascades(server.ask, tables.match)
