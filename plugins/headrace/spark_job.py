@@ -3,7 +3,7 @@
 In: the job's name and the pipeline file. Out (XCom): the result that the job reported (contract/jobs.py).
 Fails without a retry, with the job's own words, where the job reported an error; with a retry, where the job said that
 another run may do better (a check that waited for the lake in vain), and, with the last thing that Spark said, where it
-died without a report.
+died without a report. A conf of the run that its DAG does not know fails it before there is any Spark (run_conf.py).
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException, Airfl
 
 from contract import jobs, spark_process
 from headrace import CHECKOUT
+from headrace.run_conf import refuse_unknown
 from headrace.summary import lines
 
 CAUSE = re.compile(r"^(?:Exception in thread \S+ |Caused by: )?(?:[\w$]+\.)*[\w$]*(?:Error|Exception|Interrupt)\b")
@@ -98,6 +99,7 @@ class SparkJob(SparkSubmitOperator):
         self._on_wait: Callable[[str], None] = lambda gtid_set: None
 
     def execute(self, context: Any) -> dict[str, Any]:  # type: ignore[override]
+        refuse_unknown(context)
         self._prepare()
         failure: Exception | None = None
         times = count(1)

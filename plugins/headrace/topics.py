@@ -9,6 +9,7 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from contract.pipeline import PipelineFileError
 from headrace import pipeline_files
+from headrace.run_conf import refuse_unknown
 
 
 class ProvisionTopics(BaseOperator):
@@ -23,6 +24,7 @@ class ProvisionTopics(BaseOperator):
         self.pipeline_file = pipeline_file
 
     def execute(self, context: Any) -> dict[str, Any]:
+        refuse_unknown(context)
         report = self._provision()
         for topic in report["created"]:
             self.log.info("created     %s", topic)

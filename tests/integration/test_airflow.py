@@ -148,6 +148,19 @@ def test_a_broker_that_is_away_fails_with_the_next_step(
     assert (airflow_site.lake / "air-three" / "_quality" / "alerts.jsonl").exists()
 
 
+def test_a_misspelled_parameter_fails_the_run_at_once_and_says_which_there_are(airflow: Airflow, api: Api) -> None:
+    run = ended(api, "air-one.snapshot", {"tabels": ["air1.orders"]})
+    assert states(api, run) == {
+        "stage": "failed", **dict.fromkeys(("streamed", "compact", "applied"), "upstream_failed")
+    }  # fmt: skip
+    log = log_of(airflow, run, "stage")
+    assert "air-one.snapshot has no parameter 'tabels' (did you mean 'tables'?): it has existing, tables" in log
+    assert "spark-submit" not in log
+    topics = ended(api, "air-one.topics", {"tables": ["air1.orders"]})
+    assert states(api, topics) == {"provision": "failed"}
+    assert "air-one.topics has no parameter 'tables': it takes no conf" in log_of(airflow, topics, "provision")
+
+
 def test_a_snapshot_of_all_tables_arrives_in_the_lake(api: Api, status: Status, first: Run) -> None:
     assert states(api, first) == dict.fromkeys(("stage", "streamed", "compact", "applied"), "success")
     tables = status().tables

@@ -5,6 +5,7 @@ from __future__ import annotations
 import stat
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import MagicMock
 
@@ -15,6 +16,8 @@ from headrace import CHECKOUT
 from headrace.spark_job import JobFailed, JobFailedForNow, SparkJob, cause
 
 FAKE = "#!{python}\nimport sys, os\nsys.path.insert(0, {checkout!r})\nfrom contract.jobs import report\n{body}\n"
+
+STARTED = {"dag": SimpleNamespace(dag_id="shop.compaction", params={}), "dag_run": SimpleNamespace(conf={})}
 
 
 @pytest.fixture
@@ -29,7 +32,8 @@ def submit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         script = tmp_path / "spark-submit"
         script.write_text(FAKE.format(python=sys.executable, checkout=str(CHECKOUT), body=body))
         script.chmod(script.stat().st_mode | stat.S_IXUSR)
-        return SparkJob(task_id="t", job="compact", pipeline_file="/p/shop.yaml", **kwargs).execute({"ti": run.ti})
+        task = SparkJob(task_id="t", job="compact", pipeline_file="/p/shop.yaml", **kwargs)
+        return task.execute({"ti": run.ti, **STARTED})
 
     run.ti = MagicMock()
     return run
