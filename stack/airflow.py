@@ -9,12 +9,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import httpx
+import psutil
 
-from stack import maven, spark
+from stack import kept, maven, spark
 from stack.paths import CHECKOUT, program
 from stack.ports import HOST
 from stack.process import Server
 
+PIPELINES = "HEADRACE_PIPELINES"
 COMPONENTS = ("metadatabase", "scheduler", "dag_processor", "triggerer")
 
 
@@ -52,7 +54,22 @@ class Airflow(Server):
     def environment(self) -> Mapping[str, str]:
         foreign = ("AIRFLOW__", "AIRFLOW_CONN_", "AIRFLOW_VAR_")
         inherited = {key: value for key, value in os.environ.items() if not key.startswith(foreign)}
-        return {**inherited, **programs(), **self._airflow(), **self.settings}
+        return {**inherited, **programs(), **self._airflow(), **self.settings, PIPELINES: str(self.pipelines)}
+
+    @property
+    def pipelines(self) -> Path:
+        """The folder of the pipeline files. A relative one is the shell's, in whose folder Airflow does not run."""
+        given = self.settings.get(PIPELINES) or os.environ.get(PIPELINES)
+        return Path(given or CHECKOUT / "pipelines").absolute()
+
+    def keeps(self, running: psutil.Process) -> list[str]:
+        """Another folder of pipeline files, or another value of a variable that they or Spark's jobs read."""
+        has = running.environ()
+        folder = CHECKOUT / (has.get(PIPELINES) or "pipelines")
+        if folder.resolve() != self.pipelines.resolve():
+            return [f"the pipelines of {folder} and not of {self.pipelines}"]
+        given = {name for name in os.environ if name.startswith("HEADRACE_SPARK_")}
+        return kept.other_settings(has, self.environment(), given | kept.named_in(self.pipelines.glob("*.y*ml")))
 
     def healthy(self) -> bool:
         """Whether all four parts report that they are well."""

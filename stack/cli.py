@@ -46,7 +46,8 @@ def up(
     mariadb_port: MariaDBPort = DEFAULT.mariadb,
     pipeline: Pipeline = None,
 ) -> None:
-    """Start servers and wait until they answer; what is up already is left as it is."""
+    """Start servers and wait until they answer. What is up already is left as it is; where it was started with other
+    settings than these, that is an error that names them."""
     ports = Ports(mysql_port, kafka_port, airflow_port, streamer_port, mysql80_port, mariadb_port)
     Platform(data, ports, pipeline).up(names or ())
 

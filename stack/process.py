@@ -17,13 +17,13 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import psutil
 
 from stack.errors import StackError
 from stack.paths import writable_folder
 from stack.ports import HOST, MARK, refuse_taken_port
+from stack.running import Running, alive, of_session
 
 log = logging.getLogger("stack")
 # Set when the user gives up: every wait of every thread ends with CancelledError.
@@ -35,14 +35,6 @@ class CancelledError(StackError):
 
     def __init__(self) -> None:
         super().__init__("given up on request")
-
-
-class Running(NamedTuple):
-    """A process that this package started: its number, its start time (epoch seconds), its main port."""
-
-    pid: int
-    created: float
-    port: int
 
 
 class Server(abc.ABC):
@@ -84,6 +76,10 @@ class Server(abc.ABC):
 
     @abc.abstractmethod
     def healthy(self) -> bool: ...
+
+    def keeps(self, running: psutil.Process) -> Sequence[str]:
+        """What the running one was started with that this one would not be, each in words: it is not started twice."""
+        return ()
 
     @property
     def log_path(self) -> Path:
@@ -199,8 +195,19 @@ class Server(abc.ABC):
                 f"{self.title} of {self.home} runs already, on port {running.port} and not on {self.port}",
                 f"Stop it first (`python -m stack down`), or give the port that it has with {self.port_option}.",
             )
+        if kept := self._kept(running):
+            raise StackError(
+                f"{self.title} of {self.home} runs already, with {' and '.join(kept)}",
+                f"Stop it first (`python -m stack down {self.name}`), then start it again.",
+            )
         self._wait_healthy()
         log.info("%s: is up already on %s (process %d)", self.name, self.address, running.pid)
+
+    def _kept(self, running: Running) -> Sequence[str]:
+        try:
+            return self.keeps(psutil.Process(running.pid))
+        except psutil.Error:  # another user's, which tells nothing; or it ended just now
+            return ()
 
     def _wait_healthy(self) -> None:
         deadline = time.monotonic() + self.start_seconds
@@ -243,15 +250,3 @@ class Server(abc.ABC):
                 self._child.poll()  # reaps it: a zombie would count as running
             time.sleep(0.05)
         return True
-
-
-def of_session(process: psutil.Process, leader: Running) -> bool:
-    """Whether the process belongs to the session that the leader opened; a later user of its number is none."""
-    return os.getsid(process.pid) == leader.pid and process.create_time() > leader.created - 1.0
-
-
-def alive(process: psutil.Process) -> bool:
-    try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False

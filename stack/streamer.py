@@ -8,7 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import httpx
+import psutil
 
+from stack import kept
 from stack.paths import CHECKOUT, program
 from stack.process import Server
 
@@ -45,6 +47,13 @@ class StreamerService(Server):
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
         ours = {"PATH": path, "HEADRACE_STREAMER_PORT": str(self.port), "PYTHONUNBUFFERED": "1", "TZ": "UTC"}
         return {**os.environ, **ours, **self.settings}
+
+    def keeps(self, running: psutil.Process) -> list[str]:
+        """Another pipeline file, or another value of a variable that it reads."""
+        file = running.cmdline()[-1]
+        if file != str(self.pipeline):
+            return [f"{file} and not with {self.pipeline}"]
+        return kept.other_settings(running.environ(), self.environment(), kept.named_in([self.pipeline]))
 
     def healthy(self) -> bool:
         """Whether it streams, or waits for a server that is away: then it is well itself."""
