@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Literal
 
 from streamer.ddl.engines import keeps_no_rows
-from streamer.ddl.tokens import END, Token
+from streamer.ddl.options import OPTIONS, options
+from streamer.ddl.tokens import END, Token, words
 
 # `cascade` is one of the others, where it also gives a table a foreign key that changes rows in silence: notes.py.
 Kind = Literal["truncate", "drop", "rename", "partition", "alter", "unknown", "cascade", "shape", "harmless"]
@@ -13,22 +14,13 @@ Kind = Literal["truncate", "drop", "rename", "partition", "alter", "unknown", "c
 CHANGES_ROWS: tuple[Kind, ...] = ("truncate", "drop", "rename", "partition", "alter", "unknown", "cascade")
 KINDS: tuple[Kind, ...] = (*CHANGES_ROWS, "shape", "harmless")
 
-
-def words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-# Actions of ALTER TABLE that leave the rows' values as they are, by their first word.
+# Actions of ALTER TABLE that leave the rows' values as they are, by their first word; so do most of its options.
 ACTIONS = words(
-    "ALGORITHM ALTER ANALYZE AUTOEXTEND_SIZE AUTO_INCREMENT AVG_ROW_LENGTH CHARACTER CHARSET CHECK CHECKSUM COALESCE "
-    "COLLATE COMMENT COMPRESSION DATA DEFAULT DELAY_KEY_WRITE DISABLE ENABLE ENCRYPTED ENCRYPTION "
-    "ENCRYPTION_KEY_ID ENGINE ENGINE_ATTRIBUTE FORCE INDEX INSERT_METHOD KEY_BLOCK_SIZE LOCK MAX_ROWS MIN_ROWS "
-    "OPTIMIZE ORDER PACK_KEYS PAGE_CHECKSUM PAGE_COMPRESSED PAGE_COMPRESSION_LEVEL PARTITION REBUILD REMOVE REORGANIZE "
-    "ROW_FORMAT SECONDARY_ENGINE SECONDARY_ENGINE_ATTRIBUTE SECONDARY_LOAD SECONDARY_UNLOAD STATS_AUTO_RECALC "
-    "STATS_PERSISTENT STATS_SAMPLE_PAGES TABLESPACE TABLE_CHECKSUM TRANSACTIONAL VALIDATION WITH WITHOUT"
+    "ALGORITHM ALTER ANALYZE CHECK COALESCE DISABLE ENABLE FORCE LOCK OPTIMIZE ORDER PARTITION REBUILD REMOVE "
+    "REORGANIZE SECONDARY_LOAD SECONDARY_UNLOAD VALIDATION WITH WITHOUT"
 )
-# CONNECTION and UNION say where the rows of a FEDERATED, and of a MERGE table, are.
-CHANGING = words("MODIFY CHANGE CONVERT IMPORT DISCARD REPAIR CONNECTION UNION")
+CHANGING = words("MODIFY CHANGE CONVERT IMPORT DISCARD REPAIR")
+ELSEWHERE = words("CONNECTION UNION")  # where the rows of a FEDERATED, and of a MERGE table, are
 KEYS = ("CONSTRAINT", "INDEX", "KEY")
 INDEXES = words("INDEX KEY FULLTEXT SPATIAL UNIQUE FOREIGN CHECK")
 # A new column with one of these words is not simply NULL in the rows that are there.
@@ -44,7 +36,15 @@ def _drops_key(part: list[Token]) -> bool:
 
 def action(part: list[Token]) -> Kind:
     """The kind of one action of ALTER TABLE."""
-    return "alter" if keeps_no_rows(part) or _drops_key(part) else _kind([token.word for token in part])
+    if keeps_no_rows(part) or _drops_key(part):
+        return "alter"
+    if part and part[0].word in OPTIONS:
+        return min(map(_option, options(part)), key=KINDS.index, default="harmless")
+    return _kind([token.word for token in part])
+
+
+def _option(word: str) -> Kind:
+    return "alter" if word in ELSEWHERE else "harmless" if word in OPTIONS | ACTIONS else "unknown"
 
 
 def _kind(words: list[str]) -> Kind:

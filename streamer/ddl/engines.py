@@ -6,7 +6,7 @@ was written through; of the others they are on another server, or in a file.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 from streamer.ddl.tokens import Token, Tokens
@@ -18,9 +18,23 @@ ELSEWHERE = frozenset(
 
 
 def keeps_no_rows(tokens: Iterable[Token]) -> bool:
-    """Whether ENGINE = one of them, in quotes or not, is among whatever options."""
-    said = [token for token in tokens if token.word != "="]
+    """Whether ENGINE = one of them, in quotes or not, is among the options of a table or its partitions. `tokens`:
+    behind a CREATE TABLE's name, or of an action of ALTER TABLE."""
+    said = [token for token in _options(tokens) if token.word != "="]
     return any(one.word == "ENGINE" and of.name.upper() in ELSEWHERE for one, of in pairwise(said))
+
+
+def _options(tokens: Iterable[Token]) -> Iterator[Token]:
+    """What is outside parentheses, which hold columns, keys and expressions, but for those of partitions; a column may
+    have any name in a query."""
+    depth, partitions = 0, False
+    for token in tokens:
+        depth += (token.word == "(") - (token.word == ")")
+        partitions = partitions or (token.word == "PARTITION" and depth == 0)
+        if token.word == "SELECT":
+            return
+        if depth == 0 or partitions:
+            yield token
 
 
 def members(tokens: Iterable[Token], db: str) -> list[tuple[str, str]]:

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from streamer.ddl.actions import CHANGES_ROWS, KINDS, Kind, action, words
+from streamer.ddl.actions import CHANGES_ROWS, KINDS, Kind, action
 from streamer.ddl.engines import keeps_no_rows, members
-from streamer.ddl.tokens import END, Tokens, scan
+from streamer.ddl.tokens import END, Tokens, scan, words
 
-__all__ = ["CHANGES_ROWS", "Change", "Kind", "Table", "action", "change"]
+__all__ = ["CHANGES_ROWS", "KINDS", "Change", "Kind", "Table", "action", "change"]
 LONGEST = 100_000  # characters of a statement that are read
 NAMES = ("DROP", "RENAME", "REPAIR")  # what these are of they name one behind the other
 ANY = "*"  # every table of a database

@@ -21,6 +21,10 @@ TOKEN = {
 }
 
 
+def words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 class Token(NamedTuple):
     """`word`: in capitals, or a mark; empty for a quoted name and a text. `name`: as an identifier."""
 

@@ -71,7 +71,13 @@ ON_TABLES: list[list[str]] = [
         "ALTER TABLE t ORDER BY a", "ALTER TABLE t AUTO_INCREMENT = 50", "ALTER TABLE t ROW_FORMAT=DYNAMIC",
         "ALTER TABLE t CONNECTION='x'", "ALTER TABLE t UNION=(u)", "ALTER TABLE t ENGINE=InnoDB",
         "ALTER TABLE t ENGINE=MyISAM", "ALTER TABLE t ENGINE=MEMORY", "ALTER TABLE t ENGINE=MERGE",
-        "ALTER TABLE t ENGINE `mrg_myisam`, COMMENT 'x'", "REPAIR TABLE t", "REPAIR TABLE u, t QUICK",
+        "ALTER TABLE t ENGINE `mrg_myisam`, COMMENT 'x'", "ALTER TABLE t COMMENT='x' CONNECTION='y'",
+        "ALTER TABLE t ROW_FORMAT=DYNAMIC COMMENT 'x' ENGINE=MERGE UNION=(u)",
+        "ALTER TABLE t ENGINE=InnoDB COMMENT 'x' CHARACTER SET latin1 COLLATE latin1_bin AUTO_INCREMENT 70 UNION=(u)",
+        "ALTER TABLE t COMMENT '' ENGINE=InnoDB PARTITION BY HASH (id)",
+        "ALTER TABLE t COMMENT 'x' ENGINE=InnoDB CHARSET utf8mb4, ADD c int DEFAULT 5",
+        "ALTER TABLE t ADD engine varchar(9), ADD CONSTRAINT c CHECK (engine <> 'merge')",
+        "CREATE TABLE s (engine varchar(9) CHECK (engine <> 'merge'))", "REPAIR TABLE t", "REPAIR TABLE u, t QUICK",
         "OPTIMIZE TABLE t",
         "ANALYZE TABLE t", "CHECK TABLE t", "FLUSH TABLES t", "TRUNCATE t", "TRUNCATE TABLE u", "DROP TABLE t",
         "DROP TABLE IF EXISTS nothing, u", "RENAME TABLE t TO s", "RENAME TABLE t TO s, u TO t, s TO u",
@@ -99,6 +105,8 @@ ON_MEMBERS: list[list[str]] = [
      "INSERT INTO e VALUES (9, 9)", "DELETE FROM e WHERE id = 3"],
     ["CREATE TABLE e (id int NOT NULL, a int, KEY (id)) ENGINE=MERGE UNION=(m)", "ALTER TABLE e UNION=(m, n)",
      "UPDATE e SET a = 7 WHERE id = 3"],
+    ["CREATE TABLE e (id int NOT NULL, a int, KEY (id)) ENGINE=MERGE UNION=(m)",
+     "ALTER TABLE e COMMENT 'x' INSERT_METHOD=LAST UNION=(m, n)", "INSERT INTO e VALUES (9, 9)"],
 ]  # fmt: skip
 ON_PARENTS: list[list[str]] = [
     [f"ALTER TABLE ch ADD {key}", *ENDS]
