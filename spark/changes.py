@@ -37,7 +37,7 @@ from spark.manifests import manifests
 from spark.marks import Mark, Marks
 from spark.records import NEW_EPOCH, UNREADABLE, above, once, shaped, unreadable
 from spark.topic_ids import TopicIds
-from spark.topic_places import Ids, TopicPlace, first_known, in_json, places
+from spark.topic_places import Ids, Look, TopicPlace, first_known, in_json, own_topics, places
 
 MARK_COLUMNS = f"topic string, partition int, mark {SPARK_TYPE}, last bigint"
 
@@ -92,10 +92,11 @@ class Landing:
 
     def seen(self) -> dict[str, TopicPlace]:
         """What the oldest of the snapshots that matter saw of each topic."""
-        staged = {one.id: one.seen for one in manifests(self.lake)}
-        applied = AppliedSnapshots(self.lake).tables.values()
-        both = [*((one.id, one.seen) for one in applied), *staged.items()]
-        return first_known(seen for _, seen in sorted(both, key=lambda one: one[0]))
+        both = [(one.id, one.seen, name) for name, one in AppliedSnapshots(self.lake).tables.items()]
+        both += [(one.id, one.seen, (shape.db, shape.table)) for one in manifests(self.lake) for shape in one.tables]
+        both = [one for one in both if self.pipeline.tables.match(*one[2])]
+        both.sort(key=lambda one: one[0])
+        return first_known([Look(own_topics(self.pipeline, *name), seen) for _, seen, name in both])
 
     def _query(self, topics: list[str], begins: Ends) -> None:
         """`begins`: where a query begins that has read nothing; what goes until it reads it misses, and stops."""

@@ -45,7 +45,7 @@ class Loss(BaseModel):
         if self.begin is None:
             return not seen.at
         # Without ids a topic that was made again looks as the old one does.
-        return self.id is not None and seen.id == self.id and seen.at.get(self.partition, -1) >= self.begin
+        return self.id is not None and seen.id == self.id and seen.had(self.partition, self.begin, floor)
 
 
 class Losses:

@@ -5,7 +5,8 @@ has the old name and another id, and its offsets say nothing beside the old ones
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from pydantic import BaseModel
 
@@ -16,11 +17,20 @@ from spark.kafka import Broker, Ends
 Ids = Mapping[str, str]  # topic -> its id; without the topics of a broker that gives none
 
 
+class End(NamedTuple):
+    """Of a partition: the offset behind its last record, and a `_seq` that no change before that is behind."""
+
+    at: int
+    seq: list[int]
+
+
 class TopicPlace(BaseModel):
-    """`at`: an offset of each of the partitions; of none of a topic that was not there."""
+    """`at`: an offset of each of the partitions; of none of a topic that was not there. `ends`: of a snapshot's look,
+    of the partitions that had changes; empty from a version that did not look for them."""
 
     id: str | None = None
     at: dict[int, int] = {}
+    ends: dict[int, End] = {}
 
     def reaches(self, id: str | None, number: int, begin: int, end: int) -> bool:
         """Whether what comes behind this place is all there in a partition of the topic `id` that has the offsets from
@@ -29,6 +39,15 @@ class TopicPlace(BaseModel):
             return False
         at = self.at.get(number, 0)
         return begin <= at <= end
+
+    def had(self, number: int, begin: int, floor: Sequence[int] | None) -> bool:
+        """Whether rows that were read at `floor` behind this look have all changes before the offset `begin` in them:
+        those that were gone by then, and those that are not behind `floor`. The look alone does not say so of the
+        others: a server sends a change before its commit has come to an end."""
+        if self.at.get(number, -1) >= begin:
+            return True
+        end = self.ends.get(number)
+        return end is not None and floor is not None and end.at >= begin and list(floor) >= end.seq
 
 
 TopicPlaces = Mapping[str, TopicPlace]
@@ -51,22 +70,46 @@ def beginnings(broker: Broker, topics: Mapping[str, Collection[int]]) -> dict[st
     return places(ids, broker.begins([(topic, number) for topic, numbers in topics.items() for number in numbers]))
 
 
-def seen(pipeline: Pipeline, broker: Broker) -> dict[str, TopicPlace]:
-    """What the topics that feed the lake still have, before a snapshot begins: that reads whatever is gone by then."""
-    return beginnings(broker, broker.topics([names.ddl_topic(pipeline)]))
+def seen(pipeline: Pipeline, broker: Broker, tables: Iterable[tuple[str, str]] = ()) -> dict[str, TopicPlace]:
+    """What the topics that feed the lake still have, before a snapshot of these tables begins: that reads whatever is
+    gone by then, and of the tables' own what is there, too."""
+    found = beginnings(broker, broker.topics([names.ddl_topic(pipeline)]))
+    own = {names.events_topic(pipeline, db, table) for db, table in tables} & found.keys()
+    there = [(topic, number) for topic in own for number in found[topic].at]
+    for (topic, number), end in broker.lasts(there).items():
+        found[topic].ends[number] = End(*end)
+    return found
 
 
 def seen_for(pipeline: Pipeline, found: TopicPlaces, db: str, table: str) -> dict[str, TopicPlace]:
     """The part of it that is about a table; nothing of a snapshot that did not look."""
-    topics = (names.events_topic(pipeline, db, table), names.ddl_topic(pipeline))
-    return {topic: found.get(topic, TopicPlace()) for topic in topics} if found else {}
+    return {topic: found.get(topic, TopicPlace()) for topic in own_topics(pipeline, db, table)} if found else {}
 
 
-def first_known(known: Iterable[TopicPlaces]) -> dict[str, TopicPlace]:
-    """Each topic's place by the first that has one."""
+class Look(NamedTuple):
+    """A snapshot's. `own`: the topics of which it is to have all records up to its beginning. `seen`: empty of one that
+    did not look."""
+
+    own: Collection[str]
+    seen: TopicPlaces
+
+
+def own_topics(pipeline: Pipeline, db: str, table: str) -> tuple[str, str]:
+    return names.events_topic(pipeline, db, table), names.ddl_topic(pipeline)
+
+
+def first_known(looks: Sequence[Look]) -> dict[str, TopicPlace]:
+    """`looks`: the oldest first. Each topic's place by the oldest that is about it, or of all where none is. Another
+    table's does not stand in for one that did not look, or before the topic was there: what was gone by then, that one
+    may lack. Such a topic's place is its beginning."""
     found: dict[str, TopicPlace] = {}
-    for one in known:
-        found = {**one, **found}
+    for topic in {topic for look in looks for topic in look.seen}:
+        known = next(look.seen[topic] for look in looks if topic in look.seen)
+        own = [look for look in looks if topic in look.own]
+        if any(not look.seen for look in own or looks):
+            found[topic] = TopicPlace(id=known.id, at=dict.fromkeys(known.at, 0))
+        else:
+            found[topic] = own[0].seen.get(topic, TopicPlace()) if own else known
     return found
 
 

@@ -20,7 +20,8 @@ from contract.pipeline import Pipeline
 from spark.erasing.erasures import Topic, together
 from spark.errors import LakeError
 from spark.failpoints import reached
-from spark.kafka import SECONDS, Broker, connection
+from spark.kafka import Broker
+from spark.kafka_reading import SECONDS, connection
 
 CHECKED_MS = 300_000  # between two looks of the broker for what is too old, by default
 UNKNOWN = "unknown"

@@ -49,7 +49,7 @@ def snapshot(spark: SparkSession, pipeline: Pipeline, tables: list[str], existin
         wanted = chosen(pipeline, source, tables)
         places = _places(source, p0, wanted)
         with reading(source) as reader:
-            found = seen(pipeline, broker)  # before P0, which has all that is gone by now
+            found = seen(pipeline, broker, wanted)  # before P0, which has all that is gone by now
             staging = Staging(spark, source.pipeline, lake, source, places, reader, _tell, records=records, seen=found)
             manifest = staging.run(wanted)
     facts = _facts(manifest, time.time() - began)

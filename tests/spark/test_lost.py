@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from confluent_kafka import TopicPartition
+from pyspark.sql import SparkSession
 
 from contract.pipeline import Pipeline
-from spark import ddl_topic
+from spark import ddl_topic, kafka_reading
 from spark.applied import Applied, AppliedSnapshots
+from spark.changes import Landing
 from spark.errors import LakeError
 from spark.evolution import Evolution
 from spark.failpoints import hooked
 from spark.kafka import Broker, Ends
+from spark.lake import Lake
 from spark.lost import FirstLook, Loss, Losses, ReadTopics
+from spark.manifests import MANIFEST, Manifest
 from spark.schema import Schemas
-from spark.topic_places import TopicPlace, TopicPlaces, first_known, seen_for
+from spark.topic_places import End, Look, TopicPlace, TopicPlaces, first_known, seen, seen_for
 from tests.spark.changes_by_hand import ITEMS
 from tests.spark.lake_by_hand import checkpoint
 from tests.spark.sessions import pipeline_in
@@ -73,8 +80,10 @@ def look(lake: Any, topics: Topics, snapshots: TopicPlaces | None = None) -> End
     return FirstLook(lake, broker, checkpoint(90), topics.topic_ids([TOPIC]), topics.ends()).begin(snapshots or {})
 
 
-def place(id: str | None = "a", **at: int) -> TopicPlace:
-    return TopicPlace(id=id, at={int(number.strip("_")): offset for number, offset in at.items()})
+def place(id: str | None = "a", end: End | None = None, **at: int) -> TopicPlace:
+    """`end`: of the first partition."""
+    ends = {0: end} if end else {}
+    return TopicPlace(id=id, at={int(number.strip("_")): offset for number, offset in at.items()}, ends=ends)
 
 
 @pytest.mark.parametrize(
@@ -153,10 +162,18 @@ def test_more_that_goes_before_the_first_read_is_lost_too(lake: Any) -> None:
         ({"begin": 5}, [0, 1, 70, -1, -1], place(_1=9), False),
         ({"id": None}, [0, 1, 70, -1, -1], place("b", _0=9), False),
         ({"id": None}, [0, 1, 70, -1, -1], TopicPlace(), True),
+        ({"begin": 5, "until": NOW}, [0, 1, 70, -1, -1], place(_0=0, end=End(5, [0, 1, 60, 0, 3])), True),
+        ({"begin": 5, "until": NOW}, [0, 1, 70, -1, -1], place(_0=0, end=End(4, [0, 1, 60, 0, 3])), False),
+        ({"begin": 5, "until": NOW}, [0, 1, 70, -1, -1], place(_0=0, end=End(9, [0, 1, 70, 0, 0])), False),
+        ({"begin": 5, "until": NOW}, [0, 1, 70, -1, -1], place("b", _0=0, end=End(9, [0, 1, 60, 0, 3])), False),
+        ({"begin": 5, "until": NOW, "id": None}, [0, 1, 70, -1, -1], place(None, _0=0, end=End(9, FIRST)), False),
+        ({"begin": 5, "until": NOW, "partition": 1}, [0, 1, 70, -1, -1], place(_0=0, end=End(9, [0] * 5)), False),
     ],
     ids=[
         "a snapshot before it", "behind it", "just behind it", "none", "one that looked later", "and earlier",
         "at another topic of the name", "that had other partitions", "before the topic went", "and after that",
+        "all that is gone was there, and read", "more came, and went", "a change was there before its commit had ended",
+        "that topic was another", "or nobody knows", "that partition is new",
     ],
 )  # fmt: skip
 def test_which_snapshot_has_what_was_lost(
@@ -185,7 +202,98 @@ def test_what_a_snapshot_saw_of_a_table(tmp_path: Path) -> None:
     known = {TOPIC: items, "shop.shop.lines": lines}
     assert seen_for(pipeline, known, "shop", "items") == {TOPIC: items, DDL: TopicPlace()}
     assert seen_for(pipeline, {}, "shop", "items") == {}  # an earlier version did not look
-    assert first_known([{TOPIC: lines}, known]) == {TOPIC: lines, "shop.shop.lines": lines}
+
+
+LINES = "shop.shop.lines"
+
+
+@pytest.mark.parametrize(
+    ("looks", "found"),
+    [
+        ([((TOPIC,), place(_0=3)), ((TOPIC,), place(_0=4))], place(_0=3)),
+        ([((LINES,), place(_0=3)), ((TOPIC,), place(_0=4))], place(_0=4)),
+        ([((LINES,), place(_0=3)), ((LINES,), place(_0=4))], place(_0=3)),
+        ([((TOPIC,), None), ((LINES,), place(_0=4, _1=5))], place(_0=0, _1=0)),
+        ([((TOPIC,), None), ((TOPIC,), place(_0=4))], place(_0=0)),
+        ([((LINES,), None), ((LINES,), place(_0=4))], place(_0=0)),
+        ([((LINES,), None), ((TOPIC,), place(_0=4))], place(_0=4)),
+        ([((TOPIC,), {}), ((LINES,), place(_0=4))], TopicPlace()),
+    ],
+    ids=[
+        "the oldest", "of those of the table", "a topic of no table, such as a transform's", "one of before looks",
+        "and a newer one of the table", "any table's changes may be there", "one of before, of another table",
+        "the topic was not there yet",
+    ],
+)  # fmt: skip
+def test_no_other_tables_snapshot_stands_in_for_one_that_did_not_look(looks: list[Any], found: TopicPlace) -> None:
+    """`{}`: one that looked, and found the topic nowhere."""
+    elsewhere = {DDL: TopicPlace()}
+    seen = [{} if it is None else {**elsewhere, **({TOPIC: it} if it else {})} for _, it in looks]
+    known = first_known([Look(own, seen) for (own, _), seen in zip(looks, seen, strict=True)])
+    assert known.get(TOPIC) == found
+
+
+def test_a_table_of_an_older_lake_is_told_to_lack_what_went_before_another_tables_snapshot(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    lake = Lake(spark, pipeline_in(tmp_path))
+    facts: Any = {"p0": "", "p1": "", "rows": 1, "applied_at": 1, "floor": [0, 1, 50, -1, -1]}
+    AppliedSnapshots(lake).note(("shop", "items"), Applied(id="1", **facts))
+    other = ITEMS.model_copy(update={"table": "lines"})
+    staged: dict[str, Any] = {"p0": checkpoint(85), "p1": "", "tables": [other], "counts": {"shop.lines": 1}}
+    manifest = Manifest(id="2", pipeline="shop", seen={TOPIC: place(_0=5)}, **staged)
+    lake.write(f"{manifest.folder(lake)}/{MANIFEST}", manifest.model_dump(mode="json"))
+    look(lake, Topics({0: (5, 9)}), Landing(spark, lake.pipeline, lake).seen())
+    assert AppliedSnapshots(lake).loss(("shop", "items"))
+
+
+class Records:
+    """A consumer of one partition that begins at the offset `low` and has these values from there on."""
+
+    def __init__(self, low: int, values: list[bytes | None]) -> None:
+        self.low, self.values, self.at = low, values, 0
+
+    def get_watermark_offsets(self, at: TopicPartition, seconds: float) -> tuple[int, int]:
+        return self.low, self.low + len(self.values)
+
+    def assign(self, at: list[TopicPartition]) -> None:
+        self.at = at[0].offset
+
+    def poll(self, seconds: float) -> Any:
+        at, self.at = self.at, self.at + 1
+        value = self.values[at - self.low]
+        return SimpleNamespace(error=lambda: None, key=lambda: None, value=lambda: value, offset=lambda: at)
+
+    def close(self) -> None:
+        return None
+
+
+def sent(pos: int, name: str = "shop") -> bytes:
+    return json.dumps({"source": {"name": name, "seq": [0, 1, pos, 0, 0]}}).encode()
+
+
+@pytest.mark.parametrize(
+    ("low", "values", "end"),
+    [
+        (3, [sent(70), sent(80)], End(5, FIRST)),
+        (0, [sent(80), None, sent(90, "crm")], End(3, FIRST)),
+        (0, [sent(70), sent(80), sent(60), sent(70)], End(4, FIRST)),
+        (0, [sent(80), *[None] * 200], End(201, FIRST)),
+        (0, [sent(80), *[None] * 300], None),
+        (7, [], None),
+    ],
+    ids=["its last", "that is a change", "a replay", "far behind", "too far", "empty"],
+)
+def test_what_a_snapshots_look_finds_at_a_topics_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, low: int, values: list[bytes | None], end: End | None
+) -> None:
+    monkeypatch.setattr(kafka_reading, "Consumer", lambda *_, **__: Records(low, values))
+    broker = Broker(pipeline_in(tmp_path))
+    monkeypatch.setattr(broker, "topics", lambda read: {TOPIC: [0], LINES: [0]})
+    monkeypatch.setattr(broker, "topic_ids", lambda topics: dict.fromkeys(topics, "a"))
+    found = seen(broker.pipeline, broker, [("shop", "items")])
+    assert found == {TOPIC: place(_0=low, end=end), LINES: place(_0=low)}
+    assert TopicPlace.model_validate(found[TOPIC].model_dump(mode="json")) == found[TOPIC]
 
 
 @pytest.mark.parametrize(

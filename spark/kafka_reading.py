@@ -1,0 +1,91 @@
+"""A consumer of the pipeline's broker that commits nothing, and what it reads of a partition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+
+from contract.pipeline import Pipeline
+from spark.errors import LakeError
+
+SECONDS = 15.0
+
+
+def numbers_of(consumer: Consumer, topic: str) -> list[int]:
+    """None of a topic that is not there."""
+    about = consumer.list_topics(topic, timeout=SECONDS).topics[topic]
+    if about.error is None:
+        return sorted(about.partitions)
+    if about.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+        return []
+    raise KafkaException(about.error)
+
+
+def records_of(consumer: Consumer, topic: str, number: int, begin: int = 0) -> Iterator[tuple[bytes, bytes | None]]:
+    """From the offset `begin` on, where there still is one."""
+    low, high = consumer.get_watermark_offsets(TopicPartition(topic, number), SECONDS)
+    low = max(low, begin)
+    if low >= high:
+        return
+    consumer.assign([TopicPartition(topic, number, low)])
+    while True:
+        message = consumer.poll(SECONDS)
+        if message is None:
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
+        error = message.error()
+        if error is not None and error.code() == KafkaError._PARTITION_EOF:
+            return
+        if error is not None:
+            raise KafkaException(error)
+        yield message.key() or b"", message.value()
+        # Not the end of the partition alone: one that is written to all the time is never seen to end.
+        if (message.offset() or 0) >= high - 1:
+            return
+
+
+def connection(pipeline: Pipeline) -> dict[str, Any]:
+    """The client's settings with which the broker is reached."""
+    return {**pipeline.kafka.properties, "bootstrap.servers": pipeline.kafka.bootstrap}
+
+
+class Reading:
+    """A consumer that commits nothing, closed at the end; Kafka's errors become LakeErrors."""
+
+    def __init__(self, pipeline: Pipeline, isolation: str = "read_committed") -> None:
+        self.address = pipeline.kafka.bootstrap
+        self.consumer = Consumer(
+            {
+                **connection(pipeline),
+                "group.id": f"headrace-{pipeline.name}-driver",
+                "enable.auto.commit": False,
+                "enable.partition.eof": True,
+                # At the end, behind a transaction's marker, the broker would wait half a second for more.
+                "fetch.wait.max.ms": 10,
+                "auto.offset.reset": "earliest",
+                "isolation.level": isolation,
+            },
+            logger=Silent(),
+        )
+
+    def __enter__(self) -> Consumer:
+        return self.consumer
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        self.consumer.close()
+        if isinstance(error, KafkaException):
+            reason = error.args[0].str() or error.args[0].name()
+            raise LakeError(
+                f"Kafka at {self.address} cannot be read: {reason}. Start it, or mend kafka.bootstrap; "
+                "the next run goes on where this one stopped"
+            ) from None
+
+
+class Silent:
+    """librdkafka's own log lines repeat every second what the one error says."""
+
+    def log(self, *args: object, **kwargs: object) -> None:
+        return None
+
+    debug = info = warning = error = critical = log
