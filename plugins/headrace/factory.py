@@ -14,11 +14,12 @@ until its state is `success` or `failed`; `GET .../taskInstances/<task>/xcomEntr
 | `<pipeline>.repair`     | `{"logical_date": null, "conf": {"tables": ["db.table"]}}` | stage, ..., applied, verify |
 | `<pipeline>.backfill`   | as repair, with `"source": "changes"`                    | as repair                 |
 
-`conf` may be left out, but for `erase` and `backfill`: all tables. Repair and backfill may have `keys` (a JSON list, as
-text), or `from` and `to`, of one table, a backfill `since` and `until` too. A name in `conf` that the DAG's form does
-not have fails the run (run_conf.py); `topics` and `compaction` take none. Where compaction has no schedule, `streamed`
-and `compact` come between `stage` and `applied`, and `waits`, `streamed`, `compact` run beside `verify`: both need a
-compaction, and start it.
+`conf` may be left out, but for `erase` and `backfill`: all tables. Repair and backfill may have `keys`, or `from` and
+`to`, of one table, a backfill `since` and `until` too. `keys` is a list of texts: of each key its value, or where it
+has several columns the JSON of an object of them (`{"region": "eu", "n": 7}`). A name in `conf` that the DAG's form
+does not have fails the run (run_conf.py); `topics` and `compaction` take none. Where compaction has no schedule,
+`streamed` and `compact` come between `stage` and `applied`, and `waits`, `streamed`, `compact` run beside `verify`:
+both need a compaction, and start it.
 Results (XCom `return_value`): `provision` gives `created, as_wanted, differing`; `stage`, `compact`, `verify`,
 `maintain` and `erase` the report of their Spark job (contract/jobs.py), a failed one too. A failed check fails
 `verify`.

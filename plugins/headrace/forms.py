@@ -18,7 +18,12 @@ TABLE_NAME = r"^[^.,]+\.[^.,]+$"
 NAME: dict[str, Any] = {"pattern": TABLE_NAME, "$comment": "as db.table"}
 LINES = {"type": "string", "pattern": rf"^\s*$|{TABLE_NAME}", "$comment": "a table, as db.table"}
 WRITTEN: dict[str, Any] = {"contains": {"type": "string", "pattern": r"\S", "$comment": "at least one"}}
-JSON_LIST = {"pattern": r"^\s*$|^\s*\[[\s\S]*\]\s*$", "$comment": "a JSON list, such as [1, 2]"}
+KEY = {"type": "string", "$comment": "a key, as a text"}
+TEXTS: dict[str, Any] = {"$comment": 'a list of keys, each a text, such as ["7", "8"]'}
+ONE_A_LINE = (
+    "Of which rows, one a line: the key's value, or where it has several columns an object of them, "
+    'such as {"region": "eu", "n": 7}.'
+)
 SOME = "Only some rows of one table"  # a section of its own, that the page opens at a click
 
 
@@ -59,6 +64,13 @@ def _given(name: str) -> str:
     return "{{ (params['" + name + "'] or '') | trim }}"
 
 
+def _lines(name: str) -> str:
+    """As they were written, as JSON; nothing where all are empty."""
+    return (
+        "{{ params['" + name + "'] | tojson if (params['" + name + "'] or []) | map('trim') | select | list else '' }}"
+    )
+
+
 def _yes(name: str) -> str:
     return "{{ 'yes' if params." + name + " else '' }}"
 
@@ -70,16 +82,19 @@ EXISTING = _switch(
 SNAPSHOT = Form({"tables": _tables(ALL), "existing": EXISTING}, {"existing": _yes("existing")})
 
 
-KEYS = _text(
-    "Keys",
-    'A JSON list: [1, 2], or [["north", 1]] where the key has several columns.',
-    format="multiline",
-    **JSON_LIST,
+KEYS = Param(
+    [],
+    type=["array", "null"],
+    items=KEY,
+    title="Keys",
+    description=ONE_A_LINE,
+    section=SOME,
+    **TEXTS,
 )
 FROM = _text("From key", "Or a range: the first value of the key's first column, a whole number, a date or a time.")
 TO = _text("To key", "The range's last value. It has both ends; an empty one is open.")
 RANGE = {"keys": KEYS, "from": FROM, "to": TO}
-ARGUMENTS = {name: _given(name) for name in RANGE}
+ARGUMENTS = {"keys": _lines("keys"), "from": _given("from"), "to": _given("to")}
 REPAIR = Form(
     {"tables": _tables("Empty: all tables at which their last check found a difference."), **RANGE}, ARGUMENTS
 )
@@ -121,11 +136,11 @@ DO = Param(
 MAINTENANCE = Form({"tables": _tables(ALL), "steps": DO}, {"steps": "{{ params.steps | join(',') }}"})
 ROWS = Param(
     type="array",
-    items={"type": "string"},
+    items=KEY,
     **WRITTEN,
     title="Keys",
-    description="Of which rows, one a line: the key's value, or where it has several columns an object of them, "
-    'such as {"region": "eu", "n": 7}. Values as the source has them, also where a mask hides them.',
+    description=f"{ONE_A_LINE} Values as the source has them, also where a mask hides them.",
+    **TEXTS,
 )
 PRESENT = _switch(
     "Even if the source has the row", "A check then misses it in the lake, and its next change brings it back."
@@ -141,7 +156,7 @@ ERASE = Form(
         "keys": ROWS, "present": PRESENT, "now": NOW,
     },
     {
-        "keys": "{{ params['keys'] | tojson }}", "present": _yes("present"), "now": _yes("now"),
+        "keys": _lines("keys"), "present": _yes("present"), "now": _yes("now"),
         "run": "{{ run_id }}", "by": "{{ dag_run.triggering_user_name or '' }}",
     },
     tables="{{ params.table | trim }}",

@@ -9,8 +9,10 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from contract import types
@@ -25,20 +27,36 @@ from spark.rows import quoted
 MOMENTS = ("date", "datetime", "timestamp")
 Ask = Callable[[str], Sequence[Any] | None]
 BITS = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64}
+TRUTHS = {"true": True, "1": True, "false": False, "0": False}
+DIGITS = re.compile(r"\s*-?\d+\s*")
 WORDS = {str: "a text", int: "a whole number", bool: "true or false"}
 FORM = 'write a JSON list, such as [1, 2] or, of a key of several columns, [["north", 1]]'
 
 
 def keys(schema: TableSchema, text: str) -> Chosen:
-    """`text`: a JSON list; each key a value, a list of the key's values in order, or an object by column."""
+    """`text`: a JSON list; each key a value, a list of the key's values in order, or an object by column. Each may be a
+    line of a form, a text of the same; empty ones are none."""
     try:
         given = json.loads(text)
     except ValueError as error:
         raise LakeError(f"keys {text!r} is no JSON ({error}): {FORM}") from None
-    if not isinstance(given, list) or not given:
+    wanted = [one for one in given if str(one).strip()] if isinstance(given, list) else []
+    if not wanted:
         raise LakeError(f"keys {text!r} is no list of keys: {FORM}")
-    found = dict.fromkeys(wire_text(_key(schema, one)) for one in given)
+    found = dict.fromkeys(wire_text(_key(schema, _line(schema, one))) for one in wanted)
     return Chosen(f"{len(found)} key(s)", keys=tuple(found))
+
+
+def _line(schema: TableSchema, given: Any) -> Any:
+    """A text that is an object of the key's columns is one; where there are several columns, a list of their values is
+    one too: of one column a bracket may be a text's own."""
+    brackets = "{[" if len(schema.key) > 1 else "{"
+    if not isinstance(given, str) or given.strip()[0] not in brackets:
+        return given
+    try:
+        return json.loads(given)
+    except ValueError as error:
+        raise LakeError(f"the key {given} is no JSON ({error})") from None
 
 
 def _key(schema: TableSchema, given: Any) -> dict[str, object]:
@@ -62,11 +80,11 @@ def _wire(schema: TableSchema, name: str, value: Any) -> object:
         if column.type in (*INTEGERS, "year"):
             return _integer(column, value)
         if made.wire == "boolean":
-            return _only(value, bool)
+            return _only(TRUTHS.get(value, value) if isinstance(value, str) else value, bool)
         if column.type in MOMENTS:
-            return _moment(column, _only(value, str))
+            return _moment(column, _only(value, str).strip())
         if column.type == "decimal":
-            return str(_only(value, str, int))
+            return _decimal(column, str(_only(value, str, int)))
         text = _only(value, str)
         if made.spark == "binary":
             base64.b64decode(text, validate=True)
@@ -85,12 +103,24 @@ def _only(value: Any, *kinds: type) -> Any:
 
 
 def _integer(column: Column, value: Any) -> int:
-    number = int(_only(value, int))
+    written = isinstance(value, str) and DIGITS.fullmatch(value)
+    number = int(value if written else _only(value, int))
     bits = BITS.get(column.type, 16)
     low, high = (0, 2**bits - 1) if column.unsigned else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
     if not low <= number <= high:
         raise ValueError(f"it holds {low} to {high}")
     return number
+
+
+def _decimal(column: Column, text: str) -> str:
+    """With as many digits as records have. Raises ValueError."""
+    try:
+        number, scale = Decimal(text), column.scale or 0
+    except InvalidOperation:
+        raise ValueError("it is to be a number") from None
+    if not number.is_finite() or -int(number.normalize().as_tuple().exponent) > scale:
+        raise ValueError(f"it holds {scale} digit(s) behind the point")
+    return f"{number:.{scale}f}"
 
 
 def _moment(column: Column, text: str) -> str:
@@ -139,10 +169,7 @@ def span(shown: Shown, low: str, high: str) -> Chosen:
 def _end(schema: TableSchema, column: Column, text: str) -> Any:
     if not text:
         return None
-    value: object = text
-    if column.type in INTEGERS:
-        value = int(text) if text.lstrip("-").isdigit() else text
-    return _wire(schema, column.name, value)
+    return _wire(schema, column.name, text)
 
 
 def _lake_literal(column: Column, value: object) -> str:

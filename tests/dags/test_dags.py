@@ -11,6 +11,8 @@ import pytest
 from airflow.dag_processing.dagbag import DagBag
 from airflow.sdk.exceptions import ParamValidationError
 
+from headrace import forms
+
 DAGS = Path(__file__).resolve().parents[2] / "dags"
 PURPOSES = ("topics", "snapshot", "compaction", "quality", "maintenance", "erase", "repair", "backfill")
 CHANGING = ("compaction/compact", "maintenance/maintain", "erase/erase")
@@ -113,6 +115,11 @@ def test_a_forms_keys_reach_the_job_as_they_were_written(folder: Path) -> None:
     assert task.tables == "shop.items"
     assert json.loads(task.options.pop("keys")) == params["keys"]
     assert task.options == {"present": "", "now": "yes", "run": "manual__1", "by": "ada"}
+    for purpose in ("repair", "backfill"):
+        task = bag().dags[f"shop.{purpose}"].get_task("stage")
+        lines = ["7", "", " o'neil@example.org", '{"a": "<ü"}']
+        task.render_template_fields({"params": {**dict.fromkeys(forms.BACKFILL.params), "keys": lines}, "run_id": "r"})
+        assert json.loads(task.options["keys"]) == lines
 
 
 def test_a_form_can_be_sent_as_it_opens(folder: Path) -> None:
@@ -143,7 +150,9 @@ def test_what_a_form_refuses_is_told_in_words(folder: Path) -> None:
         ("backfill", "tables", "at least one"): ([], [""], [" ", ""]),
         ("erase", "keys", "at least one"): ([], [""]),
         ("erase", "table", "as db.table"): ("orders",),
-        ("repair", "keys", "a JSON list, such as [1, 2]"): ("1, 2", "[1, 2", '{"id": 1}'),
+        ("repair", "keys", 'a list of keys, each a text, such as ["7", "8"]'): ("[1, 2]", "1", {"id": 1}),
+        ("backfill", "keys", "a key, as a text"): ([7], [{"id": 1}]),
+        ("erase", "keys", "a list of keys, each a text"): ("[1, 2]", "1"),
     }.items():
         purpose, name, told = form
         for value in values:
@@ -170,7 +179,7 @@ def test_tables_are_named_in_lines_of_which_empty_ones_are_nothing(
 def test_fields_with_blanks_alone_are_not_given(folder: Path) -> None:
     (folder / "shop.yaml").write_text(text("shop"))
     dag = bag().dags["shop.repair"]
-    given = {"tables": ["a.b"], "keys": " \n", "from": " 7", "to": None}
+    given = {"tables": ["a.b"], "keys": [" ", ""], "from": " 7", "to": None}
     for name, value in given.items():
         dag.params.get_param(name).resolve(value)
     task = dag.get_task("stage")

@@ -43,7 +43,7 @@ FIRST = {
 Opened = Callable[[str], Dialog]
 Job = Callable[[str, dict[str, Any]], tuple[str, dict[str, str]]]
 RUN = {"run": "r", "by": "ada"}
-NO_ROWS = {"keys": "", "from": "", "to": ""}
+NO_ROWS: dict[str, Any] = {"keys": [], "from": "", "to": ""}
 
 
 @pytest.fixture(scope="module")
@@ -141,12 +141,13 @@ def test_repair(opened: Opened, job: Job) -> None:
     dialog = opened("repair")
     dialog.write("Tables", "air1.items")
     dialog.open(forms.SOME)
-    dialog.write("Keys", "1, 2")
-    dialog.refused("a JSON list, such as [1, 2]")
-    dialog.write("Keys", "[[1, 2],\n [1, 3]]\n")
+    keys = ['{"shop": 1, "id": 2}', '{"shop": 1, "id": 3}']
+    dialog.write("Keys", "\n".join(keys))
     conf = dialog.send()
-    assert conf == {"tables": ["air1.items"], **NO_ROWS, "keys": "[[1, 2],\n [1, 3]]\n"}
-    assert job("repair", conf) == ("air1.items", {"keys": "[[1, 2],\n [1, 3]]", "by": "r"})
+    assert conf == {"tables": ["air1.items"], **NO_ROWS, "keys": keys}
+    tables, options = job("repair", conf)
+    assert json.loads(options.pop("keys")) == keys
+    assert (tables, options) == ("air1.items", {"by": "r"})
 
 
 def test_backfill_of_a_range(opened: Opened, job: Job) -> None:
@@ -158,7 +159,7 @@ def test_backfill_of_a_range(opened: Opened, job: Job) -> None:
     dialog.write("Tables", "air1.items")
     dialog.choose("Source", "kafka")
     dialog.open(forms.SOME)
-    dialog.write("Keys", "[7]")
+    dialog.write("Keys", "7\n8")
     dialog.write("Keys", "")
     dialog.write("From key", "-2 ")
     dialog.write("To key", "4")

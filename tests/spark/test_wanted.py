@@ -42,6 +42,10 @@ def asked(sql: str) -> tuple[str, ...]:
         (table("decimal", precision=9, scale=2), '["1.50"]', ('{"k":"1.50"}',), "(k0 = _utf8mb4 x'312e3530')"),
         (table("bit", length=9), '["AQA="]', ('{"k":"AQA="}',), "(k0 = 256)"),
         (table("char", length=2, charset="latin1"), '["€"]', ('{"k":"€"}',), "(k0 = _latin1 x'80')"),
+        (
+            table("decimal", precision=9, scale=2), '["1.5", 1]', ('{"k":"1.50"}', '{"k":"1.00"}'),
+            "(k0 = _utf8mb4 x'312e3530') or (k0 = _utf8mb4 x'312e3030')",
+        ),
         (table("uuid"), '["a-b"]', ('{"k":"a-b"}',), "(k0 = cast(_utf8mb4 x'612d62' as uuid))"),
     ],
 )  # fmt: skip
@@ -59,7 +63,14 @@ def test_keys_as_records_have_them_and_as_the_source_is_asked(
         (ITEMS, "1, 2", "is no JSON"),
         (ITEMS, "{}", "is no list of keys"),
         (ITEMS, "[]", "is no list of keys"),
-        (ITEMS, '["1"]', "'1' is no value of shop.items.id, which is int: it is to be a whole number"),
+        (ITEMS, '["1, 2"]', "'1, 2' is no value of shop.items.id, which is int: it is to be a whole number"),
+        (ITEMS, '["", " "]', "is no list of keys"),
+        (ITEMS, '["[1, 2]"]', "is no value of shop.items.id, which is int: it is to be a whole number"),
+        (LINES, '["a"]', "has 1 value.s., that of shop.lines has region, n"),
+        (LINES, '["{a: 1}"]', "the key {a: 1} is no JSON"),
+        (table("bit", length=1), '["yes"]', "it is to be true or false"),
+        (table("decimal", precision=9, scale=2), '["1.505"]', "which is decimal: it holds 2 digit"),
+        (table("decimal", precision=9, scale=2), '["much"]', "which is decimal: it is to be a number"),
         (ITEMS, "[true]", "it is to be a whole number"),
         (ITEMS, "[2147483648]", "it holds -2147483648 to 2147483647"),
         (LINES, "[1]", "has 1 value.s., that of shop.lines has region, n"),
@@ -73,6 +84,21 @@ def test_keys_as_records_have_them_and_as_the_source_is_asked(
 def test_what_is_no_key_is_told_with_the_value(schema: TableSchema, text: str, told: str) -> None:
     with pytest.raises(LakeError, match=told):
         wanted.keys(schema, text)
+
+
+@pytest.mark.parametrize(
+    ("schema", "lines", "keys"),
+    [
+        (ITEMS, ["1", " 2 ", "", "-3"], ('{"id":1}', '{"id":2}', '{"id":-3}')),
+        (ITEMS, ['{"id": 7}'], ('{"id":7}',)),
+        (LINES, ['{"region": "ü", "n": 7}', '["eu", 8]'], ('{"region":"ü","n":7}', '{"region":"eu","n":8}')),
+        (table("varchar", length=9), ["7", "[1]", " a"], ('{"k":"7"}', '{"k":"[1]"}', '{"k":" a"}')),
+        (table("bit", length=1), ["true", "0"], ('{"k":true}', '{"k":false}')),
+        (table("date"), ["2026-01-02 "], ('{"k":"2026-01-02"}',)),
+    ],
+)
+def test_lines_of_a_form_are_what_their_column_is(schema: TableSchema, lines: list[str], keys: tuple[str, ...]) -> None:
+    assert wanted.keys(schema, json.dumps(lines)).keys == keys
 
 
 def test_a_range_has_both_ends_and_may_be_open() -> None:
