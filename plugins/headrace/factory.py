@@ -65,7 +65,7 @@ def _dag(pipeline: Pipeline, purpose: str, schedule: str | None, **kwargs: Any) 
         max_active_runs=1,  # a purpose has one run at a time: the lake has one writer
         is_paused_upon_creation=None if schedule else False,
         tags=["headrace", pipeline.name, purpose],
-        description=guides.LINES[purpose],
+        description=guides.line(purpose, pipeline),
         doc_md=guides.of(purpose, pipeline),
         default_args={
             "owner": "headrace",

@@ -5,15 +5,16 @@ from __future__ import annotations
 from contract.names import lake_root
 from contract.pipeline import Pipeline
 
+SOURCES = {"mysql": "MySQL", "mariadb": "MariaDB"}
 LINES = {
     "topics": "Makes the Kafka topics of the tables that match now",
-    "snapshot": "Reads the tables from MySQL into the lake while changes go on",
+    "snapshot": "Reads the tables from {source} into the lake while changes go on",
     "compaction": "Merges the changes in Kafka into the lake's tables",
-    "quality": "Proves that the lake equals MySQL, and checks its expectations",
+    "quality": "Proves that the lake equals {source}, and checks its expectations",
     "maintenance": "Looks after the lake's files: few instead of many, and none that nothing needs any more",
     "erase": "Removes the rows of some keys, with their history, for data-protection requests",
-    "backfill": "Makes tables, or parts of them, anew from their history, Kafka or MySQL",
-    "repair": "Reads from MySQL again what a check found to differ, and proves it",
+    "backfill": "Makes tables, or parts of them, anew from their history, Kafka or {source}",
+    "repair": "Reads from {source} again what a check found to differ, and proves it",
 }
 
 PAGES = {
@@ -25,7 +26,7 @@ task fails and its log says what differs and what to do. Safe to run again at an
 """,
     "snapshot": """
 ### Snapshot of {name}
-Reads tables from MySQL by key ranges, without a lock and while changes go on, and stages them beside the lake
+Reads tables from {source} by key ranges, without a lock and while changes go on, and stages them beside the lake
 ({lake}). The next compaction applies them; the last task waits until the lake has them and is complete up to the
 moment the reading ended. Choose tables in the form, or leave it empty for all. Safe to run again: a second
 snapshot also removes rows that should not be there.
@@ -41,7 +42,7 @@ what was merged for each table.
 """,
     "quality": """
 ### Quality of {name}
-Compares count and checksum of every table with MySQL at one commit boundary, while changes go on, then runs the
+Compares count and checksum of every table with {source} at one commit boundary, while changes go on, then runs the
 expectations made from the table schemas and those in `quality/{name}/`. A failed check fails the task, names
 table and difference, and alerts{webhook}. Choose tables in the form, or leave it empty for all. Results and data docs:
 `{quality}`.
@@ -68,14 +69,14 @@ done.
     "backfill": """
 ### Backfill of {name}
 Makes tables anew, or of one table keys, a range of keys, or the rows that changed in some time: from the lake's
-changes table and the rows that its snapshot had read, from Kafka's topics in place of the changes table, or from MySQL.
-The rows are the same whichever it is, and only those that are not right yet are written, by the next compaction; then
-the tables are verified as a whole. What cannot be (rows that a vacuum removed, records that Kafka has deleted, a table
+changes table and the rows that its snapshot had read, from Kafka's topics in place of the changes table, or from
+{source}. The rows are the same whichever it is, and only those that are not right yet are written, by the next
+compaction; then the tables are verified as a whole. What cannot be (rows that a vacuum removed, records that Kafka has deleted, a table
 that was never snapshotted) is refused with the reason. `_repairs` keeps what was done. Safe to run again. {compaction}.
 """,
     "repair": """
 ### Repair of {name}
-Reads from MySQL again what the last check of each table found to differ (or the keys, or the range of keys, of one
+Reads from {source} again what the last check of each table found to differ (or the keys, or the range of keys, of one
 table that the form names), by the snapshot's rules: without a lock, while changes go on. The next compaction puts these
 rows in place of those in the lake, then the tables are verified as a whole. The lake's table `_repairs` keeps what was
 wrong, since when, and what was done. Safe to run again. A table that is stale, stopped or not snapshotted is passed by:
@@ -84,12 +85,22 @@ the DAG `{name}.snapshot` mends it. {compaction}.
 }
 
 
+def source(pipeline: Pipeline) -> str:
+    """What kind of server it reads, as people call it."""
+    return SOURCES[pipeline.source.flavor]
+
+
+def line(purpose: str, pipeline: Pipeline) -> str:
+    return LINES[purpose].format(source=source(pipeline))
+
+
 def of(purpose: str, pipeline: Pipeline) -> str:
     from quality import folder
 
     schedule = pipeline.compaction.schedule
     return PAGES[purpose].format(
         name=pipeline.name,
+        source=source(pipeline),
         file=pipeline.path,
         lake=lake_root(pipeline),
         quality=folder.folder(pipeline),

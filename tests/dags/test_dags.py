@@ -222,6 +222,18 @@ def test_every_task_tells_when_it_fails_and_every_dag_tells_what_it_is_for(folde
             assert [type(one).__name__ for one in task.on_failure_callback] == ["Alert"]
 
 
+def test_a_dag_speaks_of_the_kind_of_server_that_it_reads(folder: Path) -> None:
+    (folder / "shop.yaml").write_text(text("shop"))
+    (folder / "crm.yaml").write_text(text("crm").replace("source: {", "source: {flavor: mariadb, "))
+    dags = bag().dags
+    for name, its, other in (("shop", "MySQL", "MariaDB"), ("crm", "MariaDB", "MySQL")):
+        told = {purpose: f"{(dag := dags[f'{name}.{purpose}']).description} {dag.doc_md}" for purpose in PURPOSES}
+        assert {purpose for purpose, words in told.items() if its in words} == {
+            "snapshot", "quality", "repair", "backfill"
+        }  # fmt: skip
+        assert not any(other in words for words in told.values())
+
+
 def test_two_parses_give_the_same(folder: Path) -> None:
     from airflow.serialization.serialized_objects import DagSerialization
 

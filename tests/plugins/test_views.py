@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,9 @@ from airflow.api_fastapi.core_api.security import get_user
 from fastapi.testclient import TestClient
 
 from headrace.views.app import app
+from stack.ports import free_port
+from streamer.control.http import serving, take_port
+from tests.streamer.browser import shown, text
 
 UUID = "11111111-1111-1111-1111-111111111111"
 CHECKPOINT = {
@@ -114,6 +118,25 @@ def test_a_wrong_file_and_an_unreadable_status_are_said(client: TestClient, lake
 def test_only_the_docs_of_a_known_pipeline_are_served(client: TestClient, lake: Path, path: str) -> None:
     write(lake / "_quality" / "last.json", LAST)
     assert client.get(path).status_code == 404
+
+
+def test_each_pipeline_is_compared_with_its_kind_of_server(
+    client: TestClient, lake: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """In a browser, which makes the page of what the API tells."""
+    shop = (tmp_path / "pipelines" / "shop.yaml").read_text()
+    crm = shop.replace("name: shop", "name: crm").replace("source: {", "source: {flavor: mariadb, ")
+    (tmp_path / "pipelines" / "crm.yaml").write_text(crm)
+    for name in ("shop", "crm"):
+        write(lake.parent / name / "_status.json", {**STATUS, "pipeline": name})
+    port = free_port()
+    with serving(app, take_port("127.0.0.1", port)):
+        document = shown(tmp_path_factory.mktemp("chromium"), f"http://127.0.0.1:{port}/")
+    crm, shop = (text(part) for part in re.findall(r"<section>(.*?)</section>", document, re.DOTALL))
+    assert crm.startswith("crm ")
+    assert "Snapshot Equal to MariaDB" in crm
+    assert shop.startswith("shop ")
+    assert "Snapshot Equal to MySQL" in shop
 
 
 def test_the_page_itself(client: TestClient) -> None:

@@ -31,6 +31,7 @@ def _pipeline(pipeline: Pipeline) -> dict[str, Any]:
     check, alerts, trouble = _quality(pipeline)
     return {
         "name": pipeline.name,
+        "source": guides.source(pipeline),
         "lake": lake_root(pipeline),
         "dags": [f"{pipeline.name}.{purpose}" for purpose in guides.LINES],
         "note": note or trouble,
