@@ -35,6 +35,7 @@ from spark.proof.reading import Reading
 from spark.rewind import Past, Position, Step
 from spark.schema import OWN, Schemas, landed_otherwise
 from spark.source import Source
+from spark.stopped import Name
 
 POLL_SECONDS = 1.0
 ALTERED = "it was altered since the check before this one read some of it: verify again"
@@ -59,8 +60,9 @@ class Finding:
 
 @dataclass
 class Verification:
-    """One check of some tables. `tell` gets lines of progress. `keeps`: whether it keeps its reads. `lost`: the tables
-    of which it could not tell, and another check can."""
+    """One check of some tables. `tell` gets lines of progress. `keeps`: whether it keeps its reads. `compact` is
+    called while it waits for a compaction. `lost`: the tables of which it could not tell, and another check can.
+    `altered`: where each table was last altered, as the lake knew behind the last wait."""
 
     spark: SparkSession
     pipeline: Pipeline
@@ -69,8 +71,10 @@ class Verification:
     low: Checkpoint
     tell: Callable[[str], None] = print
     keeps: bool = True
+    compact: Callable[[], None] | None = None
     frames: dict[str, DataFrame] = field(default_factory=dict)
     lost: set[str] = field(default_factory=set)
+    altered: dict[Name, Position] = field(default_factory=dict)
     reading: Reading = field(init=False)
 
     def __post_init__(self) -> None:
@@ -109,6 +113,7 @@ class Verification:
             text = self.lake.text(self.lake.status)
             status = parse(text) if text else None
             if status and self._complete(status, names, executed, high):
+                self.altered = altered(self.lake)
                 return status
             at = status.checkpoint.gtid_set if status and status.checkpoint else "nothing yet"
             if time.time() > deadline:
@@ -148,8 +153,8 @@ class Verification:
         last = totals(rows, answer.schema, fn.expr(answer.split.number()))
         past = self.past(answer, status, schemas, now)
         steps = past.steps(answer.high, answer.split.number) if past else []
-        found = replace(found_of(answer, last, steps, why(table), began), doubts=doubts(table))
-        if (place := altered(self.lake).get((table.db, table.table))) is not None and answer.older_than(place):
+        found = replace(found_of(answer, last, steps, why(table), began), doubts=tuple(table.doubts()))
+        if (place := self.altered.get((table.db, table.table))) is not None and answer.older_than(place):
             self.lost.add(answer.name)
             return replace(found, boundary=None, reason=ALTERED)
         if table.unequal:
