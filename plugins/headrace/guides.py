@@ -71,8 +71,9 @@ done.
 Makes tables anew, or of one table keys, a range of keys, or the rows that changed in some time: from the lake's
 changes table and the rows that its snapshot had read, from Kafka's topics in place of the changes table, or from
 {source}. The rows are the same whichever it is, and only those that are not right yet are written, by the next
-compaction; then the tables are verified as a whole. What cannot be (rows that a vacuum removed, records that Kafka has deleted, a table
-that was never snapshotted) is refused with the reason. `_repairs` keeps what was done. Safe to run again. {compaction}.
+compaction; then the tables are verified as a whole. What cannot be (rows that a vacuum removed, records that Kafka has
+deleted, a table that was never snapshotted) is refused with the reason. `_repairs` keeps what was done. Safe to run
+again. {compaction}.
 """,
     "repair": """
 ### Repair of {name}
