@@ -22,6 +22,7 @@ from pyspark.sql import functions as fn
 
 from contract import kept_history
 from contract.kept_history import Kept, KeptHistory
+from contract.sequence import SPARK_TYPE, Sequence
 from contract.status import LakeStatus
 from spark.applied import AppliedSnapshots
 from spark.epochs import DAYS
@@ -30,13 +31,19 @@ from spark.going import Going, going
 from spark.lake import Lake
 from spark.manifests import manifests
 from spark.mending.parts import parts
-from spark.merge import sequence
 from spark.proof.kept import unfinished_since
 from spark.stopped import StoppedTables
 from spark.unfinished import unfinished
 
 UNCHECKED = "a check that has not come to its end compares by them"
 MARGIN = timedelta(2 * DAYS)  # commit times of one transaction may differ by DAYS, and do not only grow
+
+
+class Place(NamedTuple):
+    """A `_seq` of a table."""
+
+    table: str
+    seq: Sequence
 
 
 class Need(NamedTuple):
@@ -93,9 +100,12 @@ class Retention:
 
     def _needs(self, tables: Collection[str]) -> dict[str, list[Need]]:
         needs: dict[str, list[Need]] = {table: [*self._for_all()] for table in tables}
-        for table, place, why in (*self._places(), *self._begun(tables)):
-            if table in needs and (day := self._since(table, place)):
-                needs[table].append(Need(day, why))
+        found = [*self._places(), *self._begun(tables)]
+        places = [(Place(table, Sequence(*seq)), why) for table, seq, why in found if table in needs]
+        days = self._since({place for place, _ in places})
+        for place, why in places:
+            if day := days.get(place):
+                needs[place.table].append(Need(day, why))
         for one in unfinished(self.lake):
             plan = one.plan
             for table in plan.tables if plan else ():
@@ -137,10 +147,16 @@ class Retention:
                 if known and (progress := one.progress(known.db, known.table)):
                     yield table, [*progress.p0.place, -1, -1], f"the snapshot {one.id} is under way"
 
-    def _since(self, table: str, place: list[int]) -> date | None:
-        needed = self._changes().where((fn.col("tbl") == table) & (fn.col("_seq") >= sequence(place)))
-        found = needed.agg(fn.min("day").alias("day")).first()
-        return found["day"] if found else None
+    def _since(self, places: Collection[Place]) -> dict[Place, date]:
+        """Of each place the first day of the table's changes from there on; nothing where there are none. One question
+        for all of them: of a thousand tables each would be a job."""
+        if not places:
+            return {}
+        asked = self.spark.createDataFrame([*places], f"_tbl string, _place {SPARK_TYPE}")
+        mine = self._changes().where(fn.col("tbl").isin(sorted({place.table for place in places})))
+        behind = (fn.col("tbl") == fn.col("_tbl")) & (fn.col("_seq") >= fn.col("_place"))
+        found = mine.join(fn.broadcast(asked), behind).groupBy("_tbl", "_place").agg(fn.min("day").alias("day"))
+        return {Place(row["_tbl"], Sequence(*row["_place"])): row["day"] for row in found.collect()}
 
     def _changes(self) -> DataFrame:
         return self.spark.read.format("delta").load(self.lake.changes)

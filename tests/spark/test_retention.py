@@ -200,6 +200,24 @@ def test_what_a_stopped_table_waits_for_stays(lake: Lake) -> None:
     assert told.endswith("it waits for them: its type changed")
 
 
+def test_what_many_tables_wait_for_is_asked_at_once(lake: Lake) -> None:
+    """Of a thousand tables, a question each would take the lake's slot for long."""
+    jobs = []
+    for name in TABLES:
+        StoppedTables(lake).stop(("shop", name), [0, 1, 996, 0, 0], "its type changed")
+        context = lake.spark.sparkContext
+        context.setJobGroup(name, "")
+        step = Retention(lake.spark, lake, note_status(lake, ago(0)), 3)
+        needs = step._needs(["shop.items", "shop.lines"])
+        jobs.append(len(context.statusTracker().getJobIdsForGroup(name)))
+    context.setJobGroup("", "")
+    assert [(need.day, need.why) for need in needs["shop.lines"][1:]] == [
+        (ago(4).date(), "it waits for them: its type changed")
+    ]
+    assert len(needs["shop.items"]) == 1, "nothing of it is behind that place"
+    assert jobs[0] == jobs[1] > 0
+
+
 def test_what_a_snapshot_that_waits_needs_stays(spark: SparkSession, lake: Lake) -> None:
     """The row that it read is older than the change of 10 days ago, by which it is left out when it is applied."""
     manifest = Manifest(
