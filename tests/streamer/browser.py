@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run")
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -24,8 +25,7 @@ def chromium() -> str:
 def shown(folder: Path, url: str, seconds: int = 6) -> str:
     """The document after so many seconds of the page's own clock. Skips the test where there is no Chromium."""
     program = chromium()
-    options = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"]
-    options += [f"--user-data-dir={folder / 'browser'}", f"--virtual-time-budget={seconds * 1000}", "--dump-dom"]
+    options = [*FLAGS, f"--user-data-dir={folder / 'browser'}", f"--virtual-time-budget={seconds * 1000}", "--dump-dom"]
     done = subprocess.run([program, *options, url], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout
