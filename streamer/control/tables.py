@@ -72,7 +72,8 @@ def _facts(status: dict[str, Any]) -> Table:
         "released": _place(position["released"]),
         "queue": f"{queue['events']:,} events, {queue['bytes']:,} bytes, oldest {queue['oldest_age_seconds']:.1f} s",
         "checkpoint": f"{checkpoint['age_seconds']:.1f} s old, {checkpoint['events']:,} events" if checkpoint else "-",
-        "MySQL": f"{status['source']['host']}:{status['source']['port']}, {status['source']['server_version']}"
+        _product(status["source"]): f"{status['source']['host']}:{status['source']['port']}, "
+        f"{status['source']['server_version']}"
         + ("" if status["source"]["connected"] else " [yellow](not connected)[/]"),
         **dict(_sink(sink) for sink in status["sinks"]),
         "GTID set": status["gtid_set"] or "empty",
@@ -83,6 +84,10 @@ def _facts(status: dict[str, Any]) -> Table:
     for name, value in [*rows.items(), *(_ddl(note) for note in status["ddl"]["last"])]:
         table.add_row(f"[dim]{name}[/]", value)
     return table
+
+
+def _product(source: dict[str, Any]) -> str:
+    return "MariaDB" if "mariadb" in source["server_version"].lower() else "MySQL"
 
 
 def _put_aside(tables: dict[str, int]) -> str:
@@ -133,7 +138,7 @@ def _tables(tables: dict[str, Any], pipeline: str) -> str:
 
 def _joined(tables: dict[str, list[int]]) -> str:
     """The first ones, with the number of the binlog file and the position there."""
-    told = [f"{name} (joined at {file}:{pos:,})" for name, (_, file, pos) in sorted(tables.items())]
+    told = [f"{name} (followed since {file}:{pos:,})" for name, (_, file, pos) in sorted(tables.items())]
     more = len(told) - SHOWN
     return ", ".join(told[:SHOWN]) + (f" and {more:,} more" if more > 0 else "")
 
