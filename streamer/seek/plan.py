@@ -21,6 +21,7 @@ from streamer.errors import HeadraceError, PurgedError
 from streamer.seek.errors import SeekError
 from streamer.source import Facts
 from streamer.start import first as first_start
+from streamer.start.search import Found
 
 
 class Plan(NamedTuple):
@@ -91,7 +92,7 @@ def plan(pipeline: Pipeline, checkpoint: Checkpoint, facts: Facts, to: str) -> P
     return Plan(moved, again, skipped, found.told, f"{file}:{pos}")
 
 
-def _find(pipeline: Pipeline, facts: Facts, to: str) -> first_start.Found:
+def _find(pipeline: Pipeline, facts: Facts, to: str) -> Found:
     try:
         if isinstance(start_at.parse(to), GtidSet):
             pipeline.source.gtids(to)

@@ -86,6 +86,44 @@ def test_a_time_begins_at_the_first_transaction_that_was_committed_then(server: 
     assert set(gtids(commits)) <= set(gtids(behind(server, earlier))), "from the file before"
 
 
+def test_a_time_that_the_servers_clock_showed_twice_passes_by_nothing(another: Another) -> None:
+    """Pitfall "commit times that go back": a clock that was ahead, and was set back between files, and within one. The
+    times of the binlog are those of sessions' clocks here."""
+    own = another()
+    began = int(time.time()) // 3600 * 3600 - 36_000
+    run(own, "CREATE DATABASE a", "CREATE TABLE a.t (id int primary key)")
+    made = clocked(own, began, 0, [1])  # the file's minute, and its transactions'
+    clocked(own, began, 360, [361, 420])  # ahead
+    clocked(own, began, 240, [241, 430])  # set back, and it goes on to the right time once more
+    clocked(own, began, 480, [481, 538])  # ahead again, and set back in this file
+    clocked(own, began, 490, [491, 540])
+    purge(own, made)
+    earliest, _ = found(own, "earliest")
+    commits = behind(own, earliest)
+    minutes = [(commit.ts_us // 1_000_000 - began) // 60 for commit in commits]
+    assert minutes == [1, 361, 420, 241, 430, 481, 538, 491, 540]
+    for minute in (5, 245, 330, 361, 400, 425, 500, 539):
+        first = next(at for at, its in enumerate(minutes) if its >= minute)
+        checkpoint, told = found(own, datetime.fromtimestamp(began + 60 * minute, UTC))
+        assert gtids(behind(own, checkpoint)) == gtids(commits[first:]), minute
+        assert commits[first].gtid in told
+
+
+def clocked(server: Database, began: int, made: int, commits: list[int]) -> str:
+    """A binlog file that is made in a minute since `began`, and transactions; its name."""
+
+    def at(minute: int) -> list[str]:
+        second = began + 60 * minute
+        its_own = [] if server.flavor == "mariadb" else [f"SET original_commit_timestamp = {second}000000"]
+        return [f"SET timestamp = {second}", *its_own]
+
+    run(server, *at(made), "FLUSH BINARY LOGS")
+    name = list(source.files(read_from(server)))[-1]
+    for commit in commits:
+        run(server, *at(commit), f"INSERT INTO a.t VALUES ({commit})")
+    return name
+
+
 def test_a_time_since_which_nothing_was_committed_is_the_end(server: Database) -> None:
     run(server, "INSERT INTO streams.t VALUES (1, 'x', NULL)")
     time.sleep(1.1)

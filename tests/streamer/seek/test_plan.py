@@ -16,8 +16,8 @@ from streamer.errors import PurgedError
 from streamer.seek import plan as plans
 from streamer.seek.errors import SeekError
 from streamer.source import Facts
-from streamer.start.first import Found
 from streamer.start.marks import Mark
+from streamer.start.search import Found
 from tests.streamer.fakes import FILE, SOURCE, pipeline
 
 LAST = "binlog.000009"

@@ -1,4 +1,4 @@
-"""A time is found in a binlog of many files, whatever stands where; no server is asked."""
+"""Where a pipeline begins in a binlog of many files, whatever stands where; no server is asked."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from streamer import source
 from streamer.protocol import events as ev
 from streamer.source import Facts
 from streamer.start import first as first_start
+from streamer.start import search
 from streamer.start.marks import Mark
 from tests.streamer.fakes import SOURCE, pipeline
 
@@ -58,8 +59,9 @@ class Binlog(NamedTuple):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(source, "files", lambda _: dict.fromkeys(files, 1 << 20))
             patch.setattr(source, "before", lambda _, file: before[file])
-            patch.setattr(source, "now", lambda _: datetime.fromtimestamp(BEGAN + 10**6, UTC))
+            patch.setattr(source, "now", lambda _: datetime.fromtimestamp(BEGAN + 10**9, UTC))
             patch.setattr(first_start, "marks", marks)
+            patch.setattr(search, "marks", marks)
             yield
 
     def _before(self, file: str) -> GtidSet:
@@ -90,26 +92,6 @@ def binlogs(draw: st.DrawFn) -> Binlog:
             commits.append(now)
         files.append((made, commits))
     return Binlog(files, draw(st.sampled_from([0, 7])))
-
-
-@given(binlogs(), st.integers(0, 20_000_000))
-def test_everything_committed_at_or_after_it_is_streamed_and_nothing_before(binlog: Binlog, at_us: int) -> None:
-    at_us = max(at_us, binlog.files[0][0])
-    found = binlog.find(at_us, [])
-    marks = [mark for _, marks in binlog.numbered() for mark in marks if mark.gtid]
-    streamed = [mark for mark in marks if not found.seen.contains(mark.gtid)]
-    assert streamed == [mark for mark in marks if mark.from_us >= us(at_us)]
-    assert all((mark.file, mark.start) >= found.place for mark in streamed)
-    if streamed:
-        assert found.place == (streamed[0].file, streamed[0].start)
-
-
-def test_a_few_looks_find_it_among_a_thousand_files() -> None:
-    binlog = Binlog([(n * 60_000_000, [n * 60_000_000 + 5]) for n in range(1000)], 0)
-    probes: list[str] = []
-    found = binlog.find(700 * 60_000_000, probes)
-    assert found.place == ("binlog.000701", 200)
-    assert len(probes) <= 12
 
 
 @given(binlogs(), st.data())
