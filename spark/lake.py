@@ -97,7 +97,7 @@ class Lake:
             ) from error
 
     def exists(self, path: str) -> bool:
-        return self._there(path) or self._beside(path) is not None
+        return self._there(path) or self._beside(path) is not None or self._there(path)
 
     def _there(self, path: str) -> bool:
         return bool(self._files.exists(self._path(path)))
@@ -119,7 +119,10 @@ class Lake:
     def text(self, path: str) -> str | None:
         """None where there is no file. Raises LakeError where one that is to be JSON is none."""
         if not self._there(path):
-            return self._beside(path)
+            new = self._beside(path)
+            # A write that ended between the two looks was at neither place, where a rename does not replace.
+            if new is not None or not self._there(path):
+                return new
         text = self._text(path)
         if not path.endswith(JSON) or whole(text):
             return text

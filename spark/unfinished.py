@@ -27,6 +27,7 @@ from spark.topic_places import TopicPlace
 PLAN = "plan.json"
 BEAT = "beat.json"  # when it was last seen to be written, and by whom
 BEATS = 3.0  # seconds from one to the next
+LOOKS, AGAIN = 3, 0.5  # how often it is looked for a beat that is not there, and seconds from one look to the next
 SILENT = 20.0  # seconds without one after which nobody writes it any more
 
 
@@ -192,6 +193,12 @@ class Beating:
             )
 
     def _own(self) -> bool:
+        """Where a rename does not replace, its own beat is nowhere for a moment while it is written."""
+        for _ in range(LOOKS - 1):
+            with suppress(Exception):
+                if found := self.lake.read(self.file):
+                    return bool(found["by"] == self.by)
+            time.sleep(AGAIN)
         return (self.lake.read(self.file) or {}).get("by") == self.by
 
     def _beats(self) -> None:

@@ -35,6 +35,32 @@ def test_a_rename_that_does_not_replace(lake: Lake) -> None:
     assert lake.list(lake.root) == ["note.json"]
 
 
+class Hides:
+    """The file system, but it says of the file, for so many times, that it is not there."""
+
+    def __init__(self, files: Any, file: str, times: int) -> None:
+        self.files, self.file, self.times = files, file, times
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.files, name)
+
+    def exists(self, path: Any) -> bool:
+        if str(path.toString()) != self.file or self.times <= 0:
+            return bool(self.files.exists(path))
+        self.times -= 1
+        return False
+
+
+def test_a_file_that_is_written_while_it_is_looked_for_is_found(lake: Lake) -> None:
+    path, files = lake.at("note.json"), lake._files
+    lake.write(path, {"n": 1})
+    for found in (lake.exists, lake.read):
+        lake._files = Hides(files, path, times=1)
+        assert found(path) in (True, {"n": 1})
+    lake._files = Hides(files, path, times=2)
+    assert lake.read(path) is None
+
+
 def test_a_write_whose_last_rename_is_lost_is_read_all_the_same(lake: Lake) -> None:
     path = lake.at("note.json")
     lake.write(path, {"n": 1})

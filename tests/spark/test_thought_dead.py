@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -20,6 +21,7 @@ from spark.staged import StagedRows
 from spark.unfinished import Beating, Progress, Unfinished
 from tests.spark.changes_by_hand import ITEMS, change, compact_json
 from tests.spark.lake_by_hand import AT, NAME, checkpoint, ids, item, land, part, seq, stage
+from tests.spark.test_lake import Hides
 
 
 def append(spark: SparkSession, lake: Lake, manifest: Manifest, *rows: dict[str, Any]) -> None:
@@ -90,6 +92,19 @@ def test_who_finds_another_s_beat_writes_and_says_nothing_more(lake: Lake, monke
             asleep._beats()  # comes to its end by itself
             new.note(progress)
     assert lake.read(awake.file) == {"at": 0.0, "by": awake.by}, "the end of the other one is no end of this"
+
+
+def test_a_beat_that_a_store_hides_for_a_moment_ends_nothing(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AGAIN", "BEATS"):
+        monkeypatch.setattr(unfinished, name, 0.02)
+    files, one = lake._files, Unfinished(lake, "1")
+    with one.beating() as beating:
+        for times in (1, 2, 4):  # each read looks twice
+            lake._files = Hides(files, beating.file, times)
+            one.note(Progress(shape=ITEMS, made="", p0=checkpoint(AT)))
+        lake._files, now = Hides(files, beating.file, 4), time.time()
+        while (lake.read(beating.file) or {"at": 0.0})["at"] < now:  # it beats on
+            assert time.time() < now + 10
 
 
 def test_a_part_whose_folder_was_swept_is_not_staged(spark: SparkSession, lake: Lake) -> None:
