@@ -114,3 +114,8 @@ def lake_root(pipeline: Pipeline) -> str:
 
 def lake_table(pipeline: Pipeline, db: str, table: str) -> str:
     return f"{lake_root(pipeline)}/{escape(db)}/{escape(table)}"
+
+
+def quoted(name: str) -> str:
+    """As an identifier of MySQL's SQL, or Spark's."""
+    return "`" + name.replace("`", "``") + "`"

@@ -98,7 +98,7 @@ class Standing:
             told = "it was not followed for a time since its snapshot, or counts as such"
         elif checkpoint and (place := checkpoint.unread(*name, applied.floor if applied else None)):
             epoch, file, pos = place
-            told = f"it joined at file {file}, position {pos} (epoch {epoch}), and rows of before were not read since"
+            told = f"it is followed since file {file}, position {pos} (epoch {epoch}), and rows of before were not read"
         return told and f"not yet snapshotted: {told}: run the snapshot DAG for the table"
 
     def _born(self, name: Name) -> list[int] | None:

@@ -253,12 +253,6 @@ def why(table: TableStatus) -> str | None:
     return None if table.snapshot else "no snapshot was applied since the table is followed: run the snapshot DAG"
 
 
-def doubts(table: TableStatus) -> tuple[str, ...]:
-    """All of it, and more than keeps it from being equal for certain."""
-    told = why(table)
-    return tuple(table.doubts()) or ((told,) if told else ())
-
-
 def incomparable(pipeline: Pipeline, db: str, table: str) -> dict[str, Any] | None:
     """The line of the report of a table whose lake is not meant to equal the source; None for others."""
     kinds = sorted(dropped(pipeline.events, db, table) & CHANGES_ROWS)

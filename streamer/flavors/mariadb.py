@@ -14,6 +14,7 @@ import pymysql
 
 from contract.gtid import GtidSet
 from contract.gtid_mariadb import MariaGtids
+from contract.names import quoted
 from contract.pipeline import Source
 from streamer.flavors import dump
 from streamer.flavors.port import Ask, End, Facts, Rows, Setting, Version, Wanted
@@ -40,10 +41,6 @@ FOREIGN_KEY = re.compile(
     r" *(?P<rules>.*?(?:CASCADE|SET NULL|SET DEFAULT).*?),?$",
     re.MULTILINE,
 )
-
-
-def quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
 
 
 def _setting(name: str, wanted: str, absent: str, reason: str, since: str = "") -> Setting:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from contract.names import quoted
 from streamer.ddl.engines import ELSEWHERE, MERGES, members
 from streamer.ddl.tokens import scan
 from streamer.preflight.findings import Finding, Server, excluding
@@ -30,7 +31,7 @@ def engines(server: Server) -> Iterator[Finding]:
 
 def _merged(server: Server, db: str, table: str) -> Iterator[Finding]:
     """Whoever has it writes rows of its members, also where it is none of the pipeline's itself."""
-    name = ".".join("`" + part.replace("`", "``") + "`" for part in (db, table))
+    name = ".".join(map(quoted, (db, table)))
     made = server.ask(f"SHOW CREATE TABLE {name}") or []
     found = [member for _, statement in made for member in members(scan(statement), db)]
     for level, ours in server.levels(found):

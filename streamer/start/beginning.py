@@ -8,7 +8,7 @@ from functools import partial
 import structlog
 
 from contract import names
-from contract.checkpoint import Checkpoint
+from contract.checkpoint import JOINED, Checkpoint
 from contract.gtid import GtidSet
 from contract.pipeline import Pipeline, Tables
 from contract.sequence import file_number
@@ -22,9 +22,12 @@ from streamer.servers import Chosen, Servers
 from streamer.sinks.kafka import KAFKA
 from streamer.start import division, resume, sent, way
 from streamer.start import first as first_start
+from streamer.start.unread import unread
 
 log = structlog.get_logger("streamer")
 BROKER_SECONDS = 3.0
+SNAPSHOT = "Run the snapshot DAG, or headrace snapshot, when the stream runs: it reads these rows into the lake."
+SNAPSHOT_ALL = "Take a snapshot of all tables: of those not kept, nothing says later that rows are missing."
 NOT_KNOWN = (
     "The sinks may hold changes that a streamer sent before it was killed, and that this server has not: that is "
     "looked for in Kafka alone."
@@ -77,7 +80,15 @@ class Beginnings:
         begin, told = first_start.first(pipeline, found.facts)
         preflight.refuse(pipeline, pipeline.source.gtids(begin.behind), None, warned)
         log.info("first start", start=told, file=begin.file, pos=begin.pos, gtid_set=begin.gtid_set)
-        return begin
+        return self._unread(begin, pipeline, found) if pipeline.feeds_lake else begin
+
+    def _unread(self, begin: Checkpoint, pipeline: Pipeline, found: Chosen) -> Checkpoint:
+        names = unread(pipeline, found.facts, begin)
+        if names:
+            log.warning("tables have rows of before", not_yet_snapshotted=names, next_step=SNAPSHOT)
+        if len(names) > JOINED:
+            log.warning("not all of them are kept in mind", tables=len(names), kept=JOINED, next_step=SNAPSHOT_ALL)
+        return begin.joining(dict.fromkeys(names, True), begin.place)
 
     def _resumed(self, kept: Checkpoint) -> tuple[Checkpoint, Chosen]:
         refuse_taken(self._pipeline, kept.topics)
