@@ -2,8 +2,8 @@
 
 | variable                | meaning                                          | default                     |
 |-------------------------|--------------------------------------------------|-----------------------------|
-| HEADRACE_SPARK_JARS     | folder of the jars that the Spark jobs need, or  | none: Spark's own only      |
-|                         | several, parted as in PATH                       |                             |
+| HEADRACE_SPARK_JARS     | folder of the jars that the Spark jobs need, or  | what `make spark-jars` put  |
+|                         | several, parted as in PATH                       | into $HEADRACE_CACHE        |
 | HEADRACE_SPARK_MEMORY   | memory of a job's driver, Spark's spelling       | 1g                          |
 | HEADRACE_SPARK_JAVA     | further options of a driver's JVM                | none                        |
 | HEADRACE_SPARK_PYTHON   | Python of the jobs and of their workers          | the one that starts the job |
@@ -14,27 +14,15 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from pathlib import Path
 
 from contract import CHECKOUT
+from contract.spark_jars import spark_jars
 
 LASTING = {"compact_loop"}
 CONF = {
     "spark.log.level": "WARN",  # at INFO the job's own words drown
     "spark.ui.showConsoleProgress": "false",
 }
-
-
-def spark_jars() -> str | None:
-    """`--jars`: every jar of HEADRACE_SPARK_JARS, by comma. Raises FileNotFoundError where a folder has none."""
-    folders = [folder for folder in os.environ.get("HEADRACE_SPARK_JARS", "").split(os.pathsep) if folder]
-    jars = []
-    for folder in folders:
-        if not (found := sorted(str(jar) for jar in Path(folder).glob("*.jar"))):
-            make = "`make spark-jars`, and for a lake on S3 `make spark-s3-jars`"
-            raise FileNotFoundError(f"HEADRACE_SPARK_JARS is {folder}, which holds no .jar file: run {make}")
-        jars += found
-    return ",".join(jars) or None
 
 
 def spark_memory() -> str:
@@ -61,11 +49,11 @@ def spark_environment(local: bool) -> dict[str, str]:
     return {"PYTHONPATH": str(CHECKOUT), "PYSPARK_PYTHON": python, "PYSPARK_DRIVER_PYTHON": python, **loopback}
 
 
-def driver(job: str, master: str, *arguments: str) -> tuple[list[str], dict[str, str]]:
+def driver(job: str, master: str, *arguments: str, on_s3: bool = False) -> tuple[list[str], dict[str, str]]:
     """Command and variables of a job whose driver is a process of this machine, and which starts its Java itself: so a
     signal reaches the job, which is the parent. Raises FileNotFoundError as `spark_jars` does."""
     options = ["--master", master, "--driver-memory", spark_memory()]
-    if jars := spark_jars():
+    if jars := spark_jars(on_s3):
         options += ["--jars", jars]
     for name, value in {**CONF, "spark.driver.extraJavaOptions": spark_java(job)}.items():
         options += ["--conf", f"{name}={value}"]

@@ -22,8 +22,8 @@ LOST = (
 RULES = (
     (
         r"S3AFileSystem not found",
-        "the lake {lake} is on S3, for which Spark has no jars: run `make spark-s3-jars`, and add the folder that it "
-        "prints to HEADRACE_SPARK_JARS, behind a colon",
+        "the lake {lake} is on S3, for which Spark has no jars: run `make spark-s3-jars`; where HEADRACE_SPARK_JARS "
+        "is set, add the folder that it prints to it, behind a colon",
     ),
     (
         r"InvalidAccessKeyId|SignatureDoesNotMatch|NoAuthWithAWSException|NoAwsCredentialsException|InvalidToken|"

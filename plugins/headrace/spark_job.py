@@ -19,9 +19,11 @@ from airflow.sdk import BaseHook
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowNotFoundException
 
 from contract import jobs, spark_process
+from contract.pipeline import PipelineFileError, load
+from contract.spark_jars import spark_jars
 from headrace import CHECKOUT
 from headrace.run_conf import refuse_unknown
-from headrace.summary import lines
+from quality.summary import lines
 
 CAUSE = re.compile(r"^(?:Exception in thread \S+ |Caused by: )?(?:[\w$]+\.)*[\w$]*(?:Error|Exception|Interrupt)\b")
 WAITS = "waits_for_{}"  # the XCom that holds the GTID set which the job waits for in the lake, the nth time
@@ -121,7 +123,7 @@ class SparkJob(SparkSubmitOperator):
     def _prepare(self) -> None:
         try:
             master = BaseHook.get_connection(self._conn_id).host or ""
-            self.jars = spark_process.spark_jars()
+            self.jars = spark_jars(_on_s3(self.pipeline_file))
         except AirflowNotFoundException:
             text = NO_CONNECTION.format(name=self._conn_id, upper=self._conn_id.upper())
             raise AirflowFailException(text) from None
@@ -160,6 +162,14 @@ class SparkJob(SparkSubmitOperator):
             )
         said = list(self._hook._last_submit_log_lines) if self._hook else []
         return AirflowException(f"the {self.job} job died: {cause(said) or failure}")
+
+
+def _on_s3(pipeline_file: str) -> bool:
+    """Whether the lake is; of a file with a mistake the job itself tells."""
+    try:
+        return load(pipeline_file, secrets=False).lake.bucket is not None
+    except PipelineFileError:
+        return False
 
 
 def cause(said: list[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import stat
 import sys
+from importlib import metadata
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -27,12 +28,15 @@ def submit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", '{"conn_type": "spark", "host": "local[2]"}')
     monkeypatch.setenv("HEADRACE_SPARK_MEMORY", "3g")
     monkeypatch.setenv("HEADRACE_SPARK_JAVA", "-XX:TieredStopAtLevel=1")
+    (tmp_path / "given").mkdir()
+    (tmp_path / "given" / "given.jar").touch()
+    monkeypatch.setenv("HEADRACE_SPARK_JARS", str(tmp_path / "given"))
 
     def run(body: str, **kwargs: Any) -> Any:
         script = tmp_path / "spark-submit"
         script.write_text(FAKE.format(python=sys.executable, checkout=str(CHECKOUT), body=body))
         script.chmod(script.stat().st_mode | stat.S_IXUSR)
-        task = SparkJob(task_id="t", job="compact", pipeline_file="/p/shop.yaml", **kwargs)
+        task = SparkJob(task_id="t", job="compact", **{"pipeline_file": "/p/shop.yaml", **kwargs})
         return task.execute({"ti": run.ti, **STARTED})
 
     run.ti = MagicMock()
@@ -75,6 +79,29 @@ def test_jars_come_from_the_folder(submit: Any, tmp_path: Path, monkeypatch: pyt
         (tmp_path / "jars" / name).touch()
     argv = submit(body)["argv"]
     assert argv[argv.index("--jars") + 1] == f"{tmp_path}/jars/a.jar,{tmp_path}/jars/b.jar"
+
+
+def test_jars_are_by_default_those_that_make_fetched(
+    submit: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HEADRACE_SPARK_JARS")
+    monkeypatch.setenv("HEADRACE_CACHE", str(tmp_path))
+    file = tmp_path / "shop.yaml"
+    file.write_text(
+        "format: 1\nname: shop\nsource: {host: h, user: u, password: '${NOT_SET}', server_id: 7}\n"
+        "tables: {include: ['shop.*']}\nkafka: {bootstrap: 'h:9092'}\nlake: {path: 's3a://lakes/shop'}\n"
+    )
+    body = "report(job='compact', pipeline='shop', argv=sys.argv[1:])"
+    with pytest.raises(AirflowFailException, match="Run `make spark-jars`"):
+        submit(body)
+    made = [tmp_path / f"spark-jars-{metadata.version('pyspark')}-1" / "a.jar", tmp_path / "spark-s3-jars-1" / "b.jar"]
+    for jar in made:
+        jar.parent.mkdir()
+        jar.touch()
+    argv = submit(body)["argv"]
+    assert argv[argv.index("--jars") + 1] == str(made[0])
+    argv = submit(body, pipeline_file=str(file))["argv"]
+    assert argv[argv.index("--jars") + 1] == f"{made[0]},{made[1]}"
 
 
 def test_a_reported_failure_becomes_the_tasks_error_and_is_not_retried(submit: Any) -> None:

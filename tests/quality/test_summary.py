@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headrace.summary import lines
+from quality.summary import lines
 
 
 def test_facts_first_then_one_line_a_table() -> None:

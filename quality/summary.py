@@ -1,4 +1,5 @@
-"""A job's report as the lines of a task's log: one line a table, the figures under each other."""
+"""A job's report as lines for a person, in a task's log and at a terminal: one line a table, the figures under each
+other. Light: no Spark, no GX."""
 
 from __future__ import annotations
 
