@@ -1,7 +1,7 @@
 """The frame around each job's work: the pipeline file, the session, and one clear message when it fails.
 
-A job ends with status 0 and its result, or with status 1, one message on standard error, and the same in its
-result (contract/jobs.py).
+A job ends with status 0 and its result (result.py), or with status 1, one message on standard error, and the same in
+its result; with status 130 where Ctrl-C ended it, which leaves nothing that the next run does not mend.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from typing import Any, NoReturn
 
 from pyspark.sql import SparkSession
 
-from contract import jobs
 from contract.pipeline import PipelineFileError, load
+from spark import result
 from spark.errors import PassingError
 from spark.failures import message_of
 from spark.session import session
 
 Facts = dict[str, Any]
 Work = Callable[..., Facts]
-
+INTERRUPTED = 130  # as shells say it of who was ended by SIGINT
 
 NO_LAKE = (
     "{path}: by its sinks, checkpoints and records.format the pipeline feeds no lake, which reads events and commit "
@@ -66,15 +66,17 @@ def run(name: str, work: Work, options: Mapping[str, str] | None = None, tables:
         _end(
             name, pipeline.name, message_of(error, pipeline), {"again": True} if isinstance(error, PassingError) else {}
         )
+    except KeyboardInterrupt:
+        _end(name, pipeline.name, "was interrupted. Run it again: nothing is left to mend", {}, INTERRUPTED)
     _end(name, pipeline.name, None, facts)
 
 
-def _end(name: str, pipeline: str, error: str | None, facts: Facts) -> NoReturn:
-    jobs.report(job=name, pipeline=pipeline, error=error, **facts)
+def _end(name: str, pipeline: str, error: str | None, facts: Facts, status: int = 1) -> NoReturn:
+    result.tell(job=name, pipeline=pipeline, error=error, **facts)
     if error:
-        print(f"{name}{' of ' + pipeline if pipeline else ''} failed: {error}", file=sys.stderr, flush=True)
+        result.tell_failure(name, pipeline, error)
     with suppress(Exception):  # a JVM that has died cannot be stopped, and the message was told
         if running := SparkSession.getActiveSession():
             running.stop()
     sys.stdout.flush()
-    os._exit(1 if error else 0)  # threads of a failed query must not hold the process
+    os._exit(status if error else 0)  # threads of a failed query must not hold the process

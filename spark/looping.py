@@ -1,7 +1,7 @@
 """Compaction all the time: round after round in one warm Spark session, until SIGTERM or SIGINT.
 
 A round is a whole compaction run (compaction.py), which leaves the lake's status and gives its result line
-(contract/jobs.py); `compaction.every_seconds` lie between the beginnings of two, unless one takes longer. A failed
+(result.py); `compaction.every_seconds` lie between the beginnings of two, unless one takes longer. A failed
 round is told and tried again behind a pause that doubles each time; the next one mends what it left, as any run does.
 """
 
@@ -15,9 +15,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from contract import jobs
 from contract.pipeline import Pipeline
-from spark import compaction
+from spark import compaction, result
 from spark.errors import LakeError
 from spark.failures import message_of
 from spark.job import Facts, JobFailedError
@@ -100,11 +99,11 @@ class Loop:
         self.changes += facts["changes"]
         if facts["changes"] or time.monotonic() - self.told >= QUIET:
             self.told = time.monotonic()
-            jobs.report(job=JOB, pipeline=self.pipeline.name, round=self.rounds, **_behind(facts), **facts)
+            result.tell(job=JOB, pipeline=self.pipeline.name, round=self.rounds, **_behind(facts), **facts)
 
     def _failed(self, text: str) -> None:
         self.failures += 1
-        jobs.report(job=JOB, pipeline=self.pipeline.name, error=text, round=self.rounds, failures=self.failures)
+        result.tell(job=JOB, pipeline=self.pipeline.name, error=text, round=self.rounds, failures=self.failures)
         print(f"round {self.rounds} failed, tried again in {self._pause(0):.0f} s: {text}", flush=True)
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
+
 from pyspark.sql import SparkSession
 
 OURS = "headrace"  # what every commit says whose it is; foreign.py looks for those that do not
@@ -27,6 +30,8 @@ SETTINGS = {
     **{f"spark.hadoop.parquet.enable.dictionary#{name}": "false" for name in DISTINCT},
     "spark.databricks.delta.snapshotPartitions": "2",  # the log of a table is small; the default 50 costs seconds
     "spark.sql.streaming.numRecentProgressUpdates": "1000",
+    # Nothing is ever put there, but Spark makes the folder, by default in the one that a job is started from.
+    "spark.sql.warehouse.dir": Path(tempfile.gettempdir()).as_uri(),
 }
 SHUFFLES = "spark.sql.shuffle.partitions"
 

@@ -1,0 +1,82 @@
+"""A job's result: lines for who sits at a terminal, one line of JSON for who reads a pipe; a failure's paragraph."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from contract import jobs
+from tests.spark.sessions import PIPELINE
+
+ROOT = Path(__file__).parents[2]
+JOB = """\
+from spark import job
+job.session = lambda name: None
+def work(spark, pipeline, tables):
+    {body}
+job.run("compact", work)
+"""
+DONE = 'return {"changes": 1234, "tables": {"shop.orders": {"rows": 336776}}}'
+
+
+@pytest.fixture
+def command(tmp_path: Path) -> list[str]:
+    """But for what the job does."""
+    file = tmp_path / "shop.yaml"
+    file.write_text(PIPELINE.format(lake=tmp_path))
+    return [sys.executable, "-c", JOB, "--pipeline", str(file)]
+
+
+def piped(command: list[str], body: str) -> subprocess.CompletedProcess[str]:
+    command = [JOB.format(body=body) if word == JOB else word for word in command]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+
+
+def on_a_terminal(command: list[str], body: str) -> tuple[int, str]:
+    command = [JOB.format(body=body) if word == JOB else word for word in command]
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(command, cwd=ROOT, stdin=theirs, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    text = b""
+    try:
+        while read := os.read(ours, 65536):
+            text += read
+    except OSError:  # the other end was closed, as Linux tells it
+        pass
+    os.close(ours)
+    return process.wait(60), text.decode().replace("\r\n", "\n")
+
+
+def test_a_pipe_has_the_result_and_a_failure_a_paragraph_besides(command: list[str]) -> None:
+    done = piped(command, DONE)
+    assert (done.returncode, done.stderr) == (0, "")
+    [line] = done.stdout.splitlines()
+    assert (jobs.read(line) or {})["tables"] == {"shop.orders": {"rows": 336776}}
+    failed = piped(command, 'raise RuntimeError("it is so")')
+    assert failed.returncode == 1
+    [line] = failed.stdout.splitlines()
+    assert "it is so" in (jobs.read(line) or {})["error"]
+    assert failed.stderr.startswith("error (spark_job): compact of shop: RuntimeError: it is so")
+    assert failed.stderr.count("\n") == 1
+
+
+def test_a_terminal_has_lines_for_a_person(command: list[str]) -> None:
+    status, text = on_a_terminal(command, DONE)
+    assert status == 0
+    assert text.splitlines() == ["compact of shop: done, changes 1,234", "table        rows", "shop.orders  336,776"]
+    status, text = on_a_terminal(command, 'raise RuntimeError("it is so")')
+    assert status == 1
+    assert "error (spark_job): compact of shop: RuntimeError: it is so" in text
+    assert jobs.MARK not in text
+
+
+def test_an_interrupted_job_is_no_traceback(command: list[str]) -> None:
+    ended = piped(command, "raise KeyboardInterrupt")
+    assert ended.returncode == 130
+    assert ended.stderr.startswith("error (spark_job): compact of shop: was interrupted. Run it again")
+    assert "Traceback" not in ended.stderr
