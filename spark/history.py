@@ -132,7 +132,10 @@ class History:
     def _changes(self, version: int | None = None) -> DataFrame:
         """Of all tables."""
         if not self.lake.is_table(self.lake.changes):
-            raise LakeError(f"the lake {self.lake.root} has no changes yet: run the compaction DAG first")
+            raise LakeError(
+                f"the lake {self.lake.root} has no changes yet: run the compaction DAG, or "
+                f"`headrace compact {self.lake.pipeline.path}`, first"
+            )
         return self._read(self.lake.changes, version)
 
     def _mine(self, changes: DataFrame | None = None) -> DataFrame:

@@ -74,7 +74,8 @@ def behind(pipeline: Pipeline, last: LakeStatus, newest: Checkpoint | None) -> I
     if hours >= least / 2:
         yield (
             f"the lake is {hours:.0f} h behind the streamer, and Kafka keeps records for {least} h: run the DAG "
-            f"{pipeline.name}.compaction, and raise kafka.retention_hours if its pauses are meant to be as long"
+            f"{pipeline.name}.compaction, or `headrace compact {pipeline.path}`, and raise kafka.retention_hours if "
+            "its pauses are meant to be as long"
         )
 
 
@@ -158,7 +159,7 @@ class Maintaining:
         if self.lake.exists(self.lake.at(UNFINISHED)):
             told = (
                 f"{names.CHANGES}: a compaction has not come to its end, so nothing is removed: run the DAG "
-                f"{self.lake.pipeline.name}.compaction first"
+                f"{self.lake.pipeline.name}.compaction, or `headrace compact {self.lake.pipeline.path}`, first"
             )
             self.held_back += [told] if told not in self.held_back else []
             return False

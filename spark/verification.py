@@ -16,7 +16,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
-from contract import jobs, pipeline_transforms
+from contract import pipeline_transforms
 from contract.checkpoint import Checkpoint
 from contract.patterns import any_matches
 from contract.pipeline import Pipeline
@@ -32,6 +32,7 @@ from spark.proof.differences import Difference, found_last
 from spark.proof.kept import Kept
 from spark.proof.pinning import CHUNKS, Pinning, unopened
 from spark.proof.reading import Reading
+from spark.result import tell_wait
 from spark.rewind import Past, Position, Step
 from spark.schema import OWN, Schemas, landed_otherwise
 from spark.source import Source
@@ -119,13 +120,16 @@ class Verification:
             if time.time() > deadline:
                 raise PassingError(
                     f"after {seconds:.0f} s the lake is complete up to {at}, the check needs {executed}: do the "
-                    f"streamer and the DAG {self.pipeline.name}.compaction run? (quality.wait_seconds is the limit)"
+                    f"streamer and the DAG {self.pipeline.name}.compaction (or `headrace compact "
+                    f"{self.pipeline.path}`) run? quality.wait_seconds is the limit"
                 )
             if not told:
-                jobs.waits_for(executed)
+                tell_wait(executed)
             if time.time() - told > 15:
-                self.tell(f"waiting for the lake to be complete up to {executed}; it has {at}")
+                self.tell(f"waiting for a compaction to complete the lake up to {executed}; it has {at}")
                 told = time.time()
+            if self.compact is not None:
+                self.compact()
             time.sleep(POLL_SECONDS)
 
     def _complete(self, status: LakeStatus, names: Sequence[str], executed: str, high: Position) -> bool:

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 from contract.pipeline import Pipeline
 from contract.status import LakeStatus
+from spark.compacting import OPTION, take_in
 from spark.errors import LakeError
 from spark.job import run
 from spark.kafka import Broker
@@ -32,11 +33,13 @@ OPTIONS = {
     "since": "the rows that changed at this time or later, ISO 8601 with its zone",
     "until": "and before this time",
     "by": "who started it, for the audit table",
+    "compact": OPTION,
 }
 
 
 def backfill(spark: SparkSession, pipeline: Pipeline, tables: list[str], **given: str) -> dict[str, Any]:
-    """Stages the rows of the named tables. Raises LakeError, and then stages nothing more."""
+    """Stages the rows of the named tables; with `compact` the lake has them at the end. Raises LakeError, and then
+    stages nothing more."""
     began, given = time.time(), {**dict.fromkeys(OPTIONS, ""), **given}
     form, between, source = Form.of(given), _between(given), given["source"] or CHANGES
     if source not in SOURCES:
@@ -47,14 +50,15 @@ def backfill(spark: SparkSession, pipeline: Pipeline, tables: list[str], **given
     if not names or ((form or between) and len(names) != 1):
         raise LakeError("name the tables to be made anew, as db.table; keys, ranges and times are those of one table")
     lake = Lake(spark, pipeline)
-    lake.prove_writable()
-    status = standing(lake)
+    status = standing(lake, names)
     for name in names:
         if reason := blocked(pipeline, status, name, from_source=source == MYSQL):
             raise LakeError(reason)
+    lake.prove_writable()
     work = Backfill(spark, pipeline, lake, status, source, given["by"])
     facts = work.run(names, form, between)
-    return {"source": source, **facts, "seconds": round(time.time() - began, 1)}
+    facts = {"source": source, **facts, "seconds": round(time.time() - began, 1)}
+    return take_in(spark, pipeline, facts) if given["compact"] else facts
 
 
 def _between(given: dict[str, str]) -> tuple[datetime, datetime] | None:

@@ -39,7 +39,6 @@ def erase(
     """Erases the keys of the one table that is named. Raises LakeError."""
     began, lake, broker = time.time(), Lake(spark, pipeline), Broker(pipeline)
     try:
-        lake.prove_writable()
         schemas = in_lake(lake, broker.schemas())
         schema = _schema(schemas, tables)
         wanted = _wanted(keys, schema, pipeline)
@@ -49,6 +48,7 @@ def erase(
             until = source.place_without(pipeline, broker, schema.db, schema.table, wanted)
         schemas, schema = _again(lake, broker, schema)
         refuse_reading(lake, schema)
+        lake.prove_writable()
         with writing(lake, "erase"):
             hours = 0 if now else pipeline.maintenance.vacuum_hours
             erasing = Erasing(spark, lake, broker, schemas, schema, wanted, until, hours)

@@ -12,6 +12,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from contract.pipeline import Pipeline
+from spark.compacting import OPTION, take_in
 from spark.errors import LakeError
 from spark.job import run
 from spark.lake import Lake
@@ -25,39 +26,43 @@ OPTIONS = {
     "from": "the first of a range of keys of one table",
     "to": "the last of it",
     "by": "who started it, for the audit table",
+    "compact": OPTION,
 }
 
 
 def repair(spark: SparkSession, pipeline: Pipeline, tables: list[str], **given: str) -> dict[str, Any]:
-    """Stages what differs of the named tables, or of all. Raises LakeError, and then stages nothing more."""
+    """Stages what differs of the named tables, or of all; with `compact` the lake has it at the end. Raises LakeError,
+    and then stages nothing more."""
     began = time.time()
     lake, form = Lake(spark, pipeline), Form.of({"keys": "", "from": "", "to": "", **given})
-    lake.prove_writable()
     chosen = _named(pipeline, lake, tables, form) if form else _found(spark, pipeline, lake, tables)
     facts: dict[str, Any] = {"p1": "", "parts": {}, "tables": {}}
     if chosen:
+        lake.prove_writable()
         with source_of(spark, pipeline, lake, [*chosen]) as staging:
             parts = SourceParts(staging, "repair", given.get("by", ""))
             for name, choose in chosen.items():
                 part, rows = parts.stage(*name, choose)
                 facts["p1"], facts["parts"][part.id] = part.p1, ".".join(name)
                 facts["tables"][".".join(name)] = {"part": part.told, "read": rows}
-    return facts | {"seconds": round(time.time() - began, 1)}
+    facts["seconds"] = round(time.time() - began, 1)
+    return take_in(spark, pipeline, facts) if given.get("compact") and chosen else facts
 
 
 def _named(pipeline: Pipeline, lake: Lake, tables: list[str], form: Form) -> dict[Name, Choose]:
     if len(tables) != 1:
         raise LakeError("keys and ranges are those of one table: name it, as db.table. Nothing was read or written")
     [name] = names_of(pipeline, tables)
-    if reason := blocked(pipeline, standing(lake), name):
+    if reason := blocked(pipeline, standing(lake, [name]), name):
         raise LakeError(reason)
     return {name: form.choose}
 
 
 def _found(spark: SparkSession, pipeline: Pipeline, lake: Lake, tables: list[str]) -> dict[Name, Choose]:
     """What the tables' last checks found. A table that waits for a snapshot is passed by, unless it was named."""
-    status, chosen = standing(lake), dict[Name, Choose]()
-    for name in names_of(pipeline, tables) or [(one.db, one.table) for one in status.tables.values()]:
+    named = names_of(pipeline, tables)
+    status, chosen = standing(lake, named), dict[Name, Choose]()
+    for name in named or [(one.db, one.table) for one in status.tables.values()]:
         differences = latest(spark, lake, *name)
         reason = blocked(pipeline, status, name) if differences or tables else None
         if reason and tables:

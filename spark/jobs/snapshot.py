@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 from contract.checkpoint import Checkpoint
 from contract.pipeline import Pipeline
 from spark.choice import chosen, refuse_unfollowed
+from spark.compacting import OPTION, take_in
 from spark.errors import LakeError
 from spark.job import JobFailedError, run
 from spark.kafka import Broker
@@ -24,9 +25,11 @@ from spark.topic_places import seen
 from spark.transformed import refuse_other_rules
 
 
-def snapshot(spark: SparkSession, pipeline: Pipeline, tables: list[str], existing: str = "") -> dict[str, Any]:
-    """Stages the named tables, or all; with `existing` those of them that the source has. Raises LakeError, and
-    JobFailedError where some were left out."""
+def snapshot(
+    spark: SparkSession, pipeline: Pipeline, tables: list[str], existing: str = "", compact: str = ""
+) -> dict[str, Any]:
+    """Stages the named tables, or all; with `existing` those of them that the source has; with `compact` the lake has
+    them at the end. Raises LakeError, and JobFailedError where some were left out."""
     began = time.time()
     lake = Lake(spark, pipeline)
     lake.prove_writable()
@@ -53,6 +56,8 @@ def snapshot(spark: SparkSession, pipeline: Pipeline, tables: list[str], existin
             staging = Staging(spark, source.pipeline, lake, source, places, reader, _tell, records=records, seen=found)
             manifest = staging.run(wanted)
     facts = _facts(manifest, time.time() - began)
+    if compact and facts["tables"]:
+        facts = take_in(spark, pipeline, facts)
     if refused := [f"{name} was left out: {why}" for name, why in staging.refused.items()]:
         raise JobFailedError("; ".join(refused), facts)
     return facts
@@ -84,4 +89,5 @@ def _tell(line: str) -> None:
 
 
 if __name__ == "__main__":
-    run("snapshot", snapshot, {"existing": "of the tables those alone that the source has: any text, such as yes"})
+    existing = "of the tables those alone that the source has: any text, such as yes"
+    run("snapshot", snapshot, {"existing": existing, "compact": OPTION})

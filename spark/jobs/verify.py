@@ -18,6 +18,7 @@ from contract.pipeline import Pipeline
 from contract.status import LakeStatus, parse
 from quality.report import differences
 from spark.choice import chosen
+from spark.compacting import compaction
 from spark.errors import LakeError
 from spark.job import JobFailedError, run
 from spark.kafka import Broker
@@ -36,9 +37,11 @@ THREADS = 4  # tables compared side by side
 PATIENCE = 3600.0  # seconds that a check waits for a compaction, at its end: what it found is not to be lost
 
 
-def verify(spark: SparkSession, pipeline: Pipeline, tables: list[str], whole: str = "") -> dict[str, Any]:
-    """Verifies the named tables, or all; `whole`: also where the pipeline file asks for samples. Raises LakeError,
-    JobFailedError where a table differs or an expectation does not hold."""
+def verify(
+    spark: SparkSession, pipeline: Pipeline, tables: list[str], whole: str = "", compact: str = ""
+) -> dict[str, Any]:
+    """Verifies the named tables, or all; `whole`: also where the pipeline file asks for samples; `compact`: does itself
+    what it waits for. Raises LakeError, JobFailedError where a table differs or an expectation does not hold."""
     if whole:
         quality = pipeline.quality.model_copy(update={"sample_percent": 100})
         pipeline = pipeline.model_copy(update={"quality": quality})
@@ -53,7 +56,8 @@ def verify(spark: SparkSession, pipeline: Pipeline, tables: list[str], whole: st
         refuse_other_rules(source.pipeline, low)
         if not keeps:
             _tell("another check runs: this one reads all by itself, and what it reads is not kept")
-        check = Verification(spark, source.pipeline, lake, source, low, _tell, keeps)
+        own = compaction(spark, pipeline) if compact else None
+        check = Verification(spark, source.pipeline, lake, source, low, _tell, keeps, own)
         wanted = chosen(pipeline, source, tables)
         results = {f"{db}.{t}": facts for db, t in wanted if (facts := incomparable(pipeline, db, t))}
         for name, facts in results.items():
@@ -185,4 +189,5 @@ def _tell(line: str) -> None:
 
 
 if __name__ == "__main__":
-    run("verify", verify, {"whole": "no samples: any text, such as yes"})
+    more = {"whole": "no samples: any text, such as yes", "compact": "compact while it waits for that: likewise"}
+    run("verify", verify, more)

@@ -20,6 +20,7 @@ from spark.lake import Lake
 from spark.mending import wanted
 from spark.mending.parts import Chosen
 from spark.places import Places
+from spark.schema import Schemas
 from spark.snapshot import Staging
 from spark.source import Source
 from spark.streamed import reading, streamed
@@ -71,18 +72,33 @@ def shown_in(schema: TableSchema) -> Shown:
     return Shown(schema, schema, {})
 
 
-def standing(lake: Lake) -> LakeStatus:
-    """Raises LakeError where no compaction has run yet."""
+def standing(lake: Lake, names: Sequence[Name] = ()) -> LakeStatus:
+    """Raises LakeError where no compaction has run yet, which also says of whom of the names nothing was sent."""
     if text := lake.text(lake.status):
         return parse(text)
-    raise LakeError(f"the lake {lake.root} has no table yet: run the DAG {lake.pipeline.name}.compaction first")
+    pipeline = lake.pipeline
+    raise LakeError(
+        f"{_unsent(pipeline, names)}the lake {lake.root} has no table yet: run a snapshot and a compaction first (the "
+        f"DAGs {pipeline.name}.snapshot and .compaction, or `headrace snapshot {pipeline.path} --compact`)"
+    )
+
+
+def _unsent(pipeline: Pipeline, names: Sequence[Name]) -> str:
+    """A misspelled name is not to be taken for a table that has yet to come."""
+    known = Schemas(Broker(pipeline).schemas()).tables() if names else ()
+    if unknown := [".".join(name) for name in names if name not in known]:
+        there = ", ".join(sorted(".".join(name) for name in known)) or "none"
+        told = f"{', '.join(unknown)} is no table that the pipeline has sent changes of; those are: {there}"
+        return f"{told}. And "
+    return ""
 
 
 def blocked(pipeline: Pipeline, status: LakeStatus, name: Name, from_source: bool = True) -> str | None:
     """Why a part of the table cannot be made anew, and what mends it; None where it can."""
     told, table = ".".join(name), status.tables.get(".".join(name))
     if table is None or table.version is None:
-        return f"the lake has no table {told}: check its name, or run the snapshot DAG for it"
+        there = ", ".join(sorted(status.tables)) or "none"
+        return f"the lake has no table {told}: check its name, or run the snapshot DAG for it. It has: {there}"
     if reason := table.unequal or why(table):
         return f"{told} is to be read as a whole, by the DAG {pipeline.name}.snapshot: {reason}"
     if from_source and (facts := incomparable(pipeline, *name)):

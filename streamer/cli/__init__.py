@@ -26,10 +26,12 @@ from streamer.cli import (
     run,
     seek,
     serve,
+    snapshot,
     sql,
     status,
     tail,
     topics,
+    verify,
 )
 from streamer.cli.console import out
 
@@ -61,7 +63,9 @@ app.command(epilog=tail.EXAMPLE)(tail.tail)
 app.command(epilog=sql.EXAMPLE)(sql.sql)
 app.command(epilog=pipelines.EXAMPLE)(pipelines.pipelines)
 app.command(epilog=archive.EXAMPLE)(archive.archive)
+app.command(epilog=snapshot.EXAMPLE)(snapshot.snapshot)
 app.command(epilog=compact.EXAMPLE)(compact.compact)
+app.command(epilog=verify.EXAMPLE)(verify.verify)
 app.command(epilog=maintain.EXAMPLE)(maintain.maintain)
 app.command(epilog=repair.EXAMPLE)(repair.repair)
 app.command(epilog=backfill.EXAMPLE)(backfill.backfill)

@@ -7,10 +7,11 @@ from typing import Annotated
 import typer
 
 from streamer.cli.console import File, explained
-from streamer.cli.repair import High, Keys, Low, Master, begin
+from streamer.cli.repair import High, Keys, Low
+from streamer.cli.spark_driver import LOCAL, NEEDS, Compact, Master, asker, become, yes
 
-EXAMPLE = """Examples: [cyan]headrace backfill shop.yaml shop.orders[/],
-[cyan]headrace backfill shop.yaml shop.orders --source kafka --since 2026-11-22T10:00:00Z[/]"""
+EXAMPLE = f"""Examples: [cyan]headrace backfill shop.yaml shop.orders[/],
+[cyan]headrace backfill shop.yaml shop.orders --source kafka --since 2026-11-22T10:00:00Z[/]{NEEDS}"""
 
 
 def backfill(
@@ -22,14 +23,22 @@ def backfill(
     high: High = "",
     since: Annotated[str, typer.Option(help="rows that changed at this time or later, such as 2026-11-22T10:42Z")] = "",
     until: Annotated[str, typer.Option(help="and before this time")] = "",
-    master: Master = "local[*]",
+    compact: Compact = False,
+    master: Master = LOCAL,
 ) -> None:
     """Make tables, or of one table keys, a range of keys, or what changed in some time, anew.
 
     The rows come from the lake's own history, from Kafka or from MySQL, and are the same whichever it is. They are
-    staged: the next compaction puts them in place of those in the lake. The backfill DAG does that, and proves the
-    tables, too. The result is a line of JSON behind "headrace-result: ".
+    staged: the next compaction (headrace compact, or with --compact this command itself) puts them in place of those
+    in the lake. Then check (headrace verify); the backfill DAG does all three. In a pipe the result is a line of JSON
+    behind "headrace-result: ".
     """
     with explained():
         given = {"tables": ",".join(tables), "source": source, "keys": keys, "from": low, "to": high}
-        begin("backfill", master, pipeline, given | {"since": since, "until": until})
+        become(
+            "backfill",
+            master,
+            pipeline,
+            {**given, "since": since, "until": until, "by": asker(), "compact": yes(compact)},
+            of=tables,
+        )

@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 from streamer.cli.console import File, explained
-from streamer.cli.spark_driver import become
+from streamer.cli.spark_driver import LOCAL, NEEDS, Master, become, yes
 
-EXAMPLE = """Examples: [cyan]headrace erase pipelines/flights.yaml nycflights.planes N10156[/],
-[cyan]headrace erase shop.yaml shop.lines '{"region": "eu", "n": 7}' --now[/]"""
+EXAMPLE = f"""Examples: [cyan]headrace erase pipelines/flights.yaml nycflights.planes N10156[/],
+[cyan]headrace erase shop.yaml shop.lines '{{"region": "eu", "n": 7}}' --now[/]{NEEDS}"""
 
 
 def erase(
@@ -20,14 +20,14 @@ def erase(
     keys: Annotated[list[str], typer.Argument(help="a key's value each, or a JSON object of its columns")],
     present: Annotated[bool, typer.Option("--present", help="even if the source has the row")] = False,
     now: Annotated[bool, typer.Option("--now", help="from all files at once: readers that have begun fail")] = False,
-    master: Annotated[str, typer.Option(help="where Spark runs, such as spark://host:7077")] = "local[*]",
+    master: Master = LOCAL,
 ) -> None:
     """Erase the rows of some keys from the pipeline's lake, with their history, as its erase DAG does.
 
-    What is left where, and until when, stands in the result, a line of JSON behind "headrace-result: ", and in the
-    lake's table _erasures.
+    What is left where, and until when, stands in the result, in a pipe a line of JSON behind "headrace-result: ", and
+    in the lake's table _erasures.
     """
     with explained():
-        given = [f"--tables={table}", f"--keys={json.dumps(keys)}"]
-        flags = {"present": present, "now": now}
-        become("erase", master, pipeline, *given, *(f"--{name}=yes" for name, on in flags.items() if on))
+        flags = {"present": yes(present), "now": yes(now)}
+        # A table that the file has no longer may be in the lake all the same: the job knows.
+        become("erase", master, pipeline, {"tables": table, "keys": json.dumps(keys), **flags})

@@ -8,23 +8,25 @@ import typer
 
 from contract.pipeline_maintenance import STEPS
 from streamer.cli.console import File, explained
-from streamer.cli.spark_driver import become
+from streamer.cli.spark_driver import LOCAL, NEEDS, Master, Table, become
 
-EXAMPLE = """Examples: [cyan]headrace maintain pipelines/flights.yaml[/],
-[cyan]headrace maintain pipelines/flights.yaml --table nycflights.flights --step vacuum[/]"""
+EXAMPLE = f"""Examples: [cyan]headrace maintain pipelines/flights.yaml[/],
+[cyan]headrace maintain pipelines/flights.yaml --table nycflights.flights --step vacuum[/]{NEEDS}"""
 
 
 def maintain(
     pipeline: File,
-    table: Annotated[list[str] | None, typer.Option(help="DB.TABLE; several by several --table")] = None,
+    table: Table = None,
     step: Annotated[list[str] | None, typer.Option(help=f"{', '.join(STEPS)}; all when left out")] = None,
-    master: Annotated[str, typer.Option(help="where Spark runs, such as spark://host:7077")] = "local[*]",
+    master: Master = LOCAL,
 ) -> None:
     """Look after the files of the pipeline's lake, as its maintenance DAG does.
 
     Many small files become few, and what nothing needs any more is removed, by the file's section maintenance. The
-    lake's other jobs wait for one table at most. The result is a line of JSON behind "headrace-result: ".
+    lake's other jobs wait for one table at most. In a pipe the result is a line of JSON behind "headrace-result: ".
     """
     with explained():
-        given = {"tables": table, "steps": step}
-        become("maintain", master, pipeline, *(f"--{name}={','.join(one)}" for name, one in given.items() if one))
+        if unknown := sorted({*(step or ())} - {*STEPS}):
+            raise typer.BadParameter(f"{', '.join(unknown)} is no step: there are {', '.join(STEPS)}")
+        # A table that the file has no longer may be in the lake all the same: the job knows.
+        become("maintain", master, pipeline, {"tables": ",".join(table or ()), "steps": ",".join(step or ())})

@@ -1,15 +1,36 @@
-"""How a command becomes a Spark job, as whose process it goes on."""
+"""How a command becomes a Spark job, as whose process it goes on, and the options that such commands share.
+
+What can be refused without Spark is refused before it starts, which takes seconds.
+"""
 
 from __future__ import annotations
 
 import importlib.util
 import os
+import shutil
 import sys
+from collections.abc import Iterable, Mapping
+from getpass import getuser
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from contract import pipeline as pipeline_file
 from contract import spark_process
+from contract.pipeline import Pipeline
 from streamer.errors import HeadraceError
+
+Table = Annotated[list[str] | None, typer.Option(metavar="DB.TABLE", help="several by several --table; else all")]
+Master = Annotated[str, typer.Option(help="where Spark runs, such as spark://host:7077")]
+Compact = Annotated[
+    bool, typer.Option("--compact", help="compact too, for who has no DAG or headrace compact --loop that does")
+]
+LOCAL = "local[*]"
+NEEDS = """
+
+Needs: Java 17, the packages of requirements.txt, and the jars that [cyan]make spark-jars[/] fetches, for a lake on S3
+[cyan]make spark-s3-jars[/] too; HEADRACE_SPARK_JARS names their folders where they are not in the checkout."""
 
 
 class NoSparkError(HeadraceError):
@@ -18,19 +39,57 @@ class NoSparkError(HeadraceError):
     kind = "no_spark"
 
 
-def become(job: str, master: str, pipeline: Path, *arguments: str) -> None:
-    """Does not return. Raises NoSparkError, and PipelineFileError for a mistake in the file, which is told at once, not
-    after Spark's start."""
-    pipeline_file.load(pipeline)
+def become(job: str, master: str, file: Path, options: Mapping[str, str], of: Iterable[str] | None = None) -> None:
+    """Does not return. `options` of the job: empty ones are left out; `of`: the `db.table`s that it is to be of. Raises
+    NoSparkError, PipelineFileError for a mistake in the file, typer.BadParameter for what is no table of it."""
+    pipeline = pipeline_file.load(file)
+    refuse_others(pipeline, of or ())
+    # As one word: a value may begin with a dash.
+    given = [f"--{name}={value}" for name, value in options.items() if value]
+    on_s3 = pipeline.lake.bucket is not None
     try:
-        command, variables = spark_process.driver(job, master, "--pipeline", str(pipeline), *arguments)
+        command, variables = spark_process.driver(job, master, "--pipeline", str(file), *given, on_s3=on_s3)
     except FileNotFoundError as error:
-        raise NoSparkError("start", job, str(error), "Or leave HEADRACE_SPARK_JARS out.") from None
-    if command[0] == sys.executable and importlib.util.find_spec("pyspark") is None:
-        hint = "Set HEADRACE_SPARK_PYTHON to a Python that has the packages of requirements.txt."
-        raise NoSparkError("start", job, f"{command[0]} has no pyspark", hint)
+        raise NoSparkError("start", job, str(error), "") from None
+    refuse_without_spark(job, command[0])
+    sys.stdout.flush()
     try:
         os.execve(command[0], command, {**os.environ, **variables})
     except OSError as error:
         hint = "Mend HEADRACE_SPARK_PYTHON, which names the Python of the Spark jobs."
         raise NoSparkError("start", command[0], error.strerror or str(error), hint) from None
+
+
+def refuse_others(pipeline: Pipeline, tables: Iterable[str]) -> None:
+    """Raises typer.BadParameter for a name that no table of the pipeline can have."""
+    for name in tables:
+        db, _, table = name.partition(".")
+        if not (db and table):
+            raise typer.BadParameter(f"{name!r} is no table's name: write it as db.table")
+        if not pipeline.tables.match(db, table):
+            globs = ", ".join(pipeline.tables.include)
+            raise typer.BadParameter(
+                f"{name} is not one of the pipeline's tables ({globs}): see tables in {pipeline.path}"
+            )
+
+
+def refuse_without_spark(job: str, python: str) -> None:
+    """Of another Python than this one nobody knows here what it has."""
+    if python == sys.executable and importlib.util.find_spec("pyspark") is None:
+        hint = "Set HEADRACE_SPARK_PYTHON to a Python that has the packages of requirements.txt."
+        raise NoSparkError("start", job, f"{python} has no pyspark", hint)
+    if python == sys.executable and not os.environ.get("JAVA_HOME") and shutil.which("java") is None:
+        raise NoSparkError("start", job, "there is no java on PATH, and JAVA_HOME is not set", "Install a JDK 17.")
+
+
+def yes(on: bool) -> str:
+    """A flag as the jobs take one."""
+    return "yes" if on else ""
+
+
+def asker() -> str:
+    """Who started the command, for the lake's audit tables."""
+    try:
+        return getuser()
+    except (KeyError, OSError):  # a number that no list of users has
+        return f"user {os.getuid()}"

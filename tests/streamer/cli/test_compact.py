@@ -59,6 +59,12 @@ def test_it_is_the_jobs_process_with_its_arguments_and_options(file: Path, tmp_p
     made = run(file, "shop.a", "shop.b", "--source", "kafka", command="backfill", **settings, LOGNAME="ada")
     job = f"{ROOT}/spark/jobs/backfill.py --pipeline {file} --tables=shop.a,shop.b --source=kafka --by=ada"
     assert made.stdout.splitlines()[0] == job
+    read = run(file, "--table", "shop.a", "--existing", "--compact", command="snapshot", **settings)
+    job = f"{ROOT}/spark/jobs/snapshot.py --pipeline {file} --tables=shop.a --existing=yes --compact=yes"
+    assert read.stdout.splitlines()[0] == job
+    checked = run(file, "--table", "shop.a", "--whole", command="verify", **settings)
+    job = f"{ROOT}/spark/jobs/verify.py --pipeline {file} --tables=shop.a --whole=yes"
+    assert checked.stdout.splitlines()[0] == job
     short = "-XX:TieredStopAtLevel=1 -XX:+UseParallelGC"
     assert short in run(file, **settings, HEADRACE_SPARK_JAVA=short).stdout
     looping = run(file, "--loop", "--master", "spark://h:7077", **settings, HEADRACE_SPARK_JAVA=short)
@@ -72,11 +78,18 @@ def test_it_is_the_jobs_process_with_its_arguments_and_options(file: Path, tmp_p
     ("name", "value", "said"),
     [
         ("HEADRACE_SPARK_JARS", "/nowhere", "HEADRACE_SPARK_JARS is /nowhere, which holds no .jar file: run `make"),
+        (
+            "HEADRACE_CACHE",
+            "/nowhere",
+            "error (no_spark): start compact: Spark lacks jars (delta-spark*.jar): HEADRACE",
+        ),
+        ("PATH", "/nowhere", "error (no_spark): start compact: there is no java on PATH"),
         ("HEADRACE_SPARK_PYTHON", "/nowhere", "start /nowhere: No such file or directory. Mend HEADRACE_SPARK_PYTHON"),
     ],
 )
 def test_what_it_cannot_be_started_with_is_told(file: Path, name: str, value: str, said: str) -> None:
-    ended = run(file, **{name: value})
+    unset = {"HEADRACE_SPARK_JARS": "", "JAVA_HOME": ""}
+    ended = run(file, **{**unset, name: value})
     assert ended.returncode == 1
     assert said in ended.stderr
     assert "Traceback" not in ended.stderr
@@ -87,6 +100,31 @@ def test_a_mistake_in_the_file_is_told_before_spark_starts(file: Path) -> None:
     ended = run(file, HEADRACE_SPARK_PYTHON="/nowhere")
     assert ended.returncode == 2
     assert "every_seconds" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments"),
+    [("repair", ["--table", "nope.x"]), ("backfill", ["nope.x"]), ("snapshot", ["--table", "nope.x"]),
+     ("verify", ["--table", "shop.a", "--table", "nope.x"])],
+)  # fmt: skip
+def test_a_table_that_the_file_cannot_have_is_refused_before_spark_starts(
+    file: Path, command: str, arguments: list[str]
+) -> None:
+    ended = run(file, *arguments, command=command, HEADRACE_SPARK_PYTHON="/nowhere", COLUMNS="300")
+    assert ended.returncode == 2
+    assert f"nope.x is not one of the pipeline's tables (shop.*): see tables in {file}" in ended.stderr
+
+
+def test_a_step_that_is_none_is_refused_before_spark_starts(file: Path) -> None:
+    ended = run(file, "--step", "sweep", command="maintain", HEADRACE_SPARK_PYTHON="/nowhere", COLUMNS="300")
+    assert ended.returncode == 2
+    assert "sweep is no step: there are " in ended.stderr
+
+
+def test_help_says_what_spark_needs(file: Path) -> None:
+    for command in ("compact", "snapshot", "verify", "maintain", "repair", "backfill", "erase"):
+        told = " ".join(run(file, "--help", command=command, COLUMNS="200").stdout.split())
+        assert "make spark-jars fetches, for a lake on S3 make spark-s3-jars too; HEADRACE_SPARK_JARS names" in told
 
 
 def test_a_password_that_is_not_set_is_told_once_and_not_by_the_job(file: Path) -> None:
