@@ -23,7 +23,7 @@ from deltalake.exceptions import DeltaError
 from contract import names, renames, status
 from contract.pipeline import Pipeline
 from contract.sequence import FIELDS
-from readers import kept_history, store
+from readers import kept_history, store, unknown_name
 from readers.past import MOMENT, Past, leaving, literal, quoted
 from readers.status import read
 
@@ -71,9 +71,13 @@ def query(pipeline: Pipeline, sql: str) -> Answer:
     except (status.StatusFormatError, OSError, ValueError) as error:
         raise LakeReadError(str(error)) from None
     if found is None:
-        raise LakeReadError(f"{names.lake_root(pipeline)} has no lake yet: run the compaction DAG of {pipeline.name}")
+        run = f"run the DAG {pipeline.name}.compaction, or headrace compact {pipeline.path}"
+        raise LakeReadError(f"{names.lake_root(pipeline)} has no lake yet: {run}")
     try:
         database = _Database(pipeline, found)
+    except duckdb.Error as error:  # a database may have any name
+        raise LakeReadError(str(error)) from None
+    try:
         if [one.type for one in duckdb.extract_statements(sql)] != [duckdb.StatementType.SELECT]:
             raise LakeReadError("one query is wanted, and nothing that writes: the lake is not written from here")
         doubts = database.load(sql)
@@ -81,7 +85,7 @@ def query(pipeline: Pipeline, sql: str) -> Answer:
     except (DeltaError, OSError) as error:
         raise LakeReadError(f"{names.lake_root(pipeline)} cannot be read: {_first_line(error)}") from None
     except duckdb.Error as error:
-        raise LakeReadError(f"{error} (tables: {', '.join(sorted(found.tables)) or 'none'})") from None
+        raise LakeReadError(unknown_name.told(str(error), found.tables, database.parts())) from None
     return Answer([column[0] for column in cursor.description], cursor, doubts)
 
 
@@ -121,13 +125,18 @@ class _Database:
             self.connection.execute(f"SET search_path = {literal(path)}")
         return [f"{table.db}.{table.table}: {doubt}" for table, _ in wanted for doubt in table.doubts()]
 
+    def parts(self) -> list[str]:
+        """The names of all that a statement may say besides the tables themselves."""
+        return [name for table in self.tables.values() for name in self._names(table)]
+
     def _names(self, table: status.TableStatus) -> list[str]:
         """Of the parts of the table's past."""
         return [names.free(f"{table.table}{ending}", self.taken[table.db]) for ending in PAST]
 
     def _table(self, table: status.TableStatus) -> None:
         if table.version is None:
-            raise LakeReadError(f"the lake has no rows of {table.db}.{table.table} yet: run its snapshot DAG")
+            run = f"run the DAG {self.pipeline.name}.snapshot, or headrace snapshot {self.pipeline.path}"
+            raise LakeReadError(f"the lake has no rows of {table.db}.{table.table} yet: {run}")
         path = names.lake_table(self.pipeline, table.db, table.table)
         self._make(f"{quoted(table.db)}.{quoted(table.table)}", f"* EXCLUDE ({', '.join(OWN)})", self._stream(path))
 

@@ -231,10 +231,14 @@ def test_the_command(pipeline: Pipeline) -> None:
     assert json.loads(told("SELECT id, raw FROM items WHERE id = 1", "--format", "json")) == {"id": "1", "raw": "00ff"}
     assert "it's" in told("SELECT * FROM items_history WHERE valid_to IS NULL")
     assert "[b]" in told("SELECT '[b]' AS x")
-    assert "(tables: shop.items)" in " ".join(told("SELECT * FROM nothing", status=1).split())
+    wrong = told("SELECT * FROM itms", status=1)
+    assert " ".join(wrong.split()).startswith("error (lake): ")
+    assert "the lake has no itms. Did you mean shop.items? Its tables are shop.items." in " ".join(wrong.split())
+    assert "Did you mean" not in told("SELECT * FROM nothing", status=1)
+    assert "items_as_of" in told("SELECT * FROM items_as_off('2026-01-01')", status=1)
     assert "syntax error" in told("SELECT 1 FORM x y", status=1)
     assert "one query is wanted" in told("CREATE TABLE x (a int)", status=1)
     Path(names.lake_root(pipeline), "_status.json").unlink()
     without = " ".join(told("SELECT 1", status=1).split())
     assert without.startswith("error (lake): ")
-    assert without.endswith("run the compaction DAG of shop.")
+    assert f"run the DAG shop.compaction, or headrace compact {pipeline.path}" in without
