@@ -54,7 +54,8 @@ class Alert(BaseNotifier):
             self.log.error("the alert was not kept, since the pipeline file is wrong: %s", error)
             return
         last, standing_since = last_of(pipeline, alert), at_fault(last_of(pipeline, alert, any_dag=True))
-        alert["next_step"] = NEXT_STEPS.get(alert["task"], NEXT_STEP).format(pipeline=pipeline.name)
+        known = getattr(context.get("exception"), "next_step", None)
+        alert["next_step"] = known or NEXT_STEPS.get(alert["task"], NEXT_STEP).format(pipeline=pipeline.name)
         self.log.error("next step: %s", alert["next_step"])
         alert |= standing(alert, context, standing_since)
         for table in alert["mended"]:

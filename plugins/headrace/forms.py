@@ -18,7 +18,7 @@ TABLE_NAME = r"^[^.,]+\.[^.,]+$"
 NAME: dict[str, Any] = {"pattern": TABLE_NAME, "$comment": "as db.table"}
 LINES = {"type": "string", "pattern": rf"^\s*$|{TABLE_NAME}", "$comment": "a table, as db.table"}
 WRITTEN: dict[str, Any] = {"contains": {"type": "string", "pattern": r"\S", "$comment": "at least one"}}
-KEY = {"type": "string", "$comment": "a key, as a text"}
+KEY = {"type": "string", "$comment": 'a key, as a text, such as "7"'}
 TEXTS: dict[str, Any] = {"$comment": 'a list of keys, each a text, such as ["7", "8"]'}
 ONE_A_LINE = (
     "Of which rows, one a line: the key's value, or where it has several columns an object of them, "

@@ -13,14 +13,20 @@ from typing import Any
 from airflow.sdk.exceptions import AirflowFailException
 
 
+class UnknownParameter(AirflowFailException):
+    """Is not tried again, since the same run would say the same; nor does a clear help, which keeps the conf."""
+
+    next_step = "Start the DAG again, with a conf of the names that it has"
+
+
 def refuse_unknown(context: Any) -> None:
-    """Raises AirflowFailException, since the same run would say the same again."""
+    """Raises UnknownParameter."""
     dag, given = context["dag"], context["dag_run"].conf or {}
     known = sorted(dag.params)
     if unknown := sorted(name for name in given if name not in known):
         told = " and ".join(_told(name, known) for name in unknown)
         has = f"it has {', '.join(known)}" if known else "it takes no conf"
-        raise AirflowFailException(f"{dag.dag_id} has no parameter {told}: {has}. Nothing was done")
+        raise UnknownParameter(f"{dag.dag_id} has no parameter {told}: {has}. Nothing was done")
 
 
 def _told(name: str, known: list[str]) -> str:

@@ -14,6 +14,7 @@ import pytest
 
 from headrace import pipeline_files
 from headrace.alerts import Alert, AllClear
+from headrace.run_conf import UnknownParameter
 from headrace.spark_job import JobFailed
 from quality import folder
 
@@ -116,6 +117,12 @@ def test_an_alert_says_since_when_and_what_to_do(tmp_path: Path, received: Any) 
     folder.append_alert(pipeline, {**kept, "at": long_ago(6), "clear": True, "since": {"shop.orders": long_ago(3)}})
     Alert(file)(failed())
     assert received.bodies[-1]["since"] == {"shop.orders": received.bodies[-1]["at"]}, "a fault of its own"
+
+
+def test_an_error_that_knows_its_next_step_tells_that(tmp_path: Path, received: Any) -> None:
+    """A check that was started with a misspelled name has found nothing that a repair could mend."""
+    Alert(pipeline_file(tmp_path, received.url))({**failed(), "exception": UnknownParameter("no parameter 'tabels'")})
+    assert received.bodies[-1]["next_step"] == "Start the DAG again, with a conf of the names that it has"
 
 
 def test_of_several_tables_at_fault_the_mended_ones_are_told(tmp_path: Path, received: Any) -> None:
