@@ -19,12 +19,13 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from contract import names
+from contract.durable_names import sync_folder
 from contract.pipeline import Pipeline
 from contract.status import FILE as STATUS
 from spark.errors import LakeError, reason
 from spark.failpoints import reached
 from spark.store import configure
-from spark.whole_files import keep_names, way_back, whole
+from spark.whole_files import way_back, whole
 
 NEW = ".new-"  # between a file's name and the process that writes it
 JSON = ".json"  # how the names of Headrace's own files end; Spark's, that are read here too, have another form
@@ -178,7 +179,7 @@ class Lake:
             if not self._files.rename(beside, target):
                 raise LakeError(f"{beside} could not be renamed to {target}: rename it by hand, then run the job again")
         if "://" not in self.root:
-            keep_names(os.path.dirname(path))
+            sync_folder(os.path.dirname(path))
 
     def create(self, path: str, value: Any, over: str | None) -> None:
         """Writes the file on S3 where its etag is `over`; None: where there is none. Else the store refuses."""

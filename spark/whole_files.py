@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 
 from contract import names
 from contract.status import FILE as STATUS
@@ -16,15 +15,6 @@ def whole(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def keep_names(folder: str) -> None:
-    """A rename is on the disk once its folder is."""
-    number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(number)
-    finally:
-        os.close(number)
 
 
 def way_back(path: str, root: str, pipeline: str) -> str:

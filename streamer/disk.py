@@ -8,16 +8,9 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
+from contract.durable_names import sync_folder
+
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
-
-
-def sync_folder(folder: Path) -> None:
-    """Names that were made, changed or removed in it are durable then. Raises OSError."""
-    number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(number)
-    finally:
-        os.close(number)
 
 
 def make_durable(number: int, durable: int) -> None:

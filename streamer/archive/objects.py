@@ -15,13 +15,13 @@ from pathlib import Path
 import fsspec
 import structlog
 
+from contract.durable_names import sync_folder
 from contract.names import escape
 from contract.pipeline_archive import Archive
 from streamer.archive.errors import ArchiveAwayError, ArchiveDiffersError, ArchiveStoreError
 from streamer.archive.extent import written
 from streamer.archive.files import HEAD_BYTES, PART
 from streamer.archive.store import Folder, explained, in_order
-from streamer.disk import sync_folder
 from streamer.errors import HeadraceError
 from streamer.object_stores import final, words
 

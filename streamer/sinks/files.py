@@ -15,10 +15,11 @@ from pathlib import Path
 
 import structlog
 
+from contract.durable_names import sync_folder
 from contract.pipeline_sinks import Compression, FilesOutput
 from streamer.compression import SUFFIX, compress_file
 from streamer.delivery_errors import AwayError, SinkError
-from streamer.disk import NO_ROOM, lock, make_durable, make_folder, sync_folder
+from streamer.disk import NO_ROOM, lock, make_durable, make_folder
 from streamer.errors import HeadraceError
 from streamer.sinks import names
 
