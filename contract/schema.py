@@ -61,6 +61,10 @@ class TableSchema(BaseModel):
     def column(self, name: str) -> Column:
         return next(column for column in self.columns if column.name == name)
 
+    def of_key(self) -> TableSchema:
+        """The key's columns alone, in key order."""
+        return self.model_copy(update={"columns": tuple(self.column(name) for name in self.key)})
+
     def shape(self) -> tuple[tuple[Column, ...], tuple[str, ...]]:
         """What makes two schemas the same version."""
         return self.columns, self.key

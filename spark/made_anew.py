@@ -15,7 +15,7 @@ from contract.schema import TableSchema
 from spark.failpoints import reached
 from spark.lake import Lake
 from spark.merge import behind, sequence
-from spark.rows import beside, keyed, parsed, quoted
+from spark.rows import beside, keys_of, quoted
 from spark.schema import OWN, columns_of, fields, fitted, prepare
 from spark.staged import MERGE, WRITE, StagedRows
 
@@ -109,19 +109,12 @@ def _changed(spark: SparkSession, lake: Lake, schema: TableSchema, p0: list[int]
     return rows if superseded is None else rows.join(superseded, key, "full_outer")
 
 
-def key_of(schema: TableSchema) -> TableSchema:
-    """The key's columns alone."""
-    return schema.model_copy(update={"columns": tuple(schema.column(name) for name in schema.key)})
-
-
 def _keys_after(spark: SparkSession, lake: Lake, schema: TableSchema, p0: list[int]) -> DataFrame | None:
     """The keys' columns of the changes behind P0; None where nothing was changed yet."""
     if not lake.is_table(lake.changes):
         return None
     changes = spark.read.format("delta").load(lake.changes)
     rows = behind(changes, (schema.db, schema.table), p0).where(fn.col("op") != "t")
-    texts = rows.select("key").distinct()
     # By value: where ALTER TABLE changed a key column meanwhile, the texts of one key differ. What cannot be read as
-    # the snapshot's key is of another key and raises, as a null.
-    key = key_of(schema)
-    return texts.withColumn("_wire", parsed("key", key.columns, "PERMISSIVE")).select(*keyed("_wire", key)).distinct()
+    # the snapshot's key is of another key.
+    return keys_of(rows.select("key").distinct(), schema)

@@ -76,6 +76,13 @@ def keyed(struct: str, schema: TableSchema, lake: Mapping[str, str] | None = Non
     return columns
 
 
+def keys_of(texts: DataFrame, schema: TableSchema) -> DataFrame:
+    """The key's columns of the JSON texts in the column `key`, each key once. What cannot be read as a key of this
+    schema raises, as a null."""
+    key = schema.of_key()
+    return texts.withColumn("_wire", parsed("key", key.columns, "PERMISSIVE")).select(*keyed("_wire", key)).distinct()
+
+
 def _lost(struct: str, column: Column) -> SparkColumn:
     """Whether the wire value is one that the lake's type cannot hold."""
     value = wire(struct, column)

@@ -8,7 +8,8 @@ from pyspark.sql import functions as fn
 from contract import names
 from spark.applied import Applied
 from spark.lake import Lake
-from spark.mending.parts import MYSQL, Part, keys_of
+from spark.mending.parts import MYSQL, Part
+from spark.rows import keys_of
 
 
 def mended(spark: SparkSession, lake: Lake, part: Part, applied: Applied) -> int:

@@ -23,7 +23,7 @@ from contract.sequence import file_number
 from spark.broken import broken_within
 from spark.errors import LakeError, TableStoppedError
 from spark.lake import Lake
-from spark.rows import keyed, parsed
+from spark.rows import keys_of
 from spark.unfinished import BEAT
 
 MANIFEST = "part.json"
@@ -121,12 +121,6 @@ def within(rows: DataFrame, where: str | None, keys: DataFrame | None) -> DataFr
         return rows.where(where) if where else rows
     named = rows.join(keys, keys.columns, "left_semi")
     return rows.where(where).unionByName(named.where(f"not ({where})")) if where else named
-
-
-def keys_of(texts: DataFrame, schema: TableSchema) -> DataFrame:
-    """The key's columns, typed, of keys as records have them; each once."""
-    key = schema.model_copy(update={"columns": tuple(schema.column(name) for name in schema.key)})
-    return texts.withColumn("_wire", parsed("key", key.columns, "PERMISSIVE")).select(*keyed("_wire", key)).distinct()
 
 
 def texts_of(spark: SparkSession, folder: str) -> DataFrame:

@@ -35,7 +35,7 @@ def _numbers(spark: SparkSession, schema: TableSchema, split: Split, keys: Itera
     """None where a text is no key of the table."""
     if any(json.loads(key).keys() != {*schema.key} for key in keys):
         return None
-    key = schema.model_copy(update={"columns": tuple(schema.column(name) for name in schema.key)})
+    key = schema.of_key()
     texts = spark.createDataFrame([(text,) for text in keys], "key string")
     rows = texts.select(parsed("key", key.columns, "PERMISSIVE").alias("_wire")).select(*typed("_wire", key))
     lost = reduce(Column.__or__, [fn.col(quoted(name)).isNull() for name in schema.key])
