@@ -18,6 +18,7 @@ Lines = dict[Keys, int]
 
 DEPTH = 10  # levels of keys; the format has four
 NUL = "\0"
+FILE = "file"  # stands in a key's place where there is nothing to be read
 NODES = 20_000  # keys and values, those behind each alias counted again
 
 
@@ -41,6 +42,9 @@ class PipelineFileError(ValueError):
         super().__init__(str(self))
 
     def __str__(self) -> str:
+        match self.problems:
+            case [Problem(key=key, message=message, fix=fix)] if key == FILE:
+                return f"{self.path}: {message}\n    fix: {fix}"
         count = len(self.problems)
         head = f"{self.path}: {count} mistake{'s' if count != 1 else ''}"
         return "\n".join([head, *(self._line(problem) for problem in self.problems)])
@@ -74,7 +78,7 @@ def read_yaml(path: Path, known: Mapping[Keys, str] | None = None) -> Read:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not UTF-8 text"
-        return Read(None, {}, [Problem(0, "file", f"cannot be read: {reason}", "", "check the path and its rights")])
+        return Read(None, {}, [Problem(0, FILE, f"cannot be read: {reason}", "", "check the path and its rights")])
     return read_text(text, known)
 
 

@@ -26,7 +26,7 @@ from streamer.flavors import FLAVORS
 from streamer.flavors.dump import replica_uuid
 from streamer.flavors.port import numbers
 from streamer.preflight.binlog import BINLOG_CHECKS
-from streamer.preflight.findings import Finding, Level, Server
+from streamer.preflight.findings import Finding, Server
 from streamer.preflight.tables import TABLE_CHECKS
 
 __all__ = ["CHECKS", "OF_TABLES", "Finding", "Server", "run_checks"]
@@ -36,6 +36,11 @@ DAY = 86_400  # seconds
 DENIED = (1227, 1142, 1044)
 # A MERGE table whose members do not fit, or one that is broken or gone meanwhile: nobody reads or writes it.
 UNOPENED = (1168, 145, 1146, 1194, 1195)
+OURS = (
+    "this pipeline's streamer reads the binlog under server_id {}, or did until a moment ago: that a reader has gone a "
+    "server may notice some seconds late"
+)
+OURS_STEP = "Where one runs, stop it first: the server disconnects the older of two. Else there is nothing to be done."
 SELECT = re.compile(r"^GRANT (.*\b)?(SELECT|ALL PRIVILEGES)\b.* ON ")
 SELECT_ALL = re.compile(r"^GRANT (.*\b)?(SELECT|ALL PRIVILEGES)\b.* ON \*\.\*")
 SCHEMAS = "SELECT schema_name FROM information_schema.schemata"
@@ -153,12 +158,11 @@ def _server_id(server: Server) -> Iterator[Finding]:
         yield from _unlisted(server, wanted)
     for row in replicas or []:
         if row[0] == wanted:
-            ours = row[-1] == replica_uuid(wanted, server.pipeline.name)
-            name = row[-1] or "it gave no name"
-            who = "this pipeline's streamer" if ours else f"a replica, or another pipeline's streamer, ({name})"
-            end = "; the server will disconnect it" if ours else ""
-            level: Level = "warning" if ours else "error"
-            yield Finding(level, "server_id", f"{who} with server_id {wanted} reads the binlog now{end}", step)
+            if row[-1] == replica_uuid(wanted, server.pipeline.name):
+                yield Finding("warning", "server_id", OURS.format(wanted), OURS_STEP)
+                continue
+            who = f"a replica, or another pipeline's streamer, ({row[-1] or 'it gave no name'})"
+            yield Finding("error", "server_id", f"{who} with server_id {wanted} reads the binlog now", step)
 
 
 def _unlisted(server: Server, wanted: int) -> Iterator[Finding]:

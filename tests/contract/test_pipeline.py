@@ -354,8 +354,10 @@ def test_what_is_no_pipeline_file_at_all(tmp_path: Path, content: str, words: st
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(PipelineFileError, match="cannot be read: No such file"):
+    with pytest.raises(PipelineFileError) as caught:
         load(tmp_path / "none.yaml")
+    told = "cannot be read: No such file or directory\n    fix: check the path and its rights"
+    assert str(caught.value) == f"{tmp_path}/none.yaml: {told}"
 
 
 def test_tables_match_by_glob_and_exclusion(tmp_path: Path) -> None:
