@@ -20,7 +20,7 @@ import duckdb
 from deltalake import DeltaTable, QueryBuilder
 from deltalake.exceptions import DeltaError
 
-from contract import names, renames, status
+from contract import lost_changes, names, renames, status
 from contract.pipeline import Pipeline
 from contract.sequence import FIELDS
 from readers import kept_history, store, unknown_name
@@ -173,7 +173,11 @@ class _Database:
 
     def _began(self, table: status.TableStatus, changes: str, kept: datetime | None) -> datetime | None:
         """Since when the lake has every change of the table. `kept`: those of before were removed."""
-        place = self.since(table.db, table.table) if self.since else None
+        joined = self.since(table.db, table.table) if self.since else None
+        lost = lost_changes.until(
+            store.small_file(self.pipeline, lost_changes.FILE), self.pipeline, table.db, table.table
+        )
+        place = max(filter(None, (joined, lost)), default=None)
         if kept and not place:
             return kept
         where = "true"

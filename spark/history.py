@@ -2,7 +2,8 @@
 
 Nothing but the lake is asked. The values have the types of the table as it is, and the names: where the lake's table
 followed a renamed column by itself, older changes have it, too. History begins with the first change that the lake has
-of the pipeline, or where the table joined, or where a maintenance has removed what was before (retention.py).
+of the pipeline, or where the table joined, or behind what Kafka had removed (lost.py), or where a maintenance has
+removed what was before (retention.py).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from functools import cached_property
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as fn
 
-from contract import names
+from contract import lost_changes, names
 from contract.renames import Rename, of, sent
 from contract.status import parse
 from spark.commit_times import counted, first_after
@@ -200,10 +201,14 @@ class History:
         status = parse(text) if text else None
         checkpoint = status.checkpoint if status else None
         joined = checkpoint.since(self.db, self.table) if checkpoint else None
+        lost = lost_changes.until(
+            self.lake.text(self.lake.at(lost_changes.FILE)), self.lake.pipeline, self.db, self.table
+        )
+        since = max(filter(None, (joined, lost)), default=None)
         if status and (table := status.tables.get(self.name)) and table.stopped:
             raise LakeError(f"{self.name} is stopped, so that it is not what its changes say: {table.stopped}")
         kept = history_of(self.lake).since(self.name)  # asked behind the changes' version, since it is noted first
-        began = _first(changes, joined) if joined or kept is None else kept
+        began = _first(changes, since) if since or kept is None else kept
         began = max(began, kept) if began and kept else began
         if began is None or moment < began:
             told = began.isoformat() if began else "with the next change"

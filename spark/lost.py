@@ -11,29 +11,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from pydantic import BaseModel
-
 from contract import names
 from contract.checkpoint import Checkpoint
+from contract.lost_changes import FILE, LostChanges
 from spark.failpoints import reached
 from spark.kafka import Broker, Ends
 from spark.lake import Lake
 from spark.topic_places import Ids, TopicPlace, TopicPlaces, missing, places
 
-FILE, READ = "_lost.json", "_topics.json"
+READ = "_topics.json"
 NOWHERE = [0, 0, 0, 0, 0]  # before all that a snapshot may begin at
 
 
-class Loss(BaseModel):
+class Loss(LostChanges):
     """Records of a partition. `id`, `begin`: of the topic, and the first offset that it had then; `begin` is None where
-    it was gone. `until`: a `_seq` that no lost record is behind. `everywhere`: they may be of any table."""
+    it was gone."""
 
-    topic: str
     partition: int
     id: str | None = None
     begin: int | None = None
-    until: list[int]
-    everywhere: bool = False
 
     def spares(self, floor: Sequence[int] | None, seen: TopicPlace | None) -> bool:
         """Whether a table has what was lost: rows that were read at `floor`, behind a look at the topic that found

@@ -189,6 +189,14 @@ def test_what_the_past_cannot_say_is_said(pipeline: Pipeline) -> None:
     assert ended == [(55,)]
 
 
+def test_the_past_begins_behind_the_changes_that_kafka_had_no_more(pipeline: Pipeline) -> None:
+    lost = {"topic": "shop.shop.items", "partition": 0, "id": None, "begin": 3, "until": [0, 1, 20, 0, 0]}
+    Path(names.lake_root(pipeline), "_lost.json").write_text(json.dumps([lost]))
+    with pytest.raises(LakeReadError, match=r"history of shop\.items begins 2026-11-22T10:20"):
+        rows_of(pipeline, f"SELECT * FROM items_as_of('{at(19)}')")
+    assert rows_of(pipeline, f"SELECT count(*) > 0 FROM items_as_of('{at(25)}')") == [(True,)]
+
+
 def test_what_speaks_against_a_table_is_told_beside_its_rows(pipeline: Pipeline) -> None:
     file = Path(names.lake_root(pipeline), "_status.json")
     found = LakeStatus.model_validate_json(file.read_text())

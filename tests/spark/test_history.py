@@ -12,6 +12,7 @@ from contract.sequence import SPARK_TYPE
 from spark.errors import LakeError
 from spark.history import History, views
 from spark.lake import Lake
+from spark.lost import Loss, Losses
 from tests.spark.changes_by_hand import compact_json
 
 CHANGE = (
@@ -137,6 +138,18 @@ def test_what_cannot_be_known_is_said(spark: SparkSession, lake: Lake, history: 
     ended = history.versions().where("id = 1 and name = 'c'").first()
     assert ended is not None
     assert ended["valid_to"].astimezone(UTC) == at(55)
+
+
+def test_the_past_begins_behind_the_changes_that_kafka_had_no_more(lake: Lake, history: History) -> None:
+    statements, other = Loss(topic="shop.ddl", partition=0, until=[0, 1, 90, -1, -1], everywhere=True), [0, 1, 80, 0, 0]
+    mine = [Loss(topic="shop.shop.items", partition=n, until=[0, 1, pos, 0, 0]) for n, pos in enumerate((20, 15))]
+    Losses(lake).note([statements, Loss(topic="shop.shop.others", partition=0, until=other), *mine])
+    with pytest.raises(LakeError, match=r"history of shop\.items begins 2026-11-22T10:20"):
+        history.as_of(at(19))
+    assert {row["id"] for row in history.as_of(at(25)).collect()} == {1, 2, 3, 4}
+    Losses(lake).note([Loss(topic="shop.shop.items", partition=2, until=[0, 1, 60, -1, -1])])
+    with pytest.raises(LakeError, match=r"history of shop\.items begins with the next change"):
+        history.as_of(at(59))
 
 
 def test_a_renamed_column_has_its_values_in_the_changes_before(spark: SparkSession, lake: Lake) -> None:
