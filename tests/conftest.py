@@ -33,7 +33,7 @@ SPARK_SECONDS = 1200  # twice the others': on a slow machine a query's plan alon
 LONG = (
     "test_airflow", "test_kills", "test_lake_servers", "test_lake_disk", "test_lake", "test_transforms", "test_serve",
     "test_keys", "test_away", "test_high_availability", "test_exactly_once", "test_seek", "test_oneshot",
-    "test_oversized", "test_lake_faults", "test_lake_kills", "test_lake_loop",
+    "test_oversized", "test_lake_faults", "test_lake_kills", "test_by_command", "test_lake_loop",
     "test_tables", "test_handoff", "test_streamer_starts", "test_failover", "test_stack_cli", "test_lake_order",
     "test_streamer", "test_lake_refusals", "test_streamer_restarts", "test_streamer_source", "test_debezium",
     "test_first_start", "test_streamer_broker", "test_changes", "test_decoder_charsets", "test_decoder_connection",
