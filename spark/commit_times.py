@@ -49,6 +49,15 @@ def first_after(changes: DataFrame, moment: datetime) -> Later | None:
     return Later(tuple(seq), ts.astimezone(UTC), gtid)
 
 
+def first_behind(changes: DataFrame, since: tuple[int, int, int] | None) -> datetime | None:
+    """When the first of all tables' changes was committed, of those behind a place."""
+    if since:
+        here = fn.struct("_seq.epoch", "_seq.file", "_seq.pos")
+        changes = changes.where(here >= fn.struct(*[fn.lit(n).cast("bigint") for n in since]))
+    first = changes.agg(fn.min_by("ts", "_seq").alias("ts")).first()
+    return first["ts"].astimezone(UTC) if first and first["ts"] else None
+
+
 def counted(changes: DataFrame) -> DataFrame:
     """One table's changes, their `ts` the greatest up to each. File by file of the binlog, so that no task has all."""
     before = Window.orderBy("_epoch", "_file").rowsBetween(Window.unboundedPreceding, -1)

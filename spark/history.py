@@ -19,7 +19,7 @@ from pyspark.sql import functions as fn
 from contract import lost_changes, names
 from contract.renames import Rename, of, sent
 from contract.status import parse
-from spark.commit_times import counted, first_after
+from spark.commit_times import counted, first_after, first_behind
 from spark.errors import LakeError
 from spark.going import staying
 from spark.lake import Lake
@@ -208,22 +208,13 @@ class History:
         if status and (table := status.tables.get(self.name)) and table.stopped:
             raise LakeError(f"{self.name} is stopped, so that it is not what its changes say: {table.stopped}")
         kept = history_of(self.lake).since(self.name)  # asked behind the changes' version, since it is noted first
-        began = _first(changes, since) if since or kept is None else kept
+        began = first_behind(changes, since) if since or kept is None else kept
         began = max(began, kept) if began and kept else began
         if began is None or moment < began:
             told = began.isoformat() if began else "with the next change"
             raise LakeError(
                 f"the history of {self.name} begins {told}: what was before {moment.isoformat()} is not known"
             )
-
-
-def _first(changes: DataFrame, since: tuple[int, int, int] | None) -> datetime | None:
-    """When the first change was committed, of those behind a place."""
-    if since:
-        here = fn.struct("_seq.epoch", "_seq.file", "_seq.pos")
-        changes = changes.where(here >= fn.struct(*[fn.lit(n).cast("bigint") for n in since]))
-    first = changes.agg(fn.min_by("ts", "_seq").alias("ts")).first()
-    return first["ts"].astimezone(UTC) if first and first["ts"] else None
 
 
 def _values(struct: str, now: DataFrame) -> list[Column]:

@@ -14,12 +14,14 @@ from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
-from contract import kept_history, names
+from contract import kept_history, lost_changes, names
 from contract.checkpoint import Checkpoint
 from contract.kept_history import Kept
 from contract.status import LakeStatus
 from spark.applied import Applied, AppliedSnapshots
 from spark.broken import broken_file
+from spark.commit_times import first_behind
+from spark.erasing.erasures import Erasures
 from spark.errors import LakeError
 from spark.lake import Lake
 from spark.mending.final import folded
@@ -129,6 +131,8 @@ class Rebuild:
         lacking = {name: kind for name, kind in columns.items() if name not in then.columns}
         base = fitted(then, columns).withColumns({n: fn.lit(None).cast(kind) for n, kind in lacking.items()})
         base = base.where(fn.col("_seq") <= sequence(self.applied.floor)).select(*map(quoted, columns), *OWN)
+        # A row that was erased has no deletion among the changes any more, which would take it out.
+        base = Erasures(self.lake).unstaged(base, part.shape, self.applied.floor)
         return folded(base, self.changes(), part.shape, self.schemas, columns)
 
     def _kept(self) -> Kept | None:
@@ -142,6 +146,14 @@ class Rebuild:
                 f"{self.told}: the changes of before {kept.since:%Y-%m-%d %H:%M} UTC were removed "
                 "(maintenance.history_days), so nobody knows which rows changed then. Nothing was written: choose a "
                 "later time, keys, or the whole table"
+            )
+        lost = lost_changes.until(self.lake.text(self.lake.at(lost_changes.FILE)), self.lake.pipeline, *self.name)
+        begins = first_behind(self._landed(), lost) if lost else None
+        if lost and (begins is None or begins > since):
+            raise LakeError(
+                f"{self.told}: changes of before {f'{begins:%Y-%m-%d %H:%M:%S} UTC' if begins else 'now'} were removed "
+                "from Kafka before they reached the lake, so nobody knows which rows changed then. Nothing was "
+                "written: choose a later time, keys, or the whole table"
             )
 
     def _refuse_removed(self) -> None:
