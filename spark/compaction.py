@@ -19,7 +19,7 @@ from spark.changes import Landing
 from spark.evolution import Evolution
 from spark.failpoints import reached
 from spark.foreign import foreign_writes, forget_lost, marked, refuse_foreign_changes
-from spark.handoff import apply_ready
+from spark.handoff import HandOff, apply_ready
 from spark.job import JobFailedError
 from spark.kafka import Broker
 from spark.lake import Lake
@@ -49,60 +49,106 @@ def compact(spark: SparkSession, pipeline: Pipeline) -> dict[str, Any]:
 
 def run(spark: SparkSession, pipeline: Pipeline, lake: Lake) -> dict[str, Any]:
     """The same for who has the lake's slot."""
-    began = time.time()
-    broker = Broker(pipeline)
-    checkpoint = broker.checkpoint()
-    last = parse(text) if (text := lake.text(lake.status)) else None
-    refuse_foreign(lake, last, checkpoint)
-    clean = not lake.exists(lake.at(UNFINISHED))
-    foreign = foreign_writes(spark, lake, last) if last else {}
-    if last:
-        refuse_foreign_changes(spark, lake, last)
-    landing = Landing(spark, pipeline, lake)
-    topics = broker.topics(landing.topics())
-    ids, ends = broker.topic_ids(topics), broker.ends(topics)
-    lake.write(lake.at(UNFINISHED), {"began": began})
-    reached("run noted")
+    return Compaction(spark, pipeline, lake).run()
 
-    landing.run(ends, ids, checkpoint)
-    letters = landing.letters.count()
-    landed_at = time.time()
-    shapes = broker.schemas()
-    evolution = Evolution(spark, lake, Schemas(shapes))
-    evolution.refuse_lost_shapes()
-    ddl_topic.prove(lake, broker, evolution, landing.seen)
-    handoff = apply_ready(spark, lake)
-    if checkpoint:
-        handoff.snapshots.find_gaps(checkpoint, last.checkpoint if last else None)
-    floors = handoff.snapshots.floors()
-    evolution.follow(*broker.ddl(evolution.read), floors)
-    foreign = {name: told for name, told in foreign.items() if name not in handoff.applied}
-    forget_lost(lake, handoff.snapshots, foreign)
-    for line in (*foreign.values(), *evolution.told):
-        print(line, flush=True)
-    schemas = in_lake(lake, shapes)
-    merging = Merging(spark, lake, schemas, floors)
-    if not (clean and last and last.changes_version == lake.version(lake.changes)):
-        merging.run()
-    merging.retry()
-    mending = Mending(spark, lake, schemas, handoff.snapshots, [*merging.stopped.tables, *handoff.refused])
-    mending.run(checkpoint)
-    merging.emptied |= {*foreign} | mending.tables  # nobody counted their rows
 
-    standing = Standing(spark, lake, merging, handoff, clean, evolution.stale(), landing.letters)
-    more = {"unreadable": letters, "parts": mending.told(last.parts if last else {})}
-    status = standing.status(checkpoint, began).model_copy(update=more)
-    status = marked(status, lake, last, foreign, mending.whole)
-    lake.write(lake.status, status.model_dump(mode="json"))
-    reached("status written")
-    mending.clear()
-    lake.delete(lake.at(UNFINISHED))
-    reached("run ended")
-    counts: dict[str, Any] = {"changes": landing.landed, "landing_seconds": round(landed_at - began, 1)}
-    counts |= {"unreadable": _put_aside(landing.letters, letters, last)}
-    counts |= {"nulled": _nulled(standing.nulled)}
-    counts |= {"parts": {id: part.model_dump() for id, part in mending.done.items()}}
-    return _facts(status, counts, evolution.told)
+class Compaction:
+    """One run. `last`: how the lake stood behind the last one; `clean`: whether that came to its end. `foreign`: what
+    somebody else did to the tables since, in words. `floors`: where each table's snapshot begins."""
+
+    def __init__(self, spark: SparkSession, pipeline: Pipeline, lake: Lake) -> None:
+        self.began = time.time()
+        self.spark, self.lake, self.broker = spark, lake, Broker(pipeline)
+        self.checkpoint = self.broker.checkpoint()
+        text = lake.text(lake.status)
+        self.last = parse(text) if text else None
+        self.clean = not lake.exists(lake.at(UNFINISHED))
+        self.landing = Landing(spark, pipeline, lake)
+        self.foreign: dict[Name, str] = {}
+        self.floors: dict[Name, list[int]] = {}
+
+    def run(self) -> dict[str, Any]:
+        self._refuse_others()
+        self._land()
+        letters, landed_at = self.landing.letters.count(), time.time()
+        shapes = self.broker.schemas()
+        evolution = Evolution(self.spark, self.lake, Schemas(shapes))
+        handoff = self._hand_off(evolution)
+        self._follow(evolution, handoff)
+        schemas = in_lake(self.lake, shapes)
+        merging = self._merge(schemas)
+        mending = self._mend(merging, handoff, schemas)
+        standing = Standing(
+            self.spark, self.lake, merging, handoff, self.clean, evolution.stale(), self.landing.letters
+        )
+        status = self._end(standing, mending, letters)
+        counts: dict[str, Any] = {
+            "changes": self.landing.landed,
+            "landing_seconds": round(landed_at - self.began, 1),
+            "unreadable": _put_aside(self.landing.letters, letters, self.last),
+            "nulled": _nulled(standing.nulled),
+            "parts": {id: part.model_dump() for id, part in mending.done.items()},
+        }
+        return _facts(status, counts, evolution.told)
+
+    def _refuse_others(self) -> None:
+        """Raises LakeError where the lake is another's, or somebody else changed its `_changes`."""
+        refuse_foreign(self.lake, self.last, self.checkpoint)
+        if self.last:
+            self.foreign = foreign_writes(self.spark, self.lake, self.last)
+            refuse_foreign_changes(self.spark, self.lake, self.last)
+
+    def _land(self) -> None:
+        topics = self.broker.topics(self.landing.topics())
+        ids, ends = self.broker.topic_ids(topics), self.broker.ends(topics)
+        self.lake.write(self.lake.at(UNFINISHED), {"began": self.began})
+        reached("run noted")
+        self.landing.run(ends, ids, self.checkpoint)
+
+    def _hand_off(self, evolution: Evolution) -> HandOff:
+        """Applies what is staged, once it is known that nothing of the shapes and statements is lost."""
+        evolution.refuse_lost_shapes()
+        ddl_topic.prove(self.lake, self.broker, evolution, self.landing.seen)
+        handoff = apply_ready(self.spark, self.lake)
+        if self.checkpoint:
+            handoff.snapshots.find_gaps(self.checkpoint, self.last.checkpoint if self.last else None)
+        self.floors = handoff.snapshots.floors()
+        return handoff
+
+    def _follow(self, evolution: Evolution, handoff: HandOff) -> None:
+        """What the source's statements did to the tables, and what somebody else did to those of the lake."""
+        evolution.follow(*self.broker.ddl(evolution.read), self.floors)
+        self.foreign = {name: told for name, told in self.foreign.items() if name not in handoff.applied}
+        forget_lost(self.lake, handoff.snapshots, self.foreign)
+        for line in (*self.foreign.values(), *evolution.told):
+            print(line, flush=True)
+
+    def _merge(self, schemas: Schemas) -> Merging:
+        merging = Merging(self.spark, self.lake, schemas, self.floors)
+        if not (self.clean and self.last and self.last.changes_version == self.lake.version(self.lake.changes)):
+            merging.run()
+        merging.retry()
+        return merging
+
+    def _mend(self, merging: Merging, handoff: HandOff, schemas: Schemas) -> Mending:
+        """Takes in the parts that repairs and backfills staged."""
+        stopped = [*merging.stopped.tables, *handoff.refused]
+        mending = Mending(self.spark, self.lake, schemas, handoff.snapshots, stopped)
+        mending.run(self.checkpoint)
+        merging.emptied |= {*self.foreign} | mending.tables  # nobody counted their rows
+        return mending
+
+    def _end(self, standing: Standing, mending: Mending, letters: int) -> LakeStatus:
+        """Says how the lake stands; what the run was known by goes behind that."""
+        more = {"unreadable": letters, "parts": mending.told(self.last.parts if self.last else {})}
+        status = standing.status(self.checkpoint, self.began).model_copy(update=more)
+        status = marked(status, self.lake, self.last, self.foreign, mending.whole)
+        self.lake.write(self.lake.status, status.model_dump(mode="json"))
+        reached("status written")
+        mending.clear()
+        self.lake.delete(self.lake.at(UNFINISHED))
+        reached("run ended")
+        return status
 
 
 def _put_aside(letters: Letters, count: int, last: LakeStatus | None) -> int:
