@@ -246,10 +246,10 @@ def test_a_repair_mends_what_the_check_found_and_proves_it(api: Api, status: Sta
 @pytest.mark.soak
 @pytest.mark.usefixtures("checked")
 def test_a_backfill_of_one_table_from_its_changes(api: Api) -> None:
-    conf = {"tables": ["dagshop.items"], "from": "2", "to": "4"}
-    run = ended(api, "dags.backfill", conf)
+    keys = ['{"shop": 3, "id": 17}', "[4, 18]", ""]
+    run = ended(api, "dags.backfill", {"tables": ["dagshop.items"], "keys": keys})
     assert run.state == "success"
-    assert api.result(run, "stage")["tables"] == {"dagshop.items": {"part": "shop from 2 to 4"}}
+    assert api.result(run, "stage")["tables"] == {"dagshop.items": {"part": "2 key(s)"}}
 
 
 @pytest.mark.soak
