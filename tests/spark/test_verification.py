@@ -137,8 +137,9 @@ def test_a_table_of_which_changes_are_left_out_is_not_compared() -> None:
 
 def test_a_lake_that_is_late_is_a_reason_to_try_again() -> None:
     lake = SimpleNamespace(status="_status.json", text=lambda path: None)
-    check: Any = SimpleNamespace(lake=lake, pipeline=SimpleNamespace(name="shop"), tell=print)
-    with pytest.raises(PassingError, match=r"the lake is complete up to nothing yet, the check needs u:1-9"):
+    check: Any = SimpleNamespace(lake=lake, pipeline=SimpleNamespace(name="shop", path="s.yaml"), tell=print)
+    told = r"the lake is complete up to nothing yet, the check needs u:1-9: .*\(or `headrace compact s\.yaml`\) run"
+    with pytest.raises(PassingError, match=told):
         Verification.wait(check, ["shop.t"], (0, 1, 900), "u:1-9", -1.0)
 
 
