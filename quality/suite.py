@@ -18,12 +18,14 @@ from great_expectations.core.result_format import ResultFormat
 from great_expectations.core.validation_definition import ValidationDefinition
 from great_expectations.data_context.types.base import ProgressBarsConfig
 from great_expectations.expectations import Expectation
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 from contract.names import lake_table
 from contract.pipeline import Pipeline
 from contract.schema import TableSchema
 from quality import checks, custom, expectations, folder
+from quality.operands import UntranslatableError
 
 INTERNAL = ("_seq", "_ts")
 UNNAMED = "Great Expectations takes its name for an expression (the rows are compared with the source all the same)"
@@ -57,7 +59,7 @@ def run(
         own = custom.of_table(pipeline.name, schemas[name], files)
         data = (frame if frame is not None else _current(spark, pipeline, schemas[name])).drop(*INTERNAL)
         schema = _shown(schemas[name], data, results[name])
-        conditions, untranslated = _conditions(schema, (constraints or {}).get(name, {}))
+        conditions, untranslated = _conditions(schema, (constraints or {}).get(name, {}), data)
         rows = results[name].get("frame_rows", results[name].get("source_count"))
         derived = expectations.from_schema(schema, conditions, counted=rows is not None)
         checked = _definition(context, source, name, [*derived, *own])
@@ -95,14 +97,20 @@ def _shown(schema: TableSchema, data: DataFrame, result: Mapping[str, Any]) -> T
     return expectations.without(schema, lacking) if result.get("equal") else schema
 
 
-def _conditions(schema: TableSchema, clauses: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+def _conditions(
+    schema: TableSchema, clauses: Mapping[str, str], data: DataFrame
+) -> tuple[dict[str, str], dict[str, str]]:
     """The constraints in Spark SQL, and why others are not."""
     done, not_done = {}, {}
     for name, clause in clauses.items():
         try:
-            done[name] = checks.translated(clause, schema)
-        except checks.UntranslatableError as error:
+            condition = checks.translated(clause, schema)
+            data.where(condition)  # by now Spark has looked at it: what it does not take says nothing of the rows
+            done[name] = condition
+        except UntranslatableError as error:
             not_done[f"CHECK {name}"] = str(error)
+        except AnalysisException as error:
+            not_done[f"CHECK {name}"] = f"Spark does not take it: {error.getCondition() or type(error).__name__}"
     return done, not_done
 
 
