@@ -19,7 +19,7 @@ from quality.values import column_value, moment, number
 LENGTHS = ("char_length", "character_length")
 COMPARISONS = ("<=>", "<=", ">=", "<>", "!=", "=", "<", ">")
 TOKEN = re.compile(
-    r"\s*(?:(?P<column>`(?:[^`]|``)+`)|(?P<number>\d+(?:\.\d+)?)(?![\w.])|(?P<sign><=>|<=|>=|<>|!=|[=<>(),+-])"
+    r"\s*(?:(?P<column>`(?:[^`]|``)+`)|(?P<number>\d+(?:\.\d+)?)(?![\w.])|(?P<sign><=>|<=|>=|<>|!=|[=<>(),+!-])"
     r"|(?P<text>(?:_\w+)?\\?'(?P<inside>[^'\\]*)\\?')|(?P<word>[A-Za-z_]\w*))"
 )
 
@@ -117,6 +117,8 @@ class _Clause:
     def _value(self) -> Operand:
         if self._has("-"):
             return operands.negated(self._value())
+        if self._has("!"):  # as MariaDB writes NOT before <=>
+            return operands.opposite(self._value())
         if self._has("("):
             found = self._either()
             self._need(")")

@@ -33,6 +33,7 @@ SAID = {
     # As a server has it, of a row that fulfils it and one that breaks it.
     "((((`a` is null) + (`b` is null)) = 1))": ("a = 1", "a = 1, b = 1"),
     "(not((`a` <=> `b`)))": ("a = 1", "a = 1, b = 1"),
+    "!(`a` <=> `b`)": ("a = 1", "a = 1, b = 1"),
     "(`a` or `b`)": ("a = 0, b = 2", "a = 0, b = 0"),
     "(not `a`)": ("a = 0", "a = 3"),
     "`a`": ("a = 3", "a = 0"),
