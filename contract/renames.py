@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
 
 FILE = "_evolution.json"
 
@@ -22,6 +22,22 @@ class Rename(BaseModel):
     version: int
     seq: tuple[int, int, int]
     columns: tuple[tuple[str, str], ...]
+
+
+class Spelling(BaseModel):
+    """A column's name in changes, where it differs from another one of the same column by small and capital letters."""
+
+    model_config = ConfigDict(frozen=True)
+
+    db: str
+    table: str
+    name: str
+
+
+def spellings(text: str | None, db: str, table: str) -> list[str]:
+    """Of a table's columns. `text`: as for `parse`, and raises as that does."""
+    known = [Spelling.model_validate(one) for one in json.loads(text).get("spellings", ())] if text else []
+    return [one.name for one in known if (one.db, one.table) == (db, table)]
 
 
 def parse(text: str | None) -> list[Rename]:

@@ -20,11 +20,12 @@ import duckdb
 from deltalake import DeltaTable, QueryBuilder
 from deltalake.exceptions import DeltaError
 
-from contract import lost_changes, names, renames, status
+from contract import breaks, lost_changes, names, renames, status
+from contract.breaks import Break
 from contract.pipeline import Pipeline
 from contract.sequence import FIELDS
 from readers import kept_history, store, unknown_name
-from readers.past import MOMENT, Past, leaving, literal, quoted
+from readers.past import MOMENT, Past, behind, leaving, literal, parts, quoted
 from readers.status import read
 
 OWN = ("_seq", "_ts")
@@ -152,43 +153,54 @@ class _Database:
         name, now = f"{table.db}.{table.table}", f"{quoted(table.db)}.{quoted(table.table)}"
         raw, changes = f"{quoted(RAW)}.{quoted(name)}", f"{names.lake_root(self.pipeline)}/{names.CHANGES}"
         mine = f"tbl = {literal(name)} AND db = {literal(table.db)}"
-        renamed = renames.of(renames.parse(store.small_file(self.pipeline, renames.FILE)), table.db, table.table)
-        columns = "key, op, before, after, _seq, gtid, ts" + (", schema" if renamed else "")
+        followed = store.small_file(self.pipeline, renames.FILE)
+        renamed = renames.of(renames.parse(followed), table.db, table.table)
+        broken = breaks.of(breaks.parse(followed), table.db, table.table)
+        columns = "key, op, before, after, _seq, gtid, ts" + (", schema" if renamed or broken else "")
         counted = "max(ts) OVER (ORDER BY _seq ROWS UNBOUNDED PRECEDING) AS counted"
-        self._make(raw, f"*, {counted}", self._stream(changes, columns, mine))
+        ends = sum(one.ends for one in broken)
+        parted = parts(broken, [self._ended(one, changes) for one in broken if one.ends])
+        self._make(raw, f"*, {counted}, {parted}", self._stream(changes, columns, mine))
         kept = kept_history.read(self.pipeline).tables.get(name)  # behind the changes, since it is noted before they go
         if kept:
             self.connection.execute(f"DELETE FROM {raw} WHERE {leaving(kept.since, kept.gone)}")
         described = self.connection.execute(f"DESCRIBE {now}").fetchall()
         kinds = {str(column): str(kind) for column, kind, *_ in described}
-        keys = self.connection.execute(f"SELECT DISTINCT json_keys(key) FROM {raw} WHERE op <> 't'").fetchall()
+        keys = self.connection.execute(
+            f"SELECT DISTINCT json_keys(key) FROM {raw} WHERE op <> 't' AND part = {ends}"
+        ).fetchall()
         if len(keys) > 1:
             raise LakeReadError(f"{name}: its primary key changed meanwhile, rows before and after do not compare")
-        past = Past(name, now, raw, kinds, keys[0][0] if keys else (), renamed)
+        spelled = renames.spellings(followed, table.db, table.table)
+        past = Past(name, now, raw, kinds, keys[0][0] if keys else (), renamed, broken, spelled)
         versions, changed, at = (f"{quoted(table.db)}.{quoted(name)}" for name in self._names(table))
         self.connection.execute(f"CREATE VIEW {changed} AS {past.changes()}")
         self.connection.execute(f"CREATE VIEW {versions} AS {past.history()}")
-        as_of = past.as_of(self._began(table, changes, kept.since if kept else None), table.stopped)
+        as_of = past.as_of(self._began(table, changes, kept.since if kept else None, broken), table.stopped)
         self.connection.execute(f"CREATE MACRO {at}({MOMENT}) AS TABLE {as_of}")
 
-    def _began(self, table: status.TableStatus, changes: str, kept: datetime | None) -> datetime | None:
+    def _ended(self, one: Break, changes: str) -> datetime | None:
+        return datetime.fromtimestamp(one.ts_ms / 1000, UTC) if one.ts_ms else self._first(changes, behind(one.seq))
+
+    def _began(
+        self, table: status.TableStatus, changes: str, kept: datetime | None, broken: Sequence[Break]
+    ) -> datetime | None:
         """Since when the lake has every change of the table. `kept`: those of before were removed."""
         joined = self.since(table.db, table.table) if self.since else None
         lost = lost_changes.until(
             store.small_file(self.pipeline, lost_changes.FILE), self.pipeline, table.db, table.table
         )
-        place = max(filter(None, (joined, lost)), default=None)
+        place = max(filter(None, (joined, lost, breaks.last(broken))), default=None)
         if kept and not place:
             return kept
-        where = "true"
-        if place:
-            epoch, file, pos = (f"_seq['{name}']" for name in ("epoch", "file", "pos"))
-            e, f, p = place
-            where = f"({epoch} > {e} OR {epoch} = {e} AND ({file} > {f} OR {file} = {f} AND {pos} >= {p}))"
+        began = self._first(changes, behind(place) if place else "true")
+        return max(began, kept) if began and kept else began
+
+    def _first(self, changes: str, where: str) -> datetime | None:
+        """When the first of all tables' changes was committed, of these."""
         order = ", ".join(f"_seq['{name}']" for name in FIELDS)
         first = self._stream(changes, "ts", f"({where}) ORDER BY {order} LIMIT 1")
         self.connection.register("_stream", first)
         found = self.connection.execute("SELECT ts FROM _stream").fetchall()
         self.connection.unregister("_stream")
-        began = found[0][0].astimezone(UTC) if found else None
-        return max(began, kept) if began and kept else began
+        return found[0][0].astimezone(UTC) if found else None

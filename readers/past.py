@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
-from contract import names
+from contract import breaks, names
+from contract.breaks import Break, Place
 from contract.renames import Rename, sent
 from contract.sequence import FIELDS
 
@@ -37,16 +38,20 @@ def value(json: str, name: str, kind: str) -> str:
 
 
 class Past:
-    """`now`: the table of present rows, `raw`: that of its changes, both as SQL names them; of these `counted` is when
+    """`broken`: where its past breaks, the oldest first; `part` in `raw` is the number of a change's part between two
+    ends, and `part_ended` when that ended. `spellings`: names of columns in changes, beside those of now.
+
+    `now`: the table of present rows, `raw`: that of its changes, both as SQL names them; of these `counted` is when
     each counts (spark/commit_times.py says why it is not always `ts`). `kinds`: its columns, name and DuckDB's type;
-    `key`: the names of the key's, none where there is no change. `renames`: the table's; with any, `raw` has the column
-    `schema`."""
+    `key`: the names of the key's, none where there is no change. `renames`: the table's; with any, or a break, `raw`
+    has the column `schema`."""
 
     def __init__(
         self, name: str, now: str, raw: str, kinds: Mapping[str, str], key: Sequence[str],
-        renames: Sequence[Rename] = (),
+        renames: Sequence[Rename] = (), broken: Sequence[Break] = (), spellings: Sequence[str] = (),
     ) -> None:  # fmt: skip
         self.name, self.now, self.raw, self.kinds, self.key, self.renames = name, now, raw, kinds, key, renames
+        self.broken, self.spellings = broken, spellings
 
     def _row(self, json: str) -> str:
         return ", ".join(f"{self._value(json, name)} AS {quoted(name)}" for name in self.kinds)
@@ -54,6 +59,11 @@ class Past:
     def _value(self, json: str, name: str) -> str:
         """By the name that the column had in the change."""
         kind, found = self.kinds[name], value(json, name, self.kinds[name])
+        others = [one for one in self.spellings if one != name and one.lower() == name.lower()]
+        if others:
+            found = f"coalesce({', '.join([found, *(value(json, one, kind) for one in others)])})"
+        if json != "key" and (version := breaks.another_form(self.broken, name)):
+            found = f"CASE WHEN schema >= {version} THEN {found} END"
         older = [f"WHEN schema < {version} THEN {value(json, old, kind)}" for version, old in sent(self.renames, name)]
         return f"CASE {' '.join(older)} ELSE {found} END" if older else found
 
@@ -86,12 +96,14 @@ class Past:
         `_valid_from`."""
         since, until, gtid = (quoted(names.free(name, {*map(str.lower, self.kinds)})) for name in VERSION)
         cut = f"SELECT min(t.counted) FROM {self.raw} t WHERE t.op = 't' AND t._seq > r._seq"
-        ends = f"least(lead(counted) OVER w, ({cut}))"
+        over = "CASE WHEN part_ended IS NOT NULL THEN greatest(part_ended, counted) END"
+        ends = f"least(lead(counted) OVER w, ({cut}), {over})"
         rows = (
             f"SELECT *, row_number() OVER w AS n, {ends} AS ended FROM {self.raw} r WHERE op <> 't' "
-            "WINDOW w AS (PARTITION BY key ORDER BY _seq)"
+            "WINDOW w AS (PARTITION BY key, part ORDER BY _seq)"
         )
-        none, untouched = "CAST(NULL AS TIMESTAMPTZ)", self._untouched("op <> 't'")
+        last = sum(one.ends for one in self.broken)  # of which the present rows are
+        none, untouched = "CAST(NULL AS TIMESTAMPTZ)", self._untouched(f"op <> 't' AND part = {last}")
         return (
             f"WITH numbered AS ({rows}) "
             f"SELECT {self._row('after')}, counted AS {since}, ended AS {until}, gtid AS {gtid} "
@@ -126,6 +138,24 @@ class Past:
         yield f"(SELECT ts > now() + INTERVAL 1 DAY {first})", told
         cut = literal(f"{self.name} was truncated after that time: which rows it had is not in the changes")
         yield f"EXISTS (SELECT 1 FROM {self.raw} WHERE op = 't' AND counted > {at})", cut
+
+
+def behind(place: Place) -> str:
+    """Whether a change stands at the place or behind it."""
+    epoch, file, pos = (f"_seq['{name}']" for name in ("epoch", "file", "pos"))
+    e, f, p = place
+    return f"({epoch} > {e} OR {epoch} = {e} AND ({file} > {f} OR {file} = {f} AND {pos} >= {p}))"
+
+
+def parts(broken: Sequence[Break], ended: Sequence[datetime | None]) -> str:
+    """The columns `part` and `part_ended` of changes. `ended`: of each of the breaks that ends a part."""
+    ends = [one for one in broken if one.ends]
+    numbers = " + ".join(f"{behind(one.seq)}::INT" for one in ends) or "0"
+    cases = "".join(
+        f" WHEN NOT {behind(one.seq)} THEN {f'TIMESTAMPTZ {literal(at.isoformat())}' if at else 'NULL'}"
+        for one, at in zip(ends, ended, strict=True)
+    )
+    return f"{numbers} AS part, CAST({f'CASE{cases} END' if cases else 'NULL'} AS TIMESTAMPTZ) AS part_ended"
 
 
 def leaving(since: datetime, gone: Sequence[int] | None) -> str:

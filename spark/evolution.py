@@ -20,10 +20,12 @@ from pydantic import BaseModel
 from pyspark.sql import SparkSession
 
 from contract import names
+from contract.breaks import Break
 from contract.ddl_record import UNSEEN, DdlRecord
-from contract.renames import FILE, Rename
+from contract.renames import FILE, Rename, Spelling
 from contract.schema import TableSchema
 from contract.status import Stale
+from spark import breaks
 from spark.errors import LakeError
 from spark.failpoints import reached
 from spark.lake import Lake
@@ -66,19 +68,21 @@ class Mark(BaseModel):
 
 @dataclass(frozen=True)
 class Shape:
-    """A table's new version: the rows of what differs, and the marks that it gives."""
+    """A table's new version: the rows of what differs, the marks that it gives, what it does to the table's past."""
 
     name: Name
     version: int
     rows: list[dict[str, Any]]
     marks: list[Mark]
+    breaks: list[Break]
+    spellings: list[Spelling]
 
 
 class State(BaseModel):
     """`read`: the DDL topic's offsets that are done; `topic`: its id. `versions`: the last shape of each table that is;
     `since`: from where on it holds. `altered`: the last statements that changed a shape or rows. `seen`: those of them
     that made a mark, also where it is gone: in a new epoch they may come again. `renames`: what the lake's tables
-    followed by themselves."""
+    followed by themselves. `breaks`, `spellings`: what the readers of the past ask for."""
 
     read: dict[int, int] = {}
     topic: str | None = None
@@ -88,6 +92,8 @@ class State(BaseModel):
     altered: list[tuple[str, str, Place]] = []
     seen: list[str] = []
     renames: list[Rename] = []
+    breaks: list[Break] = []
+    spellings: list[Spelling] = []
 
 
 class Evolution:
@@ -139,7 +145,8 @@ class Evolution:
         unseen = {
             identity(one): one for one in statements if one.kind in UNSEEN and identity(one) not in self.state.seen
         }
-        marks = [*self.state.marks, *(mark for one in unseen.values() for mark in self._marks(one, floors))]
+        new = [mark for one in unseen.values() for mark in self._marks(one, floors)]
+        marks = [*self.state.marks, *new]
         tables = sorted({*self.schemas.tables(), *floors})
         altered = [(*name, one.seq) for one in statements if one.kind in ALTERS for name in tables if _means(one, name)]
         altered = [*self.state.altered, *altered][-KEPT:]
@@ -155,6 +162,9 @@ class Evolution:
         self.told = note(self.spark, self.lake, rows)
         marks = [mark for mark in marks if (mark.name, mark.seq) not in done]
         marks += [mark for shape in shapes for mark in shape.marks]
+        broken = [*self.state.breaks, *filter(None, map(breaks.of_statement, new))]
+        broken += [one for shape in shapes for one in shape.breaks]
+        spelled = dict.fromkeys([*self.state.spellings, *(one for shape in shapes for one in shape.spellings)])
         state = State(
             read={**self.state.read, **read},
             topic=self.state.topic,
@@ -164,6 +174,8 @@ class Evolution:
             altered=altered,
             seen=[*self.state.seen, *unseen][-KEPT:],
             renames=renames,
+            breaks=breaks.read_since(broken, floors, self.lake.pipeline.tables.cascades)[-KEPT:],
+            spellings=list(spelled),
         )
         self.state = state
         if state != self.noted:
@@ -206,7 +218,8 @@ class Evolution:
                 if after.version > done:
                     changes = [_ruled(one, had, gone) for one in shape_changes(before, after)] if before else []
                     marks = [_mark(after, one) for one in changes if one.kind == AGAIN]
-                    yield Shape(name, after.version, [of_shape(after, one) for one in changes], marks)
+                    rows = [of_shape(after, one) for one in changes]
+                    yield Shape(name, after.version, rows, marks, *_past(before, after, changes))
                 had = (had - gone) | {column.name.lower() for column in after.columns}
 
     def _marks(self, record: DdlRecord, floors: Mapping[Name, list[int]]) -> list[Mark]:
@@ -254,6 +267,16 @@ def _ruled(change: ShapeChange, had: set[str], renamed: set[str]) -> ShapeChange
     if change.kind != "added" or str(change.column).lower() not in had:
         return change
     return replace(change, kind=AGAIN, rule=STALE)
+
+
+def _past(
+    before: TableSchema | None, after: TableSchema, changes: list[ShapeChange]
+) -> tuple[list[Break], list[Spelling]]:
+    if before is None:
+        return [], []
+    lost_names = any((one.kind, one.rule) == ("renamed", STALE) for one in changes)
+    broken = breaks.of_shape(before, after, place(after), lost_names)
+    return [broken] if broken else [], list(breaks.spellings(before, after))
 
 
 def _mark(schema: TableSchema, change: ShapeChange) -> Mark:

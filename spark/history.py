@@ -3,7 +3,7 @@
 Nothing but the lake is asked. The values have the types of the table as it is, and the names: where the lake's table
 followed a renamed column by itself, older changes have it, too. History begins with the first change that the lake has
 of the pipeline, or where the table joined, or behind what Kafka had removed (lost.py), or where a maintenance has
-removed what was before (retention.py).
+removed what was before (retention.py), or behind a statement that took or brought rows without a change (breaks.py).
 """
 
 from __future__ import annotations
@@ -16,21 +16,24 @@ from functools import cached_property
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as fn
 
-from contract import lost_changes, names
-from contract.renames import Rename, of, sent
+from contract import breaks, lost_changes, names
+from contract.breaks import Break
+from contract.renames import FILE, Rename, of, sent, spellings
 from contract.status import parse
 from spark.commit_times import counted, first_after, first_behind
 from spark.errors import LakeError
 from spark.going import staying
 from spark.lake import Lake
+from spark.past_parts import PART, Parts
 from spark.renames import renames_of
 from spark.retention import history_of
-from spark.rows import quoted
+from spark.rows import READING, quoted
 from spark.schema import OWN
 
 VERSION = ("valid_from", "valid_to", "gtid")
 WIRE = {"struct<wkb:binary,srid:bigint>": "struct<wkb:string,srid:bigint>", "array<float>": "array<double>"}
 GEOMETRY = "if({x} is null, null, named_struct('wkb', unbase64({x}.wkb), 'srid', {x}.srid))"
+JSON = {**READING, "mode": "FAILFAST"}
 MAY_NOT_PARSE = ("date", "timestamp", "timestamp_ntz")  # zero and partial dates are null in the lake
 
 
@@ -100,9 +103,11 @@ class History:
         itself makes ours `_valid_from`."""
         now, mine = self.now(), counted(self._mine())
         since, until, gtid = (names.free(name, {*map(str.lower, now.columns)}) for name in VERSION)
-        rows = _numbered(mine.where("op <> 't'"))
-        following = Window.partitionBy("key").orderBy("_seq")
-        ended = fn.least(fn.lead("ts").over(following), self._truncated(mine))
+        parts = Parts(self._breaks, lambda place: first_behind(self._changes(), place))
+        mine = parts.numbered(mine)
+        rows = _numbered(mine.where("op <> 't'"), PART)
+        following = Window.partitionBy("key", PART).orderBy("_seq")
+        ended = fn.least(fn.lead("ts").over(following), self._truncated(mine), parts.ended)
         rows = rows.withColumn("_ended", ended)
         present = [fn.col("ts").alias(since), fn.col("_ended").alias(until), fn.col("gtid").alias(gtid)]
         made = self._parsed(rows.where("op <> 'd'"), now, "after").select(*_values("_after", now), *present)
@@ -110,7 +115,7 @@ class History:
         began = [never.alias(since), fn.col("ts").alias(until), nothing.alias(gtid)]
         older = self._parsed(rows.where("_n = 1 and before is not null"), now, "before")
         older = older.select(*_values("_before", now), *began)
-        still = self._untouched(now, mine).withColumns({since: never, until: never, gtid: nothing})
+        still = self._untouched(now, mine.where(parts.last)).withColumns({since: never, until: never, gtid: nothing})
         return made.unionByName(older).unionByName(still)
 
     def changes(self) -> DataFrame:
@@ -151,13 +156,31 @@ class History:
         older = {old: kind for name, kind in now.dtypes for _, old in self._sent(name)}
         kinds = {old.lower(): (old, kind) for old, kind in older.items()} | kinds
         shape = ", ".join(f"{quoted(name)} {WIRE.get(kind, 'string')}" for name, kind in kinds.values())
-        found = changes.withColumns({f"_{n}": fn.from_json(fn.col(n), shape, {"mode": "FAILFAST"}) for n in names})
+        found = changes.withColumns({f"_{n}": fn.from_json(fn.col(n), shape, JSON) for n in names})
+        for name in names:
+            made = fn.col(f"_{name}")
+            for column, kind in now.dtypes:
+                value = self._in_changes(name, column, kind)
+                made = made if value is None else made.withField(quoted(column), value)
+            found = found.withColumn(f"_{name}", made)
         for struct in (f"_{n}" for n in names if n != "key"):
             made = fn.col(struct)  # each value from the struct as it came: a name may be another column's by now
             for name, _ in now.dtypes:
                 made = made.withField(quoted(name), self._value(struct, name)) if self._sent(name) else made
             found = found.withColumn(struct, made)
         return found
+
+    def _in_changes(self, text: str, column: str, kind: str) -> Column | None:
+        """A column's value where the changes have it otherwise than by its name and type of now, else None."""
+        value, wire = fn.col(f"_{text}.{quoted(column)}"), WIRE.get(kind, "string")
+        others = [name for name in self._spellings if name != column and name.lower() == column.lower()]
+        for name in others:
+            told = fn.from_json(fn.col(text), f"{quoted(name)} {wire}", JSON)
+            value = fn.coalesce(value, told.getField(name))
+        version = breaks.another_form(self._breaks, column) if text != "key" else 0
+        if version:
+            value = fn.when(fn.col("schema") >= version, value)
+        return value if others or version else None
 
     def _value(self, struct: str, column: str) -> Column:
         """By the name that the column had in each change."""
@@ -172,6 +195,14 @@ class History:
     @cached_property
     def _renames(self) -> list[Rename]:
         return of(renames_of(self.lake), self.db, self.table)
+
+    @cached_property
+    def _breaks(self) -> list[Break]:
+        return breaks.of(breaks.parse(self.lake.text(self.lake.at(FILE))), self.db, self.table)
+
+    @cached_property
+    def _spellings(self) -> list[str]:
+        return spellings(self.lake.text(self.lake.at(FILE)), self.db, self.table)
 
     def _untouched(self, now: DataFrame, changes: DataFrame) -> DataFrame:
         """The rows of the table without a change here."""
@@ -204,7 +235,7 @@ class History:
         lost = lost_changes.until(
             self.lake.text(self.lake.at(lost_changes.FILE)), self.lake.pipeline, self.db, self.table
         )
-        since = max(filter(None, (joined, lost)), default=None)
+        since = max(filter(None, (joined, lost, breaks.last(self._breaks))), default=None)
         if status and (table := status.tables.get(self.name)) and table.stopped:
             raise LakeError(f"{self.name} is stopped, so that it is not what its changes say: {table.stopped}")
         kept = history_of(self.lake).since(self.name)  # asked behind the changes' version, since it is noted first
@@ -223,9 +254,9 @@ def _values(struct: str, now: DataFrame) -> list[Column]:
     return [fn.expr(value_sql(wire, kind)).alias(name) for name, wire, kind in inside]
 
 
-def _numbered(changes: DataFrame) -> DataFrame:
-    """With `_n`, the change's number among those of its key, from 1."""
-    return changes.withColumn("_n", fn.row_number().over(Window.partitionBy("key").orderBy("_seq")))
+def _numbered(changes: DataFrame, *parts: str) -> DataFrame:
+    """With `_n`, the change's number among those of its key (and of its part of the past), from 1."""
+    return changes.withColumn("_n", fn.row_number().over(Window.partitionBy("key", *parts).orderBy("_seq")))
 
 
 def _escaped(text: str) -> str:

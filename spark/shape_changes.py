@@ -161,6 +161,20 @@ def _range(column: Column) -> tuple[int, int]:
     return (0, 2**bits - 1) if column.unsigned else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
 
 
+def another_form(was: Column, now: Column) -> bool:
+    """Whether values of before have a form in changes that those of now's type cannot be read from."""
+    old, new = _lake_type(was), _lake_type(now)
+    if old == new or _size(was, now) not in ("narrowed", "retyped"):
+        return False
+    return new != "string" or old == "binary" or str(old).startswith(("struct", "array"))
+
+
+def another_text(was: Column, now: Column) -> bool:
+    """Whether values that are the same have another text than before, by which a key's changes belong together."""
+    digits = (was.fsp, was.scale) != (now.fsp, now.scale)
+    return digits or was.charset != now.charset or _respelled(was, now) or _size(was, now) in ("narrowed", "retyped")
+
+
 def _respelled(was: Column, now: Column) -> bool:
     """Whether the source gives the values that were there in another spelling: BINARY and BIT in more bytes, since they
     are filled up to their length; what the lake has as texts with another number of digits behind the point."""
