@@ -16,6 +16,9 @@ from pyspark.sql import functions as fn
 from contract import types
 from contract.schema import Column, TableSchema
 
+# Where Spark is to put a text that it cannot read: by default into a column called `_corrupt_record`, and one of a
+# table's, of that name, is null then. The name of no column in the source ends with a blank.
+READING = {"columnNameOfCorruptRecord": "unread "}
 NO_KEY = "headrace-key-without-value"  # what the error of such a row says
 NO_VALUE = "headrace-value-without-a-place"  # and of one that is to fail
 ZERO = "-00"  # in the text of each zero or partial date, and in some other texts
@@ -44,7 +47,7 @@ def wire(struct: str, column: Column) -> str:
 
 def parsed(json: str, columns: Iterable[Column], mode: str = "FAILFAST") -> SparkColumn:
     """The struct of wire values of the JSON text in the column named `json`; null where that is null."""
-    return fn.from_json(fn.col(json), wire_schema(columns), {"mode": mode})
+    return fn.from_json(fn.col(json), wire_schema(columns), {**READING, "mode": mode})
 
 
 def typed(struct: str, schema: TableSchema, lake: Mapping[str, str] | None = None) -> list[SparkColumn]:

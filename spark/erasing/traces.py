@@ -22,7 +22,7 @@ from spark.failpoints import reached
 from spark.lake import Lake
 from spark.merge import sequence
 from spark.proof.differences import CHUNK
-from spark.rows import beside, keyed, parsed, quoted, typed
+from spark.rows import READING, beside, keyed, parsed, quoted, typed
 from spark.schema import columns_of
 
 EVENT = ("tbl", "day", "topic", "partition", "offset", "_seq")
@@ -171,8 +171,10 @@ class Traces:
         """The same of rows of which nobody knows by what version they are, or whether they are sound."""
         shape = ", ".join(f"{quoted(name)} string" for name in self.schema.key)
         values = [fn.col(f"_wire.{quoted(name)}").alias(name) for name in self.schema.key]
-        wanted = self._texts().withColumn("_wire", fn.from_json("key", shape)).select(*values)
-        return self._joined(rows, [fn.from_json(name, shape) for name in IMAGES], values, wanted, columns).distinct()
+        wanted = self._texts().withColumn("_wire", fn.from_json("key", shape, READING)).select(*values)
+        return self._joined(
+            rows, [fn.from_json(name, shape, READING) for name in IMAGES], values, wanted, columns
+        ).distinct()
 
     def _joined(
         self, rows: DataFrame, wires: list[Column], values: list[Column], wanted: DataFrame, columns: Sequence[str]
