@@ -39,6 +39,8 @@ POINTS = (  # in the order of a run
     "evolution noted",
     "truncation noted",
     "rows truncated",
+    "deletion vectors purged",
+    "deletion vectors ended",
     "column added",
     "table merged",
     "table stopped",

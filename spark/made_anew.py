@@ -12,6 +12,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
 from contract.schema import TableSchema
+from spark.delta_names import without_vectors
 from spark.failpoints import reached
 from spark.lake import Lake
 from spark.merge import behind, sequence
@@ -90,6 +91,7 @@ def by_write(
         rows = rows.join(superseded, list(schema.key), "left_anti")
     together = newer.unionByName(rows, allowMissingColumns=True)
     table = together.select(*map(quoted, columns), *OWN)
+    without_vectors(spark, path, columns)
     table.write.format("delta").mode("overwrite").option("overwriteSchema", "true").save(path)
 
 

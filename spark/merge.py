@@ -8,11 +8,13 @@ from functools import reduce
 from typing import Any
 
 from delta.tables import DeltaTable
+from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as fn
 
 from contract.schema import TableSchema
 from contract.sequence import FIELDS
+from spark.broken import broken_file
 from spark.errors import chain, reason
 from spark.failpoints import reached
 from spark.rows import NO_KEY, NO_VALUE, beside, keyed, parsed, quoted
@@ -76,6 +78,12 @@ def misfit(name: Name, error: BaseException) -> str | None:
         return (
             f"{db}.{table}: a value does not fit its column's type ({why}). Run the snapshot DAG "
             "for the table once the schema topic and the table agree; its changes wait in _changes meanwhile"
+        )
+    if isinstance(error, AnalysisException) and broken_file(error) is None:
+        return (
+            f"{db}.{table}: Spark cannot write the lake's table ({why}). Where that names a column, Spark or Delta has "
+            "one of the same name: rename it, leave it out (columns.exclude), or exclude the table. The next run tries "
+            "again; its changes wait in _changes meanwhile"
         )
     return None
 

@@ -15,6 +15,7 @@ from pyspark.sql import functions as fn
 from contract.renames import FILE, Rename, of, parse
 from contract.schema import Column, TableSchema
 from spark.broken import broken_table
+from spark.delta_names import without_vectors
 from spark.failpoints import reached
 from spark.lake import Lake
 from spark.rows import quoted
@@ -53,6 +54,7 @@ def rewritten(spark: SparkSession, lake: Lake, rename: Rename) -> bool:
             return True
         if new or len(old) < len(rename.columns) or not all(nameable(to) for _, to in rename.columns):
             return False  # it has a column of this name from another time, or not the one of before
+        without_vectors(spark, path, [to for _, to in rename.columns])
         table = with_new_names(spark.read.format("delta").load(path), [rename])
         table.write.format("delta").mode("overwrite").option("overwriteSchema", "true").save(path)
     except Exception as error:

@@ -16,6 +16,7 @@ from pyspark.sql import functions as fn
 from contract import names, types
 from contract.schema import TableSchema
 from contract.sequence import SPARK_TYPE
+from spark.delta_names import VECTORS, may_have_vectors, taken, without_vectors
 from spark.errors import TableStoppedError
 from spark.failpoints import reached
 from spark.rows import quoted
@@ -77,7 +78,8 @@ def fields(schema: TableSchema) -> dict[str, str]:
     for column in schema.columns:
         if not nameable(column.name):
             raise TableStoppedError(
-                f"{name}: the lake cannot have a column named {column.name!r}. Rename it, or exclude the table"
+                f"{name}: the lake cannot have a column named {column.name!r}. Rename it, leave it out "
+                "(columns.exclude), or exclude the table"
             )
     try:
         return {column.name: types.of(column).spark for column in schema.columns}
@@ -87,7 +89,7 @@ def fields(schema: TableSchema) -> dict[str, str]:
 
 def nameable(column: str) -> bool:
     """Whether the lake can have a column of this name."""
-    return not FORBIDDEN & set(column) and column.lower() not in OWN
+    return not FORBIDDEN & set(column) and column.lower() not in OWN and not taken(column)
 
 
 def prepare(
@@ -119,6 +121,7 @@ def prepare(
             "table, which writes it anew with its new type; its changes wait in _changes meanwhile"
         )
     missing = {name: kind for name, kind in wanted.items() if name.lower() not in known}
+    without_vectors(spark, path, wanted)
     _add(spark, path, missing, list(present)[-1])
     return {**present, **missing}
 
@@ -169,7 +172,7 @@ def create(
     """Makes an empty table of these data columns. `more`: properties of it."""
     columns = ", ".join(f"{quoted(name)} {kind}" for name, kind in {**wanted, **OWN}.items())
     # With them merges mark rows as gone instead of writing whole files again.
-    properties = {"delta.enableDeletionVectors": str(deletion_vectors).lower(), **more}
+    properties = {VECTORS: str(deletion_vectors and may_have_vectors(wanted)).lower(), **more}
     listed = ", ".join(f"'{name}' = '{value}'" for name, value in properties.items())
     spark.sql(f"CREATE TABLE IF NOT EXISTS {at(path)} ({columns}) USING delta TBLPROPERTIES ({listed})")
 
