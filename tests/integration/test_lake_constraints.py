@@ -77,8 +77,8 @@ def frame(spark: SparkSession, schema: TableSchema, **changed: Any) -> DataFrame
 def test_a_row_that_breaks_one_in_the_lake_alone_is_found_and_an_equal_table_holds_all(
     spark: SparkSession, server: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("HEADRACE_QUALITY", str(tmp_path))
     pipeline = made(server, f"constraints{server.name}")
-    monkeypatch.chdir(tmp_path)  # where the lake is
     with Source(pipeline) as source:
         schema = source.schema(f"constraints{server.name}", "t")
         checks = source.checks(f"constraints{server.name}", "t")

@@ -33,6 +33,11 @@ TAKEN = """
     db tbl key before after schema gtid ts n rows lake w0 k0 row_key t c g h l name since kind valid_from valid_to _n
     _row _wire _there _gone _k0 _0 _lake _rows _ended _before moment order
 """
+# Of Spark, Delta and its MERGE, those that a table may have.
+THEIRS = """
+    filePath _metadata rowIndexCol deletionVectorId _corrupt_record _change_type _commit_version _commit_timestamp
+    row_index _row_id path size stats file_path rowIndexSet __delta_internal_row_index _row_number_ num_inserted_rows
+"""
 QUOTED = ("a.b", "a`b", "a'b", 'a"b', "a%b", "a\\b", "äß", "$1", "a/b", "a~1b", "*")
 KEYS = ("kind", "op", "_0")
 
@@ -45,7 +50,7 @@ def quoted(name: str) -> str:
 def streamer(mysql: MySQL, kafka: Kafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Streamer]:
     monkeypatch.setenv("TEST_PASSWORD", mysql.password)
     # No VARCHAR for all of them: Great Expectations would look at the length of each.
-    kinds = dict.fromkeys(TAKEN.split(), "text") | dict.fromkeys(QUOTED, "varchar(9)")
+    kinds = dict.fromkeys((TAKEN + THEIRS).split(), "text") | dict.fromkeys(QUOTED, "varchar(9)")
     key, values = ", ".join(map(quoted, KEYS)), ", ".join(f"{quoted(name)} {kind}" for name, kind in kinds.items())
     run(mysql, f"CREATE DATABASE {NAME}")
     run(
@@ -76,7 +81,8 @@ def test_any_name_passes_through_every_job(spark: SparkSession, mysql: MySQL, st
     snapshot(spark, pipeline, [])
     write("UPDATE numbers SET `_there` = 'x', `moment` = 'm' WHERE `op` = 2", "DELETE FROM texts WHERE `_0` = 2")
     compact(spark, pipeline)
-    write("UPDATE numbers SET `op` = 100 WHERE `op` = 3", "UPDATE texts SET `op` = 'p' WHERE `_0` = 3",
+    write("UPDATE numbers SET `op` = 100, `filePath` = 'f', `_corrupt_record` = 'c', `_metadata` = 'm' WHERE `op` = 3",
+          "UPDATE texts SET `op` = 'p' WHERE `_0` = 3",
           "DELETE FROM numbers WHERE `op` = 4", "INSERT INTO texts VALUES ('k', 'o', 9, 9, 9)")  # fmt: skip
     snapshot(spark, pipeline, [])
     compact(spark, pipeline)
