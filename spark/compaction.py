@@ -100,7 +100,7 @@ class Compaction:
 
     def _land(self) -> None:
         topics = self.broker.topics(self.landing.topics())
-        ids, ends = self.broker.topic_ids(topics), self.broker.ends(topics)
+        ids, ends = self.broker.topic_ids(topics), self.broker.ends(topics, self.checkpoint)
         self.lake.write(self.lake.at(UNFINISHED), {"began": self.began})
         reached("run noted")
         self.landing.run(ends, ids, self.checkpoint)

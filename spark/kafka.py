@@ -17,6 +17,7 @@ from contract.checkpoint import Checkpoint
 from contract.ddl_record import DdlRecord
 from contract.pipeline import Pipeline
 from contract.schema import TableSchema
+from spark.errors import PassingError
 from spark.kafka_reading import SECONDS, Reading, Silent, connection, numbers_of, records_of
 
 COMMIT_SECONDS = 5.0
@@ -77,12 +78,13 @@ class Broker:
             found = {topic: str(told.result().topic_id) for topic, told in asked.items()}
         return {topic: id for topic, id in found.items() if id != NO_ID}
 
-    def ends(self, topics: Mapping[str, Collection[int]]) -> Ends:
+    def ends(self, topics: Mapping[str, Collection[int]], checkpoint: Checkpoint | None = None) -> Ends:
         """The end of every partition of the topics, of what is committed; 0 where nothing was ever written.
 
-        What the checkpoint read before holds stands before them: Kafka commits a transaction partition by partition, so
-        that what was written is waited for. What is still not committed then is of a later transaction, which a
-        producer cannot begin before the one before is committed everywhere.
+        What the `checkpoint` read before holds stands before them: Kafka commits a transaction partition by partition,
+        so that what was written is waited for. What the streamer has not committed then is of a later transaction,
+        which it cannot begin before the one before is committed everywhere. Another producer's open transaction keeps
+        back what stands behind its begin, whoever's that is: PassingError where the checkpoint holds any of it.
         """
         at = [TopicPartition(name, number) for name, numbers in topics.items() for number in numbers]
         with Reading(self.pipeline, "read_uncommitted") as consumer:
@@ -93,6 +95,15 @@ class Broker:
             while any(ends[one] < written[one] for one in ends) and time.monotonic() < until:
                 time.sleep(COMMIT_POLL_SECONDS)
                 ends = _ends(consumer, at)
+        held = [one for one in sorted(ends) if ends[one] < written[one]]
+        for topic, number in held if checkpoint else ():
+            first = self.first(topic, number, ends[topic, number], "read_uncommitted")
+            if checkpoint and first and tuple(first[:3]) <= checkpoint.place:
+                raise PassingError(
+                    f"a transaction of another producer is open in the topic {topic}, partition {number}, from offset "
+                    f"{ends[topic, number]} on, and changes that are committed stand behind it, which nobody can read "
+                    "until it ends. The next run reads them. Keep other producers out of this pipeline's topics"
+                )
         return ends
 
     def time_of(self, topic: str, partition: int, offset: int) -> int | None:
@@ -124,9 +135,9 @@ class Broker:
             numbers = numbers_of(consumer, topic)
             return {n: consumer.get_watermark_offsets(TopicPartition(topic, n), SECONDS) for n in numbers}
 
-    def first(self, topic: str, partition: int, begin: int) -> list[int] | None:
+    def first(self, topic: str, partition: int, begin: int, isolation: str = "read_committed") -> list[int] | None:
         """The `_seq` of the first change of this pipeline in the partition; None where it has none."""
-        with Reading(self.pipeline) as consumer:
+        with Reading(self.pipeline, isolation) as consumer:
             records = records_of(consumer, topic, partition, begin)
             return next((seq for _, value in records if (seq := self._sequence(value))), None)
 

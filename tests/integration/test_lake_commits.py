@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Callable
@@ -13,8 +14,10 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from contract.pipeline import Pipeline
 from spark import kafka as spark_kafka
+from spark.errors import PassingError
 from spark.kafka import Broker
 from stack.kafka import Kafka
+from tests.checkpoints import checkpoint
 
 Open = Callable[[str], Producer]
 
@@ -72,3 +75,29 @@ def test_what_stays_open_is_left_to_the_next_run(
     producer = opened(kafka, topic)
     assert Broker(pipeline).ends({topic: [0]}) == {(topic, 0): 4}, "three records and their commit"
     producer.abort_transaction(30)
+
+
+def change(pos: int) -> bytes:
+    return json.dumps({"source": {"name": "commits", "seq": [0, 1, pos, 0, 0]}}).encode()
+
+
+def test_what_another_producer_keeps_back_is_not_passed_by(
+    kafka: Kafka, pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By its open transaction nobody reads what others have committed behind it."""
+    monkeypatch.setattr(spark_kafka, "COMMIT_SECONDS", 1.0)
+    topic = "commits.commits.other"
+    other = opened(kafka, topic)
+    own = Producer({"bootstrap.servers": kafka.address, "transactional.id": f"{topic}.own"})
+    own.init_transactions(30)
+    own.begin_transaction()
+    own.produce(topic, change(100))
+    own.commit_transaction(30)
+    broker, at = Broker(pipeline), checkpoint(pipeline="commits", pos=100)
+    with pytest.raises(
+        PassingError, match=r"another producer is open in the topic commits\.commits\.other, partition 0"
+    ):
+        broker.ends({topic: [0]}, at)
+    assert broker.ends({topic: [0]}, at.model_copy(update={"pos": 99})) == {(topic, 0): 4}, "it is of a later one"
+    other.abort_transaction(30)
+    assert broker.ends({topic: [0]}, at)[topic, 0] >= 9

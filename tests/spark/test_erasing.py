@@ -51,7 +51,7 @@ class Broker:
 
     def __init__(self, pipeline: Pipeline) -> None:
         self.checkpoint = lambda: checkpoint(1000)
-        self.topics = self.topic_ids = self.ends = lambda topics: {}
+        self.topics = self.topic_ids = self.ends = lambda *_: {}
         self.schemas = lambda: [ITEMS]
         self.ddl = lambda read: ([], {})
         self.bounds = lambda topic: {}

@@ -38,7 +38,7 @@ def compact(spark: SparkSession, pipeline: Pipeline, monkeypatch: pytest.MonkeyP
     class Broker:
         def __init__(self, pipeline: Pipeline) -> None:
             self.checkpoint = lambda: AT
-            self.topics = self.topic_ids = self.ends = lambda topics: {}
+            self.topics = self.topic_ids = self.ends = lambda *_: {}
             self.schemas = lambda: [ITEMS]
             self.ddl = lambda read: ([], {})
             self.bounds = lambda topic: {}

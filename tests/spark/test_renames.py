@@ -57,7 +57,7 @@ class Broker:
 
     def __init__(self, pipeline: Pipeline) -> None:
         self.checkpoint = lambda: checkpoint(1000)
-        self.topics = self.topic_ids = self.ends = lambda topics: {}
+        self.topics = self.topic_ids = self.ends = lambda *_: {}
         self.bounds = lambda topic: {0: (0, len(self.ddl_))}
         self.schemas = lambda: list(self.schemas_)
 

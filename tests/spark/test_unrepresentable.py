@@ -179,7 +179,7 @@ def test_another_setting_waits_for_a_snapshot_which_makes_the_table_anew(
     class Broker:
         def __init__(self, pipeline: Pipeline) -> None:
             self.checkpoint = lambda: checkpoint(1000)
-            self.topics = self.topic_ids = self.ends = lambda topics: {}
+            self.topics = self.topic_ids = self.ends = lambda *_: {}
             self.schemas = lambda: [pipeline.lake.lands(PEOPLE)]
             self.ddl = lambda read: ([], {})
             self.bounds = lambda topic: {}
