@@ -20,6 +20,7 @@ from streamer.kafka import broker, topics
 from streamer.outgoing.aside import local
 from streamer.outgoing.transforming import Transforms
 from streamer.preflight import checks as preflight
+from streamer.preflight import unmatched
 from streamer.servers import Servers
 from streamer.sinks import files, objects
 from streamer.start import first as first_start
@@ -51,7 +52,9 @@ def check(pipeline: Pipeline) -> list[Result]:
     answers = not any(result.level == "error" and result.subject == "server" for result in server)
     chosen: list[tuple[str, str]] = source.tables(main) if answers else []
     wanted = topics.service_topics(pipeline)
-    results = [*server, *(_caught("topic", lambda: _tables(pipeline, chosen, wanted)) if answers else [])]
+    misspelled = any(result.subject == f"server: {unmatched.NAME}" for result in server)
+    results = [*server]
+    results += _caught("topic", lambda: _tables(pipeline, chosen, wanted, misspelled)) if answers else []
     for other in others:
         results += map(_warning, _caught("server", partial(_server, other, runs, followed)))
     results += commit_log
@@ -108,11 +111,13 @@ def _server(pipeline: Pipeline, runs: bool, followed: Tables | None) -> Iterable
         yield Result(finding.level, f"server: {finding.name}", finding.what, finding.statement or "")
 
 
-def _tables(pipeline: Pipeline, chosen: list[tuple[str, str]], wanted: list[topics.Wanted]) -> Iterable[Result]:
-    """Adds the tables' topics to `wanted`."""
+def _tables(
+    pipeline: Pipeline, chosen: list[tuple[str, str]], wanted: list[topics.Wanted], misspelled: bool
+) -> Iterable[Result]:
+    """Adds the tables' topics to `wanted`. `misspelled`: which pattern matches nothing is told already."""
     if chosen:
         yield Result("ok", "tables", ", ".join(f"{db}.{table}" for db, table in chosen))
-    else:
+    elif not misspelled:
         globs = ", ".join(pipeline.tables.include)
         yield Result("warning", "tables", f"no table matches {globs} now", "Mend tables.include, or make the tables.")
     wanted += topics.event_topics(pipeline, chosen)

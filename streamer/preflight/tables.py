@@ -13,6 +13,7 @@ from contract.types import INEXACT
 from streamer.preflight.columns import columns
 from streamer.preflight.engines import engines
 from streamer.preflight.findings import Finding, Server, excluding
+from streamer.preflight.unmatched import unmatched
 
 INEXACT_KEYS = f"""
 SELECT table_schema, table_name, column_name, data_type FROM information_schema.columns
@@ -124,4 +125,15 @@ def _unclear(server: Server) -> Iterator[Finding]:
         yield Finding("warning", "type", what, step)
 
 
-TABLE_CHECKS = (_capitals, _cascades, columns, engines, _inexact_keys, _keyless, _odd_tables, _types, _unclear)
+TABLE_CHECKS = (
+    _capitals,
+    _cascades,
+    columns,
+    engines,
+    _inexact_keys,
+    _keyless,
+    _odd_tables,
+    _types,
+    _unclear,
+    unmatched,
+)

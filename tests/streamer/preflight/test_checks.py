@@ -10,6 +10,7 @@ from contract.pipeline import Pipeline, Tables
 from streamer.preflight.checks import CHECKS, Finding, Server, _flavor
 from streamer.preflight.engines import ENGINES
 from streamer.preflight.tables import KEYLESS, TYPES
+from streamer.preflight.unmatched import NAMES, TOLD
 
 PIPELINE = Pipeline.model_validate(
     {
@@ -158,3 +159,56 @@ def test_a_network_without_tls_is_told_where_the_file_leaves_it_to_the_server() 
     assert (found.level, found.name) == ("warning", "tls")
     assert "source.tls: {mode: disabled}" in found.statement
     assert findings("9.7.4", {asked: [("Ssl_version", "TLSv1.3")]}) == []
+
+
+THERE = [("shop", "customers"), ("shop", "orders"), ("shop", "lines"), ("mysql", "user")]
+
+
+def choosing(monkeypatch: pytest.MonkeyPatch, **sections: Any) -> list[Finding]:
+    """What is found of a file with these sections, which stand in its second line, on a server that has the tables."""
+    given = PIPELINE.model_dump(exclude={"source", "path"}) | {
+        "source": {"host": "localhost", "user": "u", "password": "p", "server_id": 5}
+    }
+    monkeypatch.setattr(f"{__name__}.PIPELINE", Pipeline.model_validate(given | sections))
+    return findings("9.7.4", {NAMES: THERE})
+
+
+def test_a_misspelled_table_among_others_is_told_with_what_was_meant(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its rows would be missing in silence; and with an exclude misspelled, be in the lake in silence."""
+    tables = {"include": ["shop.customer", "shop.orders"], "exclude": ["shop.line", "shop.orders"]}
+    included, excluded = choosing(monkeypatch, tables=tables)
+    assert (included.level, excluded.level) == ("warning", "warning")
+    assert "tables.include[0]: shop.customer matches no table" in included.what
+    assert included.statement.startswith("Did you mean shop.customers?")
+    assert included.statement.endswith("made later joins.")
+    assert "tables.exclude[0]: shop.line matches no table" in excluded.what
+    assert "shop.lines?" in excluded.statement
+
+
+def test_what_is_meant_for_tables_to_come_is_no_error_and_guessed_at_no_further(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A server without any table yet says nothing of patterns; the server's own tables are nobody's."""
+    found = choosing(monkeypatch, tables={"include": ["shop.*", "archive_*.*", "mysql.user", "shop.invoices"]})
+    assert [(one.level, one.name) for one in found] == [("warning", "pattern")] * 3
+    assert not any("Did you mean" in one.statement for one in found)
+    assert findings("9.7.4", {NAMES: [("mysql", "user")]}) == []
+
+
+def test_rules_for_tables_that_are_not_there_are_told_with_their_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    rules: dict[str, Any] = {
+        "keys": [{"tables": ["shop.orders", "shop.line"], "columns": ["id"]}],
+        "events": [{"tables": ["/shop\\.order/"], "drop": ["delete"]}],
+        "topics": [{"tables": ["shop.Orders"], "partitions": 3}],
+        "tables": {"include": ["shop.*"], "cascades": ["shop.lins"]},
+    }
+    found = {one.what.rpartition(": ")[0].removeprefix(".: "): one for one in choosing(monkeypatch, **rules)}
+    assert set(found) == {"tables.cascades[0]", "keys[0].tables[1]", "events[0].tables[0]", "topics[0].tables[0]"}
+    assert found["topics[0].tables[0]"].statement.startswith("Did you mean shop.orders?")
+
+
+def test_of_very_many_names_that_are_not_there_the_first_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    include = ["shop.*", *(f"archive.year_{n}" for n in range(TOLD + 5))]
+    *told, rest = choosing(monkeypatch, tables={"include": include})
+    assert len(told) == TOLD
+    assert rest.what.startswith("5 more patterns")
