@@ -262,8 +262,8 @@ def _at(place: tuple[str | int, ...], value: str, message: str, fix: str) -> Val
 
 def load(path: str | Path, secrets: bool | str = True) -> Pipeline:
     """Reads and checks one pipeline file. Without `secrets` a password's variable need not be set, for who asks no
-    server; where it names a section, that one's alone must. Raises PipelineFileError (a ValueError) with every
-    mistake."""
+    server; where it names a section, that one's alone must. That a password stands in the file is a mistake for all.
+    Raises PipelineFileError (a ValueError) with every mistake."""
     path = Path(path)
     return _checked(path, read_yaml(path), secrets)
 
@@ -282,7 +282,7 @@ def parse(
 def _checked(
     path: Path, read: Read, secrets: bool | str, refused: Callable[[Pipeline], Problem | None] = lambda _: None
 ) -> Pipeline:
-    problems = [one for one in read.problems if _needed(one.key, secrets)]
+    problems = [one for one in read.problems if _needed(one, secrets)]
     if read.tree is not None:
         read.tree["path"] = path
     pipeline, found = problems_of(Pipeline, read)
@@ -295,8 +295,10 @@ def _checked(
     return pipeline
 
 
-def _needed(key: str, secrets: bool | str) -> bool:
-    return secrets is True or not SECRET.search(key) or (bool(secrets) and key.startswith(f"{secrets}."))
+def _needed(problem: Problem, secrets: bool | str) -> bool:
+    if secrets is True or not problem.outside or not SECRET.search(problem.key):
+        return True
+    return bool(secrets) and problem.key.startswith(f"{secrets}.")
 
 
 def _scripts(pipeline: Pipeline, read: Read) -> Iterator[Problem]:

@@ -24,13 +24,15 @@ NODES = 20_000  # keys and values, those behind each alias counted again
 
 @dataclass(frozen=True)
 class Problem:
-    """One mistake: `line` counts from 1 (0: the file as a whole)."""
+    """One mistake: `line` counts from 1 (0: the file as a whole). `outside`: the file is right, and what it refers to
+    is not there, or not yet."""
 
     line: int
     key: str
     message: str
     allowed: str
     fix: str
+    outside: bool = False
 
 
 class PipelineFileError(ValueError):
@@ -193,10 +195,10 @@ class _Reader:
         elif not value:
             first = found[0]
             where = f"a text into {first['file']}" if first["file"] else f"the environment variable {first['name']}"
-            self._problem(keys, "is empty", f"{'write' if first['file'] else 'set'} {where}{also}")
+            self._problem(keys, "is empty", f"{'write' if first['file'] else 'set'} {where}{also}", outside=True)
 
-    def _problem(self, keys: Keys, message: str, fix: str) -> None:
-        self.problems.append(Problem(self.lines[keys], dotted(keys), message, "", fix))
+    def _problem(self, keys: Keys, message: str, fix: str, outside: bool = False) -> None:
+        self.problems.append(Problem(self.lines[keys], dotted(keys), message, "", fix, outside))
 
     def _mapping(self, node: yaml.MappingNode, keys: Keys) -> dict[str, Any]:
         tree: dict[str, Any] = {}
@@ -233,7 +235,7 @@ class _Reader:
             fix = f"export {name}=..."
             if not secret:  # for which a default would be a password in the file
                 fix += f", or write ${{{name}:-default}}"
-            self._problem(keys, f"the environment variable {name} is not set", fix)
+            self._problem(keys, f"the environment variable {name} is not set", fix, outside=True)
             return "0"
         if name in os.environ:
             self.filled.append((value, match[0]))
@@ -245,7 +247,8 @@ class _Reader:
             value = regular_file.read(Path(name), SIZE).strip("\r\n")
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", None) or "not UTF-8 text"
-            self._problem(keys, f"the file {name} cannot be read: {reason}", "check its path and its rights")
+            told = f"the file {name} cannot be read: {reason}"
+            self._problem(keys, told, "check its path and its rights", outside=True)
             return "0"
         self.filled.append((value, f"${{file:{name}}}"))
         return value

@@ -385,3 +385,12 @@ def test_who_asks_no_server_needs_no_password(tmp_path: Path, monkeypatch: pytes
     wrong = edited(tmp_path, a=("name: flights ", "name: Flights!"))
     with pytest.raises(PipelineFileError, match="name"):
         load(wrong, secrets=False)
+
+
+@pytest.mark.parametrize("secrets", [False, "lake"])
+def test_a_password_in_the_file_is_a_mistake_for_whoever_reads_it(tmp_path: Path, secrets: bool | str) -> None:
+    """Else a list of files calls one valid that no streamer begins with."""
+    for written in ("s3cret", "${NOT_SET_HERE:-s3cret}"):
+        with pytest.raises(PipelineFileError, match=r"source\.password: stands in the file as plain text") as caught:
+            load(edited(tmp_path, a=(PASSWORD, f"password: {written}")), secrets)
+        assert "s3cret" not in str(caught.value)
