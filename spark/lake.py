@@ -16,6 +16,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from contract import names
@@ -151,21 +152,30 @@ class Lake:
         """The text of the last write that got no further than a whole new file; None where there is none that is not
         older than `since`."""
         for new in self._new(path):
-            if self._changed_at(new) >= since and whole(text := self._text(new)):
+            text = self._text_of(new) if new.getModificationTime() >= since else None
+            if text is not None and whole(text):
                 return text
         return None
+
+    def _text_of(self, new: Any) -> str | None:
+        """None where it has its own name by now."""
+        try:
+            return self._text(str(new.getPath().toString()))
+        except Py4JJavaError as error:
+            if "FileNotFoundException" not in str(error.java_exception.getClass().getName()):
+                raise
+            return None
 
     def _changed_at(self, path: str) -> int:
         return int(self._files.getFileStatus(self._path(path)).getModificationTime())
 
-    def _new(self, path: str) -> Sequence[str]:
+    def _new(self, path: str) -> Sequence[Any]:
         """The new files beside a path, the newest first."""
         if self.pipeline.lake.bucket:
             return []
         folder, _, name = path.rpartition("/")
         found = [entry for entry in self._entries(folder) if entry.getPath().getName().startswith(f"{name}{NEW}")]
-        found.sort(key=lambda entry: entry.getModificationTime(), reverse=True)
-        return [f"{folder}/{entry.getPath().getName()}" for entry in found]
+        return sorted(found, key=lambda entry: entry.getModificationTime(), reverse=True)
 
     def write(self, path: str, value: Any) -> None:
         at_once = bool(self.pipeline.lake.bucket)  # an object is there as a whole, or not
@@ -217,7 +227,7 @@ class Lake:
         jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
 
     def delete(self, path: str) -> None:
-        for wanted in (path, *self._new(path)):
+        for wanted in (path, *(str(new.getPath().toString()) for new in self._new(path))):
             self._files.delete(self._path(wanted), True)
 
 

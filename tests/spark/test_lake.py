@@ -61,6 +61,30 @@ def test_a_file_that_is_written_while_it_is_looked_for_is_found(lake: Lake) -> N
     assert lake.read(path) is None
 
 
+class Renames:
+    """The file system, in which another process gives a file its own name just when it is opened by the other one."""
+
+    def __init__(self, files: Any, new: Path, to: Path) -> None:
+        self.files, self.new, self.to = files, new, to
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.files, name)
+
+    def open(self, path: Any) -> Any:
+        if path.getName() == self.new.name and self.new.exists():
+            self.new.rename(self.to)
+        return self.files.open(path)
+
+
+def test_a_file_that_gets_its_name_while_it_is_read_by_the_other_one_is_found(lake: Lake) -> None:
+    path = Path(lake.at("note.json"))
+    new = path.with_name("note.json.new-77")
+    new.parent.mkdir(parents=True, exist_ok=True)
+    new.write_text('{"n":1}')
+    lake._files = Renames(lake._files, new, path)
+    assert lake.read(str(path)) == {"n": 1}
+
+
 def test_a_write_whose_last_rename_is_lost_is_read_all_the_same(lake: Lake) -> None:
     path = lake.at("note.json")
     lake.write(path, {"n": 1})
