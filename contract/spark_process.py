@@ -18,6 +18,7 @@ import sys
 from contract import CHECKOUT
 from contract.spark_jars import spark_jars
 
+LOGGING = CHECKOUT / "spark" / "log4j2.properties"
 LASTING = {"compact_loop"}
 CONF = {
     "spark.log.level": "WARN",  # at INFO the job's own words drown
@@ -30,11 +31,12 @@ def spark_memory() -> str:
 
 
 def spark_java(job: str = "") -> str:
-    """Options of the driver's JVM. For short jobs on few cores, -XX:TieredStopAtLevel=1 spares the compiler; a job that
-    runs for days gets its optimizing part back."""
+    """Options of the driver's JVM; a user's stand behind ours, since of one that is given twice Java takes the last.
+    For short jobs on few cores, -XX:TieredStopAtLevel=1 spares the compiler; a job that runs for days gets its
+    optimizing part back."""
     given = os.environ.get("HEADRACE_SPARK_JAVA", "").split()
     kept = [option for option in given if job not in LASTING or not option.startswith("-XX:TieredStopAtLevel=")]
-    return " ".join(["-Duser.timezone=UTC", *kept])
+    return " ".join([f"-Dlog4j2.configurationFile={LOGGING.as_uri()}", "-Duser.timezone=UTC", *kept])
 
 
 def spark_python() -> str:

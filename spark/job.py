@@ -15,15 +15,17 @@ from typing import Any, NoReturn
 
 from pyspark.sql import SparkSession
 
-from contract.pipeline import PipelineFileError, load
+from contract.pipeline import Pipeline, PipelineFileError, load
 from spark import result
 from spark.errors import PassingError
 from spark.failures import message_of
+from spark.interrupt import Interrupt
 from spark.session import session
 
 Facts = dict[str, Any]
 Work = Callable[..., Facts]
 INTERRUPTED = 130  # as shells say it of who was ended by SIGINT
+CUT = "was interrupted. Run it again: nothing is left to mend"
 
 NO_LAKE = (
     "{path}: by its sinks, checkpoints and records.format the pipeline feeds no lake, which reads events and commit "
@@ -58,17 +60,22 @@ def run(name: str, work: Work, options: Mapping[str, str] | None = None, tables:
         _end(name, "", str(error), {})
     if not pipeline.feeds_lake:
         _end(name, pipeline.name, NO_LAKE.format(path=pipeline.path), {})
+    interrupt = Interrupt()
     try:
-        facts = work(session(f"headrace-{pipeline.name}-{name}"), pipeline, *chosen, **more)
-    except JobFailedError as error:
-        _end(name, pipeline.name, str(error), error.facts)
-    except Exception as error:  # the job's outermost frame: whatever it is becomes one message
-        _end(
-            name, pipeline.name, message_of(error, pipeline), {"again": True} if isinstance(error, PassingError) else {}
-        )
-    except KeyboardInterrupt:
-        _end(name, pipeline.name, "was interrupted. Run it again: nothing is left to mend", {}, INTERRUPTED)
+        spark = session(f"headrace-{pipeline.name}-{name}")
+        interrupt.listen(spark)
+        facts = work(spark, pipeline, *chosen, **more)
+    except (Exception, KeyboardInterrupt) as error:  # the job's outermost frame: whatever it is becomes one message
+        if interrupt.came or isinstance(error, KeyboardInterrupt):
+            _end(name, pipeline.name, CUT, {}, INTERRUPTED)
+        _end(name, pipeline.name, *_told(error, pipeline))
     _end(name, pipeline.name, None, facts)
+
+
+def _told(error: Exception, pipeline: Pipeline) -> tuple[str, Facts]:
+    if isinstance(error, JobFailedError):
+        return str(error), error.facts
+    return message_of(error, pipeline), {"again": True} if isinstance(error, PassingError) else {}
 
 
 def _end(name: str, pipeline: str, error: str | None, facts: Facts, status: int = 1) -> NoReturn:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -43,6 +45,17 @@ def session(name: str, extra: dict[str, str] | None = None) -> SparkSession:
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
+    _hush(spark)
     if str(spark.sparkContext.master).startswith("local") and not spark.sparkContext.getConf().contains(SHUFFLES):
         spark.conf.set(SHUFFLES, "4")  # Spark's own 200 is for clusters
     return spark
+
+
+def _hush(spark: SparkSession) -> None:
+    """Delta tells of each vacuum on Java's standard output. Not under spark-submit, which passes the job's own words
+    on by that."""
+    if "PYSPARK_GATEWAY_PORT" in os.environ:
+        return
+    java: Any = spark._jvm
+    nowhere = java.java.io.OutputStream.nullOutputStream()
+    java.java.lang.System.setOut(java.java.io.PrintStream(nowhere))

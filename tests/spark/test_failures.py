@@ -66,6 +66,7 @@ def test_the_report_tells_whether_another_run_may_do_better(
 
     monkeypatch.setattr(job, "_end", end)
     monkeypatch.setattr(job, "session", lambda name: None)
+    monkeypatch.setattr(job.Interrupt, "listen", lambda self, spark: None)
     monkeypatch.setattr("sys.argv", ["verify", "--pipeline", str(pipeline_in(tmp_path).path)])
     with pytest.raises(EndedError) as caught:
         job.run("verify", work)
