@@ -47,18 +47,39 @@ def keys_of(given: str, schema: TableSchema, secret: bytes = b"") -> list[Erased
     name = f"{schema.db}.{schema.table}"
     if not schema.key:
         raise ErasedKeyError(f"{name} has no key, so that no row of it can be named: choose columns of it in keys")
-    try:
-        read = json.loads(given, parse_float=Decimal)
-    except ValueError:
-        read = given  # a value alone
-    items = [item for item in (read if isinstance(read, list) else [read]) if item not in ("", None)]
+    items = written(given, name)
     if not items:
         raise ErasedKeyError(f"{name}: no key is given; its key is ({', '.join(schema.key)})")
     return [_key(item, at, schema, secret) for at, item in enumerate(items, 1)]
 
 
+def written(given: str, name: str) -> list[Any]:
+    """The keys as they are written down: a value each, or an object of columns. `name`: of the table, of which nothing
+    need be known. Raises ErasedKeyError."""
+    try:
+        read = json.loads(given, parse_float=Decimal)
+    except ValueError:
+        read = given  # a value alone
+    items = [item for item in (read if isinstance(read, list) else [read]) if item not in ("", None)]
+    return [_opened(item, _where(name, at)) for at, item in enumerate(items, 1)]
+
+
+def _where(name: str, at: int) -> str:
+    return f"{name}: key {at}"
+
+
+def _opened(item: Any, where: str) -> Any:
+    """Of a text that is an object the object."""
+    if not isinstance(item, str) or not item.lstrip().startswith("{"):
+        return item
+    try:
+        return json.loads(item, parse_float=Decimal)
+    except ValueError as problem:
+        raise ErasedKeyError(f"{where} is no JSON: {problem}") from None
+
+
 def _key(item: Any, at: int, schema: TableSchema, secret: bytes) -> ErasedKey:
-    where = f"{schema.db}.{schema.table}: key {at}"
+    where = _where(f"{schema.db}.{schema.table}", at)
     row = _row(item, schema, where)
     wires, values = {}, {}
     for name in schema.key:
@@ -71,11 +92,6 @@ def _key(item: Any, at: int, schema: TableSchema, secret: bytes) -> ErasedKey:
 
 
 def _row(item: Any, schema: TableSchema, where: str) -> dict[str, Any]:
-    if isinstance(item, str) and item.lstrip().startswith("{"):
-        try:
-            item = json.loads(item, parse_float=Decimal)
-        except ValueError as problem:
-            raise ErasedKeyError(f"{where} is no JSON: {problem}") from None
     wanted = ", ".join(schema.key)
     if not isinstance(item, dict):
         if len(schema.key) > 1:

@@ -6,11 +6,12 @@ whichever it was.
 from __future__ import annotations
 
 import time
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from pyspark.sql import SparkSession
 
+from contract.chosen_rows import refuse_backfill
 from contract.pipeline import Pipeline
 from contract.status import LakeStatus
 from spark.compacting import OPTION, take_in
@@ -18,7 +19,7 @@ from spark.errors import LakeError
 from spark.job import run
 from spark.kafka import Broker
 from spark.lake import Lake
-from spark.mending.choice import Form, Name, blocked, names_of, shown_in, source_of, standing
+from spark.mending.choice import Form, Name, blocked, names_of, refusing, shown_in, source_of, standing
 from spark.mending.from_source import Choose, SourceParts
 from spark.mending.parts import CHANGES, KAFKA, MYSQL, Chosen, Part
 from spark.mending.rebuilt import Rebuild
@@ -41,14 +42,12 @@ def backfill(spark: SparkSession, pipeline: Pipeline, tables: list[str], **given
     """Stages the rows of the named tables; with `compact` the lake has them at the end. Raises LakeError, and then
     stages nothing more."""
     began, given = time.time(), {**dict.fromkeys(OPTIONS, ""), **given}
-    form, between, source = Form.of(given), _between(given), given["source"] or CHANGES
+    with refusing():
+        between = refuse_backfill(given, tables)
+    form, source = Form.of(given), given["source"] or CHANGES
     if source not in SOURCES:
         raise LakeError(f"source {source!r} is none: choose {', '.join(SOURCES)}")
-    if form and between:
-        raise LakeError("keys, or a range of them, and a time are given: choose one. Nothing was read or written")
     names = names_of(pipeline, tables)
-    if not names or ((form or between) and len(names) != 1):
-        raise LakeError("name the tables to be made anew, as db.table; keys, ranges and times are those of one table")
     lake = Lake(spark, pipeline)
     status = standing(lake, names)
     for name in names:
@@ -59,26 +58,6 @@ def backfill(spark: SparkSession, pipeline: Pipeline, tables: list[str], **given
     facts = work.run(names, form, between)
     facts = {"source": source, **facts, "seconds": round(time.time() - began, 1)}
     return take_in(spark, pipeline, facts) if given["compact"] else facts
-
-
-def _between(given: dict[str, str]) -> tuple[datetime, datetime] | None:
-    """Raises LakeError."""
-    if not (given["since"] or given["until"]):
-        return None
-    ends = []
-    for text in (given["since"] or "1970-01-01T00:00:00Z", given["until"] or "9999-12-31T00:00:00Z"):
-        try:
-            moment = datetime.fromisoformat(text)
-        except ValueError:
-            raise LakeError(f"{text!r} is no time: write it such as 2026-11-22T10:42:00Z") from None
-        if moment.tzinfo is None:
-            raise LakeError(f"the time {text} has no zone: write it such as 2026-11-22T10:42:00Z")
-        ends.append(moment.astimezone(UTC))
-    if ends[0] >= ends[1]:
-        raise LakeError(
-            f"the time is the wrong way round: from {given['since']} to {given['until']}. Nothing was read or written"
-        )
-    return ends[0], ends[1]
 
 
 class Backfill:

@@ -11,12 +11,13 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from contract.chosen_rows import refuse_repair
 from contract.pipeline import Pipeline
 from spark.compacting import OPTION, take_in
 from spark.errors import LakeError
 from spark.job import run
 from spark.lake import Lake
-from spark.mending.choice import Form, Name, blocked, names_of, source_of, standing, tell
+from spark.mending.choice import Form, Name, blocked, names_of, refusing, source_of, standing, tell
 from spark.mending.from_source import Choose, SourceParts
 from spark.mending.parts import Chosen
 from spark.proof.differences import Difference, latest
@@ -33,8 +34,10 @@ OPTIONS = {
 def repair(spark: SparkSession, pipeline: Pipeline, tables: list[str], **given: str) -> dict[str, Any]:
     """Stages what differs of the named tables, or of all; with `compact` the lake has it at the end. Raises LakeError,
     and then stages nothing more."""
-    began = time.time()
-    lake, form = Lake(spark, pipeline), Form.of({"keys": "", "from": "", "to": "", **given})
+    began, given = time.time(), {"keys": "", "from": "", "to": "", **given}
+    with refusing():
+        refuse_repair(given, tables)
+    lake, form = Lake(spark, pipeline), Form.of(given)
     chosen = _named(pipeline, lake, tables, form) if form else _found(spark, pipeline, lake, tables)
     facts: dict[str, Any] = {"p1": "", "parts": {}, "tables": {}}
     if chosen:
@@ -50,8 +53,6 @@ def repair(spark: SparkSession, pipeline: Pipeline, tables: list[str], **given: 
 
 
 def _named(pipeline: Pipeline, lake: Lake, tables: list[str], form: Form) -> dict[Name, Choose]:
-    if len(tables) != 1:
-        raise LakeError("keys and ranges are those of one table: name it, as db.table. Nothing was read or written")
     [name] = names_of(pipeline, tables)
     if reason := blocked(pipeline, standing(lake, [name]), name):
         raise LakeError(reason)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pyspark.sql import SparkSession
 
 from contract.checkpoint import Checkpoint
+from contract.chosen_rows import ChosenRowsError
 from contract.pipeline import Pipeline
 from contract.pipeline_columns import Shown
 from contract.schema import TableSchema
@@ -40,11 +41,7 @@ class Form:
 
     @classmethod
     def of(cls, given: Mapping[str, str]) -> Form:
-        """Raises LakeError where it says two things."""
-        form = cls(given["keys"], given["from"], given["to"])
-        if form.keys and (form.low or form.high):
-            raise LakeError("keys and a range are given: choose one of them. Nothing was read or written")
-        return form
+        return cls(given["keys"], given["from"], given["to"])
 
     def __bool__(self) -> bool:
         return bool(self.keys or self.low or self.high)
@@ -54,6 +51,15 @@ class Form:
         if self.keys:
             return wanted.keys(shown.schema, self.keys)
         return wanted.span(shown, self.low, self.high) if self else Chosen("the whole table")
+
+
+@contextmanager
+def refusing() -> Iterator[None]:
+    """What the command line tells before it becomes a job, for whoever starts one otherwise. Raises LakeError."""
+    try:
+        yield
+    except ChosenRowsError as error:
+        raise LakeError(str(error)) from None
 
 
 def names_of(pipeline: Pipeline, tables: Sequence[str]) -> list[Name]:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from contract import types
+from contract.chosen_rows import DIGITS, ChosenRowsError, key_list, turned
 from contract.pipeline_columns import Shown
 from contract.schema import Column, TableSchema
 from spark import chunks
@@ -28,21 +28,16 @@ MOMENTS = ("date", "datetime", "timestamp")
 Ask = Callable[[str], Sequence[Any] | None]
 BITS = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64}
 TRUTHS = {"true": True, "1": True, "false": False, "0": False}
-DIGITS = re.compile(r"\s*-?\d+\s*")
 WORDS = {str: "a text", int: "a whole number", bool: "true or false"}
-FORM = 'write a JSON list, such as [1, 2] or, of a key of several columns, [["north", 1]]'
 
 
 def keys(schema: TableSchema, text: str) -> Chosen:
     """`text`: a JSON list; each key a value, a list of the key's values in order, or an object by column. Each may be a
     line of a form, a text of the same; empty ones are none."""
     try:
-        given = json.loads(text)
-    except ValueError as error:
-        raise LakeError(f"keys {text!r} is no JSON ({error}): {FORM}") from None
-    wanted = [one for one in given if str(one).strip()] if isinstance(given, list) else []
-    if not wanted:
-        raise LakeError(f"keys {text!r} is no list of keys: {FORM}")
+        wanted = key_list(text)
+    except ChosenRowsError as error:
+        raise LakeError(str(error)) from None
     found = dict.fromkeys(wire_text(_key(schema, _line(schema, one))) for one in wanted)
     return Chosen(f"{len(found)} key(s)", keys=tuple(found))
 
@@ -156,9 +151,7 @@ def span(shown: Shown, low: str, high: str) -> Chosen:
         )
     ends = [_end(schema, column, text) for text in (low, high)]
     if None not in ends and ends[0] > ends[1]:  # type: ignore[operator]
-        raise LakeError(
-            f"the range of {name} is the wrong way round: from {low} to {high}. Nothing was read or written"
-        )
+        raise LakeError(str(turned(f"the range of {name}", low, high)))
     told = f"{column.name} from {low or 'the beginning'} to {high or 'the end'}"
     signs = [(sign, end) for sign, end in zip((">=", "<="), ends, strict=True) if end is not None]
     lake = " and ".join(f"{quoted(column.name)} {sign} {_lake_literal(column, end)}" for sign, end in signs)

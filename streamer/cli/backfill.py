@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
+from contract.chosen_rows import refuse_backfill
 from streamer.cli.console import File, explained
 from streamer.cli.repair import High, Keys, Low
-from streamer.cli.spark_driver import LOCAL, NEEDS, Compact, Master, asker, become, yes
+from streamer.cli.spark_driver import LOCAL, NEEDS, Compact, Master, asker, become, told_before_spark, yes
 
 EXAMPLE = f"""Examples: [cyan]headrace backfill shop.yaml shop.orders[/],
 [cyan]headrace backfill shop.yaml shop.orders --source kafka --since 2026-11-22T10:00:00Z[/]{NEEDS}"""
@@ -17,7 +18,7 @@ EXAMPLE = f"""Examples: [cyan]headrace backfill shop.yaml shop.orders[/],
 def backfill(
     pipeline: File,
     tables: Annotated[list[str], typer.Argument(help="DB.TABLE")],
-    source: Annotated[str, typer.Option(help="where the rows come from: changes, kafka, mysql")] = "changes",
+    source: Annotated[Literal["changes", "kafka", "mysql"], typer.Option(help="where the rows come from")] = "changes",
     keys: Keys = "",
     low: Low = "",
     high: High = "",
@@ -35,10 +36,7 @@ def backfill(
     """
     with explained():
         given = {"tables": ",".join(tables), "source": source, "keys": keys, "from": low, "to": high}
-        become(
-            "backfill",
-            master,
-            pipeline,
-            {**given, "since": since, "until": until, "by": asker(), "compact": yes(compact)},
-            of=tables,
-        )
+        given |= {"since": since, "until": until}
+        with told_before_spark("--keys / --from / --to / --since / --until"):
+            refuse_backfill(given, tables)
+        become("backfill", master, pipeline, {**given, "by": asker(), "compact": yes(compact)}, of=tables)

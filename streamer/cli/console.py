@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Literal
@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 
 from contract.patterns import check
-from contract.pipeline import PipelineFileError
+from contract.pipeline import Pipeline, PipelineFileError
 from streamer.errors import HeadraceError
 
 PLAIN_WIDTH = 1000  # characters
@@ -38,6 +38,25 @@ def table_patterns(given: list[str] | None) -> tuple[str, ...]:
         except ValueError as error:
             raise typer.BadParameter(str(error), param_hint="--table") from None
     return tuple(given or ())
+
+
+def refuse_others(pipeline: Pipeline, tables: Iterable[str]) -> None:
+    """Raises typer.BadParameter for a name that no table of the pipeline can have."""
+    for name in tables:
+        db, table = named(name)
+        if not pipeline.tables.match(db, table):
+            globs = ", ".join(pipeline.tables.include)
+            raise typer.BadParameter(
+                f"{name} is not one of the pipeline's tables ({globs}): see tables in {pipeline.path}"
+            )
+
+
+def named(table: str) -> tuple[str, str]:
+    """Raises typer.BadParameter."""
+    db, _, name = table.partition(".")
+    if not (db and name):
+        raise typer.BadParameter(f"{table!r} is no table's name: write it as db.table")
+    return db, name
 
 
 @contextmanager

@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from streamer.cli.console import File, explained
-from streamer.cli.spark_driver import LOCAL, NEEDS, Master, become, yes
+from contract.erased_key import ErasedKeyError, written
+from streamer.cli.console import File, explained, named
+from streamer.cli.spark_driver import LOCAL, NEEDS, Master, become, told_before_spark, yes
 
 EXAMPLE = f"""Examples: [cyan]headrace erase pipelines/flights.yaml nycflights.planes N10156[/],
 [cyan]headrace erase shop.yaml shop.lines '{{"region": "eu", "n": 7}}' --now[/]{NEEDS}"""
@@ -28,6 +29,10 @@ def erase(
     in the lake's table _erasures.
     """
     with explained():
+        named(table)
+        with told_before_spark("KEYS", ". Nothing was erased"):
+            if not written(json.dumps(keys), table):
+                raise ErasedKeyError(f"{table}: no key is given")
         flags = {"present": yes(present), "now": yes(now)}
         # A table that the file has no longer may be in the lake all the same: the job knows.
         become("erase", master, pipeline, {"tables": table, "keys": json.dumps(keys), **flags})

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from contract.pipeline_maintenance import STEPS
-from streamer.cli.console import File, explained
+from streamer.cli.console import File, explained, named
 from streamer.cli.spark_driver import LOCAL, NEEDS, Master, Table, become
 
 EXAMPLE = f"""Examples: [cyan]headrace maintain pipelines/flights.yaml[/],
@@ -28,5 +28,7 @@ def maintain(
     with explained():
         if unknown := sorted({*(step or ())} - {*STEPS}):
             raise typer.BadParameter(f"{', '.join(unknown)} is no step: there are {', '.join(STEPS)}")
+        for name in table or ():
+            named(name)
         # A table that the file has no longer may be in the lake all the same: the job knows.
         become("maintain", master, pipeline, {"tables": ",".join(table or ()), "steps": ",".join(step or ())})

@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
+from contract.chosen_rows import refuse_repair
 from streamer.cli.console import File, explained
-from streamer.cli.spark_driver import LOCAL, NEEDS, Compact, Master, asker, become, yes
+from streamer.cli.spark_driver import LOCAL, NEEDS, Compact, Master, asker, become, told_before_spark, yes
 
 EXAMPLE = f"""Examples: [cyan]headrace repair pipelines/flights.yaml[/],
 [cyan]headrace repair shop.yaml --table shop.orders --from 1000 --to 1999[/]{NEEDS}"""
@@ -35,4 +36,6 @@ def repair(
     """
     with explained():
         given = {"tables": ",".join(table or ()), "keys": keys, "from": low, "to": high}
+        with told_before_spark("--keys / --from / --to"):
+            refuse_repair(given, table or ())
         become("repair", master, pipeline, {**given, "by": asker(), "compact": yes(compact)}, of=table)

@@ -9,7 +9,8 @@ import importlib.util
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from getpass import getuser
 from pathlib import Path
 from typing import Annotated
@@ -18,7 +19,7 @@ import typer
 
 from contract import pipeline as pipeline_file
 from contract import spark_process
-from contract.pipeline import Pipeline
+from streamer.cli.console import refuse_others
 from streamer.errors import HeadraceError
 
 Table = Annotated[list[str] | None, typer.Option(metavar="DB.TABLE", help="several by several --table; else all")]
@@ -60,17 +61,13 @@ def become(job: str, master: str, file: Path, options: Mapping[str, str], of: It
         raise NoSparkError("start", command[0], error.strerror or str(error), hint) from None
 
 
-def refuse_others(pipeline: Pipeline, tables: Iterable[str]) -> None:
-    """Raises typer.BadParameter for a name that no table of the pipeline can have."""
-    for name in tables:
-        db, _, table = name.partition(".")
-        if not (db and table):
-            raise typer.BadParameter(f"{name!r} is no table's name: write it as db.table")
-        if not pipeline.tables.match(db, table):
-            globs = ", ".join(pipeline.tables.include)
-            raise typer.BadParameter(
-                f"{name} is not one of the pipeline's tables ({globs}): see tables in {pipeline.path}"
-            )
+@contextmanager
+def told_before_spark(hint: str, more: str = "") -> Iterator[None]:
+    """What the job would say of the command line itself, as a mistake of the command line. `hint`: which of it."""
+    try:
+        yield
+    except ValueError as error:  # of contract/: whoever asks for the rows of a table writes them down there
+        raise typer.BadParameter(f"{error}{more}", param_hint=hint) from None
 
 
 def refuse_without_spark(job: str, python: str) -> None:

@@ -122,6 +122,36 @@ def test_a_step_that_is_none_is_refused_before_spark_starts(file: Path) -> None:
     assert "sweep is no step: there are " in ended.stderr
 
 
+@pytest.mark.parametrize(
+    ("command", "arguments", "told"),
+    [
+        ("repair", ["--table", "shop.a", "--keys", "7,8"], "keys '7,8' is no JSON"),
+        ("repair", ["--keys", "[7]"], "keys and ranges are those of one table: name it, as db.table"),
+        ("repair", ["--from", "9"], "keys and ranges are those of one table: name it, as db.table"),
+        ("repair", ["--table", "shop.a", "--from", "9", "--to", "1"], "the wrong way round: from 9 to 1"),
+        ("repair", ["--table", "shop.a", "--from", "9", "--keys", "[1]"], "keys and a range are given: choose one"),
+        ("backfill", ["shop.a", "--keys", "7,8"], "keys '7,8' is no JSON"),
+        ("backfill", ["shop.a", "shop.b", "--keys", "[7]"], "keys, ranges and times are those of one table"),
+        ("backfill", ["shop.a", "--since", "10:42"], "'10:42' is no time: write it such as 2026-11-22T10:42:00Z"),
+        ("backfill", ["shop.a", "--since", "2026-11-22T10:42"], "has no zone: write it such as 2026-11-22T10:42:00Z"),
+        ("backfill", ["shop.a", "--from", "9", "--to", "1"], "the wrong way round: from 9 to 1"),
+        ("backfill", ["shop.a", "--from", "9", "--until", "2026-11-22T10:42Z"], "and a time are given: choose one"),
+        ("backfill", ["shop.a", "--source", "mars"], "'mars' is not one of"),
+        ("erase", ["shop.a", "7", "{n: 8}"], "shop.a: key 2 is no JSON"),
+        ("erase", ["shop.a", ""], "shop.a: no key is given. Nothing was erased"),
+        ("erase", ["orders", "7"], "'orders' is no table's name: write it as db.table"),
+        ("maintain", ["--table", "orders"], "'orders' is no table's name: write it as db.table"),
+    ],
+)
+def test_what_the_command_line_alone_shows_to_be_wrong_is_told_before_spark_starts(
+    file: Path, command: str, arguments: list[str], told: str
+) -> None:
+    ended = run(file, *arguments, command=command, HEADRACE_SPARK_PYTHON="/nowhere", COLUMNS="300")
+    assert ended.returncode == 2, ended.stderr
+    assert told in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
 def test_help_says_what_spark_needs(file: Path) -> None:
     for command in ("compact", "snapshot", "verify", "maintain", "repair", "backfill", "erase"):
         told = " ".join(run(file, "--help", command=command, COLUMNS="200").stdout.split())

@@ -1,0 +1,93 @@
+"""Which rows a person chooses for a repair or a backfill: what is wrong with that whatever the table is like.
+
+In: texts, as the command line and Airflow's forms give them. `refuse_repair` and `refuse_backfill` hold all of it: the
+command asks before Spark starts, the job for whoever starts it otherwise. Raise ChosenRowsError.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+FORM = 'write a JSON list, such as [1, 2] or, of a key of several columns, [["north", 1]]'
+DIGITS = re.compile(r"\s*-?\d+\s*")
+UNTOUCHED = "Nothing was read or written"
+
+Moments = tuple[datetime, datetime]
+
+
+class ChosenRowsError(ValueError):
+    """What chooses no rows."""
+
+
+def refuse_repair(given: Mapping[str, str], tables: Collection[str]) -> None:
+    if not refuse_rows(given):
+        return
+    if len(tables) != 1:
+        raise ChosenRowsError(f"keys and ranges are those of one table: name it, as db.table. {UNTOUCHED}")
+
+
+def refuse_backfill(given: Mapping[str, str], tables: Collection[str]) -> Moments | None:
+    """Returns the time that is given, if one is."""
+    rows, between = refuse_rows(given), moments(given["since"], given["until"])
+    if rows and between:
+        raise ChosenRowsError(f"keys, or a range of them, and a time are given: choose one. {UNTOUCHED}")
+    if not tables or ((rows or between) and len(tables) != 1):
+        raise ChosenRowsError(
+            "name the tables to be made anew, as db.table; keys, ranges and times are those of one table"
+        )
+    return between
+
+
+def refuse_rows(given: Mapping[str, str]) -> bool:
+    """`keys`, or `from` and `to`; whether there is any of it."""
+    keys, low, high = given["keys"], given["from"], given["to"]
+    if keys and (low or high):
+        raise ChosenRowsError(f"keys and a range are given: choose one of them. {UNTOUCHED}")
+    if keys:
+        key_list(keys)
+    if DIGITS.fullmatch(low) and DIGITS.fullmatch(high) and int(low) > int(high):
+        raise turned("the range", low, high)
+    return bool(keys or low or high)
+
+
+def key_list(text: str) -> list[Any]:
+    """Of a JSON list the keys, whatever they are; empty lines of a form are none."""
+    try:
+        given = json.loads(text)
+    except ValueError as error:
+        raise ChosenRowsError(f"keys {text!r} is no JSON ({error}): {FORM}") from None
+    wanted = [one for one in given if str(one).strip()] if isinstance(given, list) else []
+    if not wanted:
+        raise ChosenRowsError(f"keys {text!r} is no list of keys: {FORM}")
+    return wanted
+
+
+def moments(since: str, until: str) -> Moments | None:
+    """In UTC; None where neither is given."""
+    if not (since or until):
+        return None
+    begin, end = _moment(since or "1970-01-01T00:00:00Z"), _moment(until or "9999-12-31T00:00:00Z")
+    if begin >= end:
+        raise turned("the time", since, until)
+    return begin, end
+
+
+def turned(what: str, low: str, high: str) -> ChosenRowsError:
+    return ChosenRowsError(f"{what} is the wrong way round: from {low} to {high}. {UNTOUCHED}")
+
+
+def _moment(text: str) -> datetime:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise ChosenRowsError(f"{text!r} is no time: write it such as 2026-11-22T10:42:00Z") from None
+    if moment.tzinfo is None:
+        raise ChosenRowsError(f"the time {text} has no zone: write it such as 2026-11-22T10:42:00Z")
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        raise ChosenRowsError(f"the time {text} is in no year that a calendar has") from None
