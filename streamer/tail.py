@@ -50,15 +50,20 @@ class Change(NamedTuple):
 
 def silent(pipeline: Pipeline, patterns: Iterable[str]) -> Iterator[str]:
     """In words, which of the `db.table` patterns name a table of which nothing was sent yet: its name may be a wrong
-    one, or its first change is to come. Raises TopicError of a pipeline without Kafka, and as `broker.answers`."""
+    one, or its first change is to come; and whether nothing at all was. Raises TopicError of a pipeline without Kafka,
+    and as `broker.answers`."""
     topics.refuse_without(pipeline, "showing the changes of")
+    there = broker.topics_of(pipeline.kafka, ANSWER_SECONDS)
+    if not names.event_topics(pipeline, there):
+        yield f"nothing was sent of {pipeline.name} yet; does headrace run run? Waiting for its first change"
+        return
     for pattern in filter(is_plain, patterns):
         db, _, table = pattern.partition(".")
         if not pipeline.tables.match(db, table):
             yield f"{pattern} is not among the pipeline's tables (tables.include, tables.exclude)"
             continue
         topic = names.events_topic(pipeline, db, table)
-        if not broker.has_topic(pipeline.kafka, topic, ANSWER_SECONDS):
+        if topic not in there:
             yield (
                 f"nothing was sent of {pattern} yet: there is no topic {topic}. Is the name right, capitals and all? "
                 "Waiting for its first change"

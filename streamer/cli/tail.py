@@ -11,9 +11,9 @@ from typing import Annotated
 import typer
 
 from contract import pipeline as pipeline_file
-from contract.patterns import any_matches
+from contract.patterns import any_matches, is_plain
 from contract.pipeline import Pipeline
-from streamer.cli.console import File, Patterns, err, explained, out, table_patterns
+from streamer.cli.console import File, Patterns, err, explained, out, refuse_others, table_patterns
 from streamer.errors import HeadraceError
 
 EXAMPLE = "Example: [cyan]headrace tail pipelines/flights.yaml --table nycflights.flights[/]"
@@ -44,6 +44,7 @@ def tail(
         settings = pipeline_file.load(pipeline, secrets="kafka")
         _refuse_without_kafka(settings)
         broker.check(settings)
+        refuse_others(settings, filter(is_plain, patterns))
         for told in tailing.silent(settings, patterns):
             err.print(told, markup=False)
         wanted = (lambda db, name: any_matches(patterns, db, name)) if patterns else settings.tables.match

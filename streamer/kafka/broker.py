@@ -122,7 +122,12 @@ def _is_refusal(fault: KafkaError) -> bool:
 
 def has_topic(kafka: Kafka, topic: str, seconds: float) -> bool:
     """Raises as `answers`."""
+    return topic in topics_of(kafka, seconds)
+
+
+def topics_of(kafka: Kafka, seconds: float) -> set[str]:
+    """The names of all that are there. Raises as `answers`."""
     try:
-        return topic in admin(kafka).list_topics(timeout=seconds).topics
+        return set(admin(kafka).list_topics(timeout=seconds).topics)
     except KafkaException as error:
-        raise typed(error, f"looking for topic {topic} of", kafka) from None
+        raise typed(error, "looking for topics of", kafka) from None

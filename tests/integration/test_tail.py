@@ -52,12 +52,15 @@ def test_changes_are_shown_as_they_happen(make: Make, mysql: MySQL, kafka: Kafka
 
 def test_a_topic_that_is_made_meanwhile_joins_with_its_first_record(make: Make, mysql: MySQL, kafka: Kafka) -> None:
     streamer = make("tailnew").started()
+    with mock.patch.dict(os.environ, TEST_PASSWORD=streamer.password):
+        pipeline = load(streamer.file)
+    for asked in ([], ["tailnew.made"], ["tailnew.*"]):
+        [told] = silent(pipeline, asked)
+        assert "nothing was sent of tailnew yet; does headrace run run?" in told
     live = follow(streamer, "--json", "--limit", "2")
     time.sleep(3)
     execute(mysql, "CREATE TABLE tailnew.made (id INT PRIMARY KEY)", "INSERT INTO tailnew.made VALUES (1), (2)")
     assert sorted(json.loads(line)["key"]["id"] for line in ended(live)) == [1, 2]
-    with mock.patch.dict(os.environ, TEST_PASSWORD=streamer.password):
-        pipeline = load(streamer.file)
     [told] = silent(pipeline, ["tailnew.mode", "tailnew.made", "tailnew.m*de"])
     assert "nothing was sent of tailnew.mode yet: there is no topic tailnew.tailnew.mode" in told
     [told] = silent(pipeline, ["tailknew.made"])

@@ -177,6 +177,14 @@ def test_a_wrong_setting_of_kafkas_client_is_a_mistake_of_the_file(
     assert f"{path}:5: kafka.properties.ssl.ca.locaton: is refused" in found.stderr
 
 
+def test_a_table_that_the_file_cannot_have_is_none_to_wait_for(tmp_path: Path) -> None:
+    path = tmp_path / "sales.yaml"
+    path.write_text(FILE.format(name="sales", port=1).replace('"h:9092"', '"127.0.0.1:1"'))
+    found = run("tail", str(path), "--table", "shop.*", "--table", "shp.oders")
+    assert found.exit_code == 2, found.output
+    assert "shp.oders is not one of the pipeline's tables" in " ".join(found.stderr.replace("│", "").split())
+
+
 class Terminal:
     """The command in a terminal of its own."""
 

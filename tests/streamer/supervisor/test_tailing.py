@@ -39,7 +39,8 @@ def events(api: TestClient, query: str = "") -> list[dict[str, str]]:
 
 
 @pytest.fixture
-def api(served: Served) -> Iterator[TestClient]:
+def api(served: Served, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
+    monkeypatch.setattr(tail, "silent", lambda *_: ())  # there is no broker to ask
     served.put("shop")
     served.run().wait(lambda: served.supervisor.units())
     with TestClient(application(served.supervisor, Tokens([], [])), base_url="http://127.0.0.1:8180") as made:
