@@ -132,15 +132,23 @@ def _tables(tables: dict[str, Any], pipeline: str) -> str:
     if keyless := ", ".join(tables["without_key"]):
         text += f"\n[yellow]joined without a key:[/] {escape(keyless)} (exclude it, or give it one)"
     if joined := tables.get("not_yet_snapshotted"):  # a streamer of before says nothing of it
-        text += f"\n[yellow]not yet snapshotted:[/] {escape(_joined(joined))}; run the DAG {pipeline}.snapshot for it"
+        text += f"\n[yellow]not yet snapshotted:[/] {escape(_joined(joined))}: {_unread(len(joined), pipeline)}"
     return text
 
 
 def _joined(tables: dict[str, list[int]]) -> str:
     """The first ones, with the number of the binlog file and the position there."""
-    told = [f"{name} (followed since {file}:{pos:,})" for name, (_, file, pos) in sorted(tables.items())]
+    told = [f"{name} (since binlog file {file}, position {pos:,})" for name, (_, file, pos) in sorted(tables.items())]
     more = len(told) - SHOWN
     return ", ".join(told[:SHOWN]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def _unread(count: int, pipeline: str) -> str:
+    them = "it" if count == 1 else "them"
+    return (
+        "their changes are sent since that place, and rows of before were not read; run the DAG "
+        f"{pipeline}.snapshot, or headrace snapshot FILE, for {them}"
+    )
 
 
 def _ddl(note: dict[str, Any]) -> tuple[str, str]:

@@ -108,7 +108,7 @@ def test_a_table_that_is_added_to_the_file_joins_under_load_and_a_snapshot_of_th
     waiting = streamer.status()["tables"]["not_yet_snapshotted"]
     assert waiting.keys() == {f"{db}.hidden", f"{db}.renamed"}, "it is known behind a restart, too"
     shown = streamer.command("status").stdout
-    assert f"not yet snapshotted: {db}.hidden (followed since" in shown
+    assert f"not yet snapshotted: {db}.hidden (since binlog file" in shown
     execute(server, f"DROP TABLE {db}.renamed")
     streamer.wait_for(lambda status: status["tables"]["not_yet_snapshotted"].keys() == {f"{db}.hidden"})
 
