@@ -68,8 +68,8 @@ def run(name: str, work: Work, options: Mapping[str, str] | None = None, tables:
     except (Exception, KeyboardInterrupt) as error:  # the job's outermost frame: whatever it is becomes one message
         if interrupt.came or isinstance(error, KeyboardInterrupt):
             _end(name, pipeline.name, CUT, {}, INTERRUPTED)
-        _end(name, pipeline.name, *_told(error, pipeline))
-    _end(name, pipeline.name, None, facts)
+        _end(name, pipeline.name, *_told(error, pipeline), file=str(pipeline.path))
+    _end(name, pipeline.name, None, facts, file=str(pipeline.path))
 
 
 def _told(error: Exception, pipeline: Pipeline) -> tuple[str, Facts]:
@@ -78,8 +78,8 @@ def _told(error: Exception, pipeline: Pipeline) -> tuple[str, Facts]:
     return message_of(error, pipeline), {"again": True} if isinstance(error, PassingError) else {}
 
 
-def _end(name: str, pipeline: str, error: str | None, facts: Facts, status: int = 1) -> NoReturn:
-    result.tell(job=name, pipeline=pipeline, error=error, **facts)
+def _end(name: str, pipeline: str, error: str | None, facts: Facts, status: int = 1, file: str = "") -> NoReturn:
+    result.tell(job=name, pipeline=pipeline, error=error, file=file, **facts)
     if error:
         result.tell_failure(name, pipeline, error)
     with suppress(Exception):  # a JVM that has died cannot be stopped, and the message was told

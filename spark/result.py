@@ -10,14 +10,24 @@ from typing import Any
 from contract import jobs
 from quality.summary import lines
 
+STAGED = "staged: `headrace compact {file}` puts that in its place, then `headrace verify {file}` proves it"
+STAGING = {"snapshot", "repair", "backfill"}
 
-def tell(*, job: str, pipeline: str, error: str | None = None, **facts: Any) -> None:
-    """`facts` as those of `jobs.report`."""
-    if sys.stdout.isatty():
-        for line in lines({"job": job, "pipeline": pipeline, "ok": error is None, "error": error, **facts}):
-            print(line, flush=True)
-    else:
+
+def for_a_person() -> bool:
+    """Whether nobody but a person reads what the job says, so that no scheduler acts on it either."""
+    return sys.stdout.isatty()
+
+
+def tell(*, job: str, pipeline: str, error: str | None = None, file: str = "", **facts: Any) -> None:
+    """`facts` as those of `jobs.report`. `file`: the pipeline's, by which a person is told what comes next."""
+    if not for_a_person():
         jobs.report(job=job, pipeline=pipeline, error=error, **facts)
+        return
+    for line in lines({"job": job, "pipeline": pipeline, "ok": error is None, "error": error, **facts}):
+        print(line, flush=True)
+    if file and job in STAGING and facts.get("tables") and "compacted_seconds" not in facts:
+        print(STAGED.format(file=file), flush=True)
 
 
 def tell_failure(job: str, pipeline: str, error: str) -> None:
@@ -26,5 +36,5 @@ def tell_failure(job: str, pipeline: str, error: str) -> None:
 
 def tell_wait(gtid_set: str) -> None:
     """For a scheduler, that compaction can be started; a person is told by the line that follows."""
-    if not sys.stdout.isatty():
+    if not for_a_person():
         jobs.waits_for(gtid_set)

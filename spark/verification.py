@@ -32,7 +32,7 @@ from spark.proof.differences import Difference, found_last
 from spark.proof.kept import Kept
 from spark.proof.pinning import CHUNKS, Pinning, unopened
 from spark.proof.reading import Reading
-from spark.result import tell_wait
+from spark.result import for_a_person, tell_wait
 from spark.rewind import Past, Position, Step
 from spark.schema import OWN, Schemas, landed_otherwise
 from spark.source import Source
@@ -109,7 +109,7 @@ class Verification:
     def wait(self, names: Sequence[str], high: Position, executed: str, seconds: float) -> LakeStatus:
         """The lake's status once it is complete up to the place. `executed`: the GTID set that the source had after it;
         a binlog that was rotated since has no commit at its end, so the set counts too. Raises LakeError."""
-        deadline, told = time.time() + seconds, 0.0
+        deadline, told, last = time.time() + seconds, 0.0, ""
         while True:
             text = self.lake.text(self.lake.status)
             status = parse(text) if text else None
@@ -124,13 +124,29 @@ class Verification:
                     f"{self.pipeline.path}`) run? quality.wait_seconds is the limit"
                 )
             if not told:
-                tell_wait(executed)
-            if time.time() - told > 15:
-                self.tell(f"waiting for a compaction to complete the lake up to {executed}; it has {at}")
-                told = time.time()
+                self._begin_wait(executed, made=status is not None)
+            if at != last and time.time() - told > 15:
+                self.tell(f"waiting for a compaction to complete the lake up to {executed}; it has {at}{self._by()}")
+                told, last = time.time(), at
             if self.compact is not None:
                 self.compact()
             time.sleep(POLL_SECONDS)
+
+    def _begin_wait(self, executed: str, made: bool) -> None:
+        """Raises LakeError where nobody but a person could start what is waited for, and there is no lake yet."""
+        if self.compact is None and not made and for_a_person():
+            raise LakeError(
+                f"{self.lake.root} has no lake yet, and no compaction was ever there to make one: add --compact, or "
+                f"start `headrace compact {self.pipeline.path} --loop`, then verify again"
+            )
+        tell_wait(executed)
+
+    def _by(self) -> str:
+        """By what, where it is not this check itself."""
+        if self.compact is not None:
+            return ""
+        loop, dag = f"`headrace compact {self.pipeline.path} --loop`", f"{self.pipeline.name}.compaction"
+        return f". That is made by {loop}, the DAG {dag}, or this check's --compact"
 
     def _complete(self, status: LakeStatus, names: Sequence[str], executed: str, high: Position) -> bool:
         c = status.checkpoint
@@ -157,7 +173,7 @@ class Verification:
         last = totals(rows, answer.schema, fn.expr(answer.split.number()))
         past = self.past(answer, status, schemas, now)
         steps = past.steps(answer.high, answer.split.number) if past else []
-        found = replace(found_of(answer, last, steps, why(table), began), doubts=tuple(table.doubts()))
+        found = replace(found_of(answer, last, steps, why(table), began), doubts=_doubts(table, answer))
         if (place := self.altered.get((table.db, table.table))) is not None and answer.older_than(place):
             self.lost.add(answer.name)
             return replace(found, boundary=None, reason=ALTERED)
@@ -230,6 +246,13 @@ def found_of(
     boundary = None if wrong else _last(answer, matches)
     rows = now if answer.chosen is None else None
     return Finding(lake, boundary, rows, time.time() - began, why if wrong else None, wrong)
+
+
+def _doubts(table: TableStatus, answer: Answer) -> tuple[str, ...]:
+    """Told where the table is equal, which ends a mark that somebody else wrote it (foreign.py), and no other one."""
+    foreign = table.foreign.reason if table.foreign and answer.chosen is None else None
+    settled = f"{foreign}. This check found all of its rows equal: the next compaction takes this mark away"
+    return tuple(settled if told == foreign else told for told in table.doubts())
 
 
 def _by_group(steps: Sequence[Step]) -> dict[Any, list[Step]]:

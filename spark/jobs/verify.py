@@ -76,8 +76,18 @@ def verify(
     if wrong := differences(report):
         report["again"] = wrong.keys() <= check.lost
         told = " | ".join(f"{name}: {text}" for name, text in wrong.items())
-        raise JobFailedError(f"{len(wrong)} of {len(results)} table(s) are not as the source: {told}", report)
+        raise JobFailedError(
+            f"{len(wrong)} of {len(results)} table(s) are not as the source: {told}{_mended(pipeline, results)}", report
+        )
     return report
+
+
+def _mended(pipeline: Pipeline, results: dict[str, dict[str, Any]]) -> str:
+    """By what, of the rows that differ; of other faults the reason says it."""
+    if not any(facts.get("differences") for facts in results.values()):
+        return ""
+    by = f"`headrace repair {pipeline.path} --compact`, or the DAG {pipeline.name}.repair,"
+    return f" | {by} mends the rows that differ"
 
 
 def _outdated(lake: Lake, name: str) -> str:

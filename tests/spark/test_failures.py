@@ -58,7 +58,7 @@ def test_the_report_tells_whether_another_run_may_do_better(
     class EndedError(Exception):
         pass
 
-    def end(*told: Any) -> None:
+    def end(*told: Any, file: str) -> None:
         raise EndedError(told)
 
     def work(*_: Any) -> dict[str, Any]:

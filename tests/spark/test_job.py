@@ -24,7 +24,7 @@ def test_tables_are_named_where_the_job_asks_for_them_alone(
         given.extend(tables)
         return {}
 
-    def end(*_: object) -> None:
+    def end(*_: object, file: str) -> None:
         raise SystemExit(0)
 
     monkeypatch.setattr(job, "session", lambda name: None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -18,10 +19,10 @@ from contract.patterns import TablePattern
 from contract.pipeline import Pipeline
 from contract.pipeline_columns import Columns
 from contract.schema import Column, TableSchema
-from contract.status import AppliedSnapshot, Stale, TableStatus
+from contract.status import AppliedSnapshot, Foreign, Stale, TableStatus
 from quality.report import differences
 from spark.checksum import Total, totals
-from spark.errors import PassingError
+from spark.errors import LakeError, PassingError
 from spark.proof.answer import Answer
 from spark.proof.boundary import Read, match, window
 from spark.proof.splits import Ranges
@@ -143,6 +144,42 @@ def test_a_lake_that_is_late_is_a_reason_to_try_again() -> None:
         Verification.wait(check, ["shop.t"], (0, 1, 900), "u:1-9", -1.0)
 
 
+def waiting(
+    monkeypatch: pytest.MonkeyPatch, *texts: str | None, compact: Any = None, person: bool = False
+) -> list[str]:
+    """What a check tells that looks at these texts of the lake's status, one after the other, 20 seconds apart."""
+    left, told, clock = [*texts], list[str](), iter(range(0, 10_000, 20))
+    lake: Any = SimpleNamespace(status="", root="/lake/shop", text=lambda _: left.pop(0))
+    monkeypatch.setattr("spark.verification.time.sleep", lambda _: None)
+    monkeypatch.setattr("spark.verification.time.time", lambda: next(clock))
+    monkeypatch.setattr("spark.verification.for_a_person", lambda: person)
+    pipeline: Any = SimpleNamespace(name="shop", path="s.yaml")
+    with suppress(IndexError):  # no more texts
+        check = object.__new__(Verification)
+        check.__dict__.update(lake=lake, pipeline=pipeline, compact=compact, tell=told.append)
+        monkeypatch.setattr(check, "_complete", lambda *_: False)
+        check.wait([], (0, 1, 900), "u:1-9", 1e9)
+    return told
+
+
+def test_a_wait_says_what_ends_it_and_is_told_again_where_the_lake_went_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    empty, later = (
+        json.dumps({**STATUS, "tables": {}, "checkpoint": found}) for found in (None, json.loads(LOW.model_dump_json()))
+    )
+    first, second = waiting(monkeypatch, empty, empty, empty, later, later)
+    assert first.startswith("waiting for a compaction to complete the lake up to u:1-9; it has nothing yet. ")
+    assert "`headrace compact s.yaml --loop`, the DAG shop.compaction, or this check's --compact" in first
+    assert f"it has {LOW.gtid_set}. " in second
+    assert "headrace" not in waiting(monkeypatch, empty, compact=lambda: None)[0], "it compacts itself"
+
+
+def test_a_person_without_a_lake_is_told_at_once_and_a_scheduler_may_make_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(LakeError, match=r"no lake yet.*add --compact, or start `headrace compact s\.yaml --loop`"):
+        waiting(monkeypatch, None, person=True)
+    assert waiting(monkeypatch, None, person=True, compact=lambda: None)
+    assert waiting(monkeypatch, None)
+
+
 PATTERN: TypeAdapter[Any] = TypeAdapter(TablePattern)
 STALE = Stale(kind="partition", since=(0, 1, 500), ts_ms=1, reason="stale since DROP PARTITION")
 APPLIED = AppliedSnapshot(id="s", p0="", p1="", rows=1, applied_at=1)
@@ -171,6 +208,13 @@ def test_what_speaks_against_a_table_is_told_though_it_is_equal(spark: SparkSess
     told = result(equal, compared(spark, equal, TABLE.model_copy(update={"stale": STALE}))[1], LOW)
     assert (told["equal"], told["doubts"]) == (True, ["stale since DROP PARTITION"])
     assert "doubts" not in result(equal, compared(spark, equal, TABLE)[1], LOW)
+    foreign = TABLE.model_copy(update={"foreign": Foreign(reason="somebody else changed it", at=1)})
+    [doubt] = result(equal, compared(spark, equal, foreign)[1], LOW)["doubts"]
+    assert doubt.startswith(
+        "somebody else changed it. This check found all of its rows equal: the next compaction takes"
+    )
+    sampled = replace(equal, chosen=frozenset({0}))
+    assert result(sampled, compared(spark, sampled, foreign)[1], LOW)["doubts"] == ["somebody else changed it"]
     made_in_the_stream = TABLE.model_copy(update={"snapshot": None})
     assert "doubts" not in result(equal, compared(spark, equal, made_in_the_stream)[1], LOW)
 

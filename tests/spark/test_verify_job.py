@@ -15,6 +15,7 @@ from contract.pipeline import Pipeline
 from contract.pipeline_columns import Columns
 from spark.checksum import Total
 from spark.errors import LakeError
+from spark.job import JobFailedError
 from spark.jobs import verify as checking
 from spark.jobs.verify import verify
 from spark.lake import Lake
@@ -37,6 +38,7 @@ class Check:
         self.reading, self.lost = SimpleNamespace(found={}), set[str]()
         self.found: list[Difference] = []
         self.meanwhile: list[Difference] = []
+        self.facts: dict[str, Any] = {}
         split, read = Ranges((ITEMS.columns[0],), [("9",)]), Read({0: Total(1, 1)}, "", (0, 1, 5))
         self.answer = Answer(Columns().show(ITEMS), split, [read], chosen=frozenset({0}))
         self.source = SimpleNamespace(pipeline=lake.pipeline, checks=lambda *_: {})
@@ -58,7 +60,7 @@ class Check:
     def _compare(self, check: Any, answers: Any, shapes: Any, results: dict[str, Any]) -> list[Difference]:
         if self.meanwhile:
             note(self.spark, self.lake, *self.meanwhile)
-        results["shop.items"] = {"equal": True, "source_count": 1, "lake_count": 1}
+        results["shop.items"] = {"equal": True, "source_count": 1, "lake_count": 1, **self.facts}
         return self.found
 
     def run(self, *before: Difference) -> dict[str, Any]:
@@ -111,3 +113,14 @@ def test_nothing_is_kept_while_another_job_writes_the_lake(
     assert not lake.is_table(lake.at("_differences"))
     check.run()
     assert keys(spark, lake) == {ONE.key}
+
+
+def test_what_mends_rows_that_differ_is_told_and_other_faults_say_it_themselves(check: Check) -> None:
+    check.facts = {"equal": False, "differences": {CHANGED: 1}}
+    with pytest.raises(
+        JobFailedError, match=r"`headrace repair \S+/shop\.yaml --compact`, or the DAG shop\.repair, mend"
+    ):
+        check.run()
+    check.facts = {"equal": False, "reason": "not yet snapshotted"}
+    with pytest.raises(JobFailedError, match=r"not yet snapshotted$"):
+        check.run()
