@@ -41,7 +41,8 @@ def _patterns(pipeline: Pipeline) -> Iterator[tuple[Place, str]]:
     """With their places in the file."""
     for section in ("include", "exclude", "cascades"):
         for n, one in enumerate(getattr(pipeline.tables, section)):
-            yield ("tables", section, n), one
+            if section != "exclude" or is_plain(one):  # others are guards, as shop.tmp_*: well where there is nothing
+                yield ("tables", section, n), one
     for section in ("keys", "events", "transforms", "topics"):
         for at, rule in enumerate(getattr(pipeline, section)):
             for n, one in enumerate(rule.tables):
