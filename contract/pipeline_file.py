@@ -53,7 +53,8 @@ class PipelineFileError(ValueError):
 
     def _line(self, problem: Problem) -> str:
         where = f"{self.path}:{problem.line}" if problem.line else str(self.path)
-        allowed = f"\n    allowed: {problem.allowed}" if problem.allowed else ""
+        said = not problem.allowed or problem.allowed in problem.fix
+        allowed = "" if said else f"\n    allowed: {problem.allowed}"
         return f"  {where}: {problem.key}: {problem.message}{allowed}\n    fix: {problem.fix}"
 
 

@@ -63,6 +63,8 @@ def _problem(model: type[BaseModel], item: dict[str, Any], read: Read) -> Proble
         return _unknown_key(keys, name, section, line)
     if item["type"] == "missing":
         return Problem(line, dotted(keys), "is missing", _allowed(section, name), f"add {name}: ... here")
+    if item["type"] == "string_pattern_mismatch" and (form := _description(section, name)):
+        return Problem(line, dotted(keys), _message(item), form, f"write {form}")  # an expression says less
     # What our own checks refuse is of the right type: to say the type would not help.
     allowed = item.get("ctx", {}).get("allowed") or ("" if item["type"] == "value_error" else _allowed(section, name))
     known = item.get("ctx", {}).get("fix")
@@ -74,7 +76,7 @@ def _problem(model: type[BaseModel], item: dict[str, Any], read: Read) -> Proble
 
 def _message(item: dict[str, Any]) -> str:
     """In words of a file, where pydantic's are of Python."""
-    if item["type"] == "too_short":
+    if item["type"] in ("too_short", "string_too_short"):  # no section wants more than one
         return "is empty"
     if item["type"] == "string_pattern_mismatch":
         return "is not of the form that is wanted"

@@ -21,7 +21,12 @@ class HeadraceError(Exception):
         self.operation, self.object, self.cause, self.hint = operation, object, cause, hint
 
     def __str__(self) -> str:
-        return f"{self.operation} {self.object}: {self.cause.rstrip('.')}. {self.hint}".rstrip()
+        return f"{self.what}. {self.hint}".rstrip()
+
+    @property
+    def what(self) -> str:
+        """Without the next step, for what shows that beside it."""
+        return f"{self.operation} {self.object}: {self.cause.rstrip('.')}"
 
 
 class UnreachableError(HeadraceError):

@@ -80,15 +80,15 @@ def told(for_people: bool) -> Iterator[None]:
     except PipelineFileError as error:  # found after the file was read
         if for_people:
             raise
-        _failed("pipeline_file", error, "Mend the file.", False)
+        _failed("pipeline_file", str(error), "Mend the file.", False)
         raise typer.Exit(2) from None
     except HeadraceError as error:
         if for_people:
             raise
-        _failed(error.kind, error, error.hint, error.retryable)
+        _failed(error.kind, error.what, error.hint, error.retryable)
         raise typer.Exit(1) from None
 
 
-def _failed(kind: str, error: Exception, next_step: str, retryable: bool) -> None:
-    facts = {"kind": kind, "error": str(error), "next_step": next_step, "retryable": retryable}
+def _failed(kind: str, error: str, next_step: str, retryable: bool) -> None:
+    facts = {"kind": kind, "error": error, "next_step": next_step, "retryable": retryable}
     structlog.get_logger("streamer").error("failed", **facts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, Literal
 
@@ -17,11 +18,17 @@ from streamer.errors import HeadraceError
 
 EXAMPLE = "Example: [cyan]headrace sql pipelines/flights.yaml 'SELECT count(*) FROM flights'[/]"
 
+OF_STATEMENT = re.compile(r"(Parser|Binder|Catalog) Error: ")
+
 
 class LakeQueryError(HeadraceError):
     """There is no lake yet, it cannot be read, or not by this query."""
 
     kind = "lake"
+
+    def __str__(self) -> str:
+        """What DuckDB says of a statement ends in a mark below its wrong place, and is of no lake."""
+        return self.cause if OF_STATEMENT.match(self.cause) else super().__str__()
 
 
 def sql(

@@ -30,8 +30,8 @@ def refuse(
     tell: Tell = lambda finding: None,
     followed: Tables | None = None,
 ) -> None:
-    """`tell` gets every finding; `followed`: the tables of a stream that goes on. Raises PreflightError with all that
-    the server lacks, and as `run_checks`."""
+    """`tell` gets what is no error: those stand in what is raised. `followed`: the tables of a stream that goes on.
+    Raises PreflightError with all that the server lacks, and as `run_checks`."""
     _refuse(pipeline, run_checks(pipeline, start, since, followed), tell)
 
 
@@ -44,7 +44,8 @@ def refuse_tables(pipeline: Pipeline, followed: Tables, tell: Tell) -> None:
 
 def _refuse(pipeline: Pipeline, findings: list[Finding], tell: Tell) -> None:
     for finding in findings:
-        tell(finding)
+        if finding.level != "error":
+            tell(finding)
     errors = [finding for finding in findings if finding.level == "error"]
     if errors:
         server = f"{flavor(pipeline.source).title} at {pipeline.source.where}"

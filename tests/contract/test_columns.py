@@ -123,7 +123,10 @@ def test_what_cannot_hold_is_told_with_file_line_key_and_fix(tmp_path: Path) -> 
         ('  secret: plain\n  masks: [{columns: ["a.b.c"], mask: hash}]\n', "8: columns.secret: stands in the file as"),
         ('  masks: [{columns: ["a.b.c"], mask: hash}]\n', "7: columns: a hash needs a secret: write columns.secret"),
         ('  masks:\n    - {columns: ["a.b"], mask: obfuscate}\n', "9: columns.masks[0].columns[0]: 'a.b' is not of"),
-        ('  masks: [{columns: ["a.b.c"], mask: hsh}]\n', "allowed: null, hash, truncate, obfuscate, keep_last"),
+        (
+            '  masks: [{columns: ["a.b.c"], mask: hsh}]\n',
+            "fix: write one of null, hash, truncate, obfuscate, keep_last",
+        ),
         ('  masks: [{columns: ["a.b.c"], mask: truncate}]\n', "8: columns.masks[0]: n is for truncate and keep_last"),
         ('  masks: [{columns: ["a.b.c"], mask: obfuscate, keys: true}]\n', "only hash can mask a key"),
         ('  masks: [{columns: ["a.b.c"], mask: obfuscate, key: 1}]\n', "did you mean keys?"),

@@ -23,6 +23,7 @@ import typer.main
 from typer.testing import CliRunner
 
 from contract import pipeline as pipeline_file
+from readers.lake import LakeReadError
 from streamer.cli import app
 from streamer.control.api import application
 from streamer.control.http import serving, take_port
@@ -127,7 +128,24 @@ def test_a_run_that_cannot_begin_says_why_to_a_supervisor(
     assert (line["event"], line["level"], line["pipeline"], line["kind"]) == ("failed", "error", "wrong", kind)
     assert words in line["error"]
     assert line["next_step"]
+    assert line["next_step"] not in line["error"], "told once"
     assert line["retryable"] is False
+
+
+def test_what_is_wrong_with_a_query_is_said_in_duckdbs_words_alone(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its mark below the wrong place is the end, and the lake has no part in it."""
+    marked = 'Parser Error: syntax error at or near "SELEC"\n\nLINE 1: SELEC 1\n        ^'
+    for cause, told in ((marked, marked), ("lake/x has no lake yet: run it", "reading the lake of orders: lake/x has")):
+
+        def query(*_: Any, cause: str = cause) -> Any:
+            raise LakeReadError(cause)
+
+        monkeypatch.setattr("readers.lake.query", query)
+        found = run("sql", str(folder / "orders.yaml"), "SELEC 1")
+        assert (found.exit_code, found.stderr.startswith(f"error (lake): {told}")) == (1, True), found.output
+        assert "^." not in found.stderr
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,8 @@ from contract.gtid import GtidSet
 from contract.pipeline import Pipeline, Tables
 from streamer import disk
 from streamer.delivery_errors import BrokerUnreachableError
-from streamer.preflight import command
+from streamer.errors import PreflightError
+from streamer.preflight import command, refusing
 from streamer.preflight.findings import Finding
 from tests.checkpoints import checkpoint
 from tests.streamer.fakes import FILE, SOURCE, pipeline
@@ -47,6 +48,17 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
     monkeypatch.setattr(command.way, "chosen", lambda _, checkpoint: checkpoint)
     monkeypatch.setattr(command.Servers, "choose", lambda *_: found)
     return calls
+
+
+def test_a_start_that_is_refused_tells_each_finding_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What keeps it from starting is in its last word, the rest is told before."""
+    wrong = Finding("error", "log_bin", "log_bin is OFF", "SET it.")
+    doubt = Finding("warning", "tls", "the server offers no TLS", "Set it.")
+    monkeypatch.setattr(refusing, "run_checks", lambda *_: [wrong, doubt])
+    told: list[Finding] = []
+    with pytest.raises(PreflightError, match="log_bin is OFF"):
+        refusing.refuse(pipeline(), GtidSet(), None, told.append)
+    assert told == [doubt]
 
 
 def test_retention_is_held_against_the_present_lag(asked: list[tuple[Any, ...]]) -> None:
