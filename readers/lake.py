@@ -1,17 +1,17 @@
 """A pipeline's lake as a DuckDB database.
 
 A statement sees, by names such as `shop.orders` (or `orders`, where no other database of the pipeline has one): the
-table; `orders_history`, every version of its rows; `orders_changes`, what each transaction did; and
-`orders_as_of('2026-11-22 10:42:00+00')`, the table at that time. Where the database has a table `orders_history`
-itself, the versions of `orders` are `_orders_history`. delta-rs reads the files, with their deletion vectors; what a
-statement names is loaded for it, and nothing else.
+table; `orders_history`, every version of its rows; `orders_changes`, what each transaction did;
+`orders_as_of('2026-11-22 10:42:00+00')`, the table at that time; and what the jobs noted, as `_differences`. Where the
+database has a table `orders_history` itself, the versions of `orders` are `_orders_history`. delta-rs reads the files,
+with their deletion vectors; what a statement names is loaded for it, and nothing else.
 """
 
 from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -32,6 +32,10 @@ OWN = ("_seq", "_ts")
 RAW = "_headrace"  # the schema of what the views are made from
 BATCH = 1000  # rows
 PAST = ("_history", "_changes", "_as_of")
+# What the jobs note of the lake, as tables of no database.
+NOTED = (
+    names.DIFFERENCES, names.REPAIRS, names.SCHEMA_CHANGES, names.ERASURES, names.CHECKS, names.DEAD_LETTERS,
+)  # fmt: skip
 
 
 class LakeReadError(Exception):
@@ -98,6 +102,7 @@ class _Database:
     def __init__(self, pipeline: Pipeline, found: status.LakeStatus) -> None:
         self.pipeline, self.tables, self.options = pipeline, found.tables, store.options(pipeline)
         self.since = found.checkpoint.since if found.checkpoint else None
+        self.complete = found.checkpoint.ts_ms / 1000 if found.checkpoint else None
         self.taken: dict[str, set[str]] = {}
         for table in self.tables.values():
             self.taken.setdefault(table.db, set()).add(table.table.lower())
@@ -120,11 +125,28 @@ class _Database:
             self._table(table)
             if past:
                 self._past(table)
-        schemas = list(dict.fromkeys(table.db for table, _ in wanted))
-        if schemas:
-            path = ",".join(quoted(db) for db in schemas)
-            self.connection.execute(f"SET search_path = {literal(path)}")
-        return [f"{table.db}.{table.table}: {doubt}" for table, _ in wanted for doubt in table.doubts()]
+        self._noted(words)
+        path = ",".join(quoted(db) for db in dict.fromkeys([*(table.db for table, _ in wanted), RAW]))
+        self.connection.execute(f"SET search_path = {literal(path)}")
+        doubts = [f"{table.db}.{table.table}: {doubt}" for table, _ in wanted for doubt in table.doubts()]
+        return doubts + [told for table, past in wanted if past for told in self._later(past[-1], sql)]
+
+    def _noted(self, words: Set[str]) -> None:
+        taken = set[str]().union(*self.taken.values())
+        for name in NOTED:
+            shown, path = names.free(name, taken), f"{names.lake_root(self.pipeline)}/{name}"
+            if shown in words and DeltaTable.is_deltatable(path, self.options):
+                self._make(f"{quoted(RAW)}.{quoted(shown)}", "*", self._stream(path))
+
+    def _later(self, as_of: str, sql: str) -> Iterator[str]:
+        """A time that the statement spells out and that the lake has not come to."""
+        if self.complete is None:
+            return
+        complete = datetime.fromtimestamp(self.complete, UTC).isoformat(timespec="seconds")
+        for text in re.findall(rf"(?i)\b{re.escape(as_of)}\"?\s*\(\s*'([^']*)'", sql):
+            asked = f"SELECT TRY_CAST({literal(text)} AS TIMESTAMPTZ) > TIMESTAMPTZ {literal(complete)}"
+            if self.connection.execute(asked).fetchall() == [(True,)]:
+                yield f"{as_of}: the lake is complete up to {complete}, and what came until {text} may be missing"
 
     def parts(self) -> list[str]:
         """The names of all that a statement may say besides the tables themselves."""

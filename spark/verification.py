@@ -39,6 +39,7 @@ from spark.source import Source
 from spark.stopped import Name
 
 POLL_SECONDS = 1.0
+NO_SNAPSHOT = "not yet snapshotted: none was applied since the table is followed: run the snapshot DAG for the table"
 ALTERED = "it was altered since the check before this one read some of it: verify again"
 # Asked for behind each wait: the lake may have changes by then that are written by a shape of after the check's begin.
 Shapes = Callable[[], Schemas]
@@ -277,7 +278,7 @@ def why(table: TableStatus) -> str | None:
         return table.stale.reason
     if table.outdated or table.unread:
         return table.outdated or table.unread
-    return None if table.snapshot else "no snapshot was applied since the table is followed: run the snapshot DAG"
+    return None if table.snapshot else NO_SNAPSHOT
 
 
 def incomparable(pipeline: Pipeline, db: str, table: str) -> dict[str, Any] | None:

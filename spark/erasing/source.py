@@ -37,8 +37,8 @@ def _refuse_present(source: Source, shown: Shown, keys: Sequence[ErasedKey]) -> 
         raise LakeError(
             f"{shown.schema.db}.{shown.schema.table}: the source still has {count} of the {len(keys)} row(s), and a "
             "check would miss each in the lake. Delete them there first; or tell the erasure that it is meant so "
-            "(present: yes), and know that the next change, snapshot or repair of such a row brings it back. Nothing "
-            "was erased"
+            "(--present, or present in the DAG's form), and know that the next change, snapshot or repair of such a "
+            "row brings it back. Nothing was erased"
         )
 
 

@@ -18,6 +18,7 @@ from contract.pipeline import Pipeline, load
 from contract.status import LakeStatus, Stale, TableStatus
 from readers.lake import LakeReadError, query
 from streamer.cli import app
+from tests.checkpoints import checkpoint
 
 FILE = """format: 1
 name: shop
@@ -215,6 +216,37 @@ def test_what_speaks_against_a_table_is_told_beside_its_rows(pipeline: Pipeline)
     assert past.exit_code == 1
     assert "shop.items is stopped, so that it is not what its changes say: a file is missing" in past.stderr
     assert told("SELECT 1").stderr == ""
+
+
+def test_what_the_jobs_note_of_the_lake_is_read_and_a_users_table_of_that_name_comes_first(pipeline: Pipeline) -> None:
+    noted = pl.DataFrame({"db": ["shop"], "tbl": ["shop.items"], "kind": ["changed"]})
+    write_deltalake(f"{names.lake_root(pipeline)}/_differences", noted)
+    joined = "SELECT kind, count(*) FROM _differences JOIN items ON tbl = 'shop.items' GROUP BY kind"
+    assert rows_of(pipeline, joined) == [("changed", 2)]
+    assert rows_of(pipeline, "SELECT kind FROM _differences") == [("changed",)]
+    with pytest.raises(LakeReadError, match="the lake has no _repairs"):
+        rows_of(pipeline, "SELECT * FROM _repairs")
+    file = Path(names.lake_root(pipeline), "_status.json")
+    found = LakeStatus.model_validate_json(file.read_text())
+    own = found.tables["shop.items"].model_copy(update={"table": "_Differences"})
+    write_deltalake(names.lake_table(pipeline, "shop", "_Differences"), pl.DataFrame([row(7, "own")], SHAPE))
+    tables = {**found.tables, "shop._Differences": own}
+    file.write_text(found.model_copy(update={"tables": tables}).model_dump_json())
+    assert rows_of(pipeline, "SELECT id FROM _differences") == [(7,)]
+    assert rows_of(pipeline, "SELECT kind FROM __differences") == [("changed",)]
+
+
+def test_a_time_that_the_lake_has_not_come_to_is_told(pipeline: Pipeline) -> None:
+    file = Path(names.lake_root(pipeline), "_status.json")
+    found = LakeStatus.model_validate_json(file.read_text())
+    complete = checkpoint(ts_ms=int(at(55).timestamp() * 1000))
+    file.write_text(found.model_copy(update={"checkpoint": complete}).model_dump_json())
+    assert query(pipeline, "SELECT * FROM items_as_of('2026-11-22 10:54:00+00')").doubts == []
+    [told] = query(pipeline, "SELECT * FROM shop.Items_as_of( '2026-11-22 10:56:00+00')").doubts
+    assert told == (
+        "items_as_of: the lake is complete up to 2026-11-22T10:55:00+00:00, and what came until 2026-11-22 10:56:00+00 "
+        "may be missing"
+    )
 
 
 def test_a_database_may_have_a_name_of_duckdbs_own(pipeline: Pipeline) -> None:

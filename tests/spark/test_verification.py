@@ -28,7 +28,7 @@ from spark.proof.boundary import Read, match, window
 from spark.proof.splits import Ranges
 from spark.rewind import Step
 from spark.schema import Schemas
-from spark.verification import Finding, Verification, found_of, incomparable, result
+from spark.verification import Finding, Verification, found_of, incomparable, result, why
 from tests.checkpoints import checkpoint
 
 UUID = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
@@ -216,6 +216,7 @@ def test_what_speaks_against_a_table_is_told_though_it_is_equal(spark: SparkSess
     sampled = replace(equal, chosen=frozenset({0}))
     assert result(sampled, compared(spark, sampled, foreign)[1], LOW)["doubts"] == ["somebody else changed it"]
     made_in_the_stream = TABLE.model_copy(update={"snapshot": None})
+    assert (why(made_in_the_stream) or "").startswith("not yet snapshotted: ")
     assert "doubts" not in result(equal, compared(spark, equal, made_in_the_stream)[1], LOW)
 
 
