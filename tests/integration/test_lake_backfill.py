@@ -58,7 +58,7 @@ def test_the_rows_are_the_same_whichever_the_source(spark: SparkSession, server:
     table = f"{streamer.name}.items"
     streamer.started()
     pipeline = load(streamer.file)
-    with pytest.raises(LakeError, match="run the DAG backfilled"):
+    with pytest.raises(LakeError, match="run a snapshot and a compaction first"):
         backfill(spark, pipeline, [table])
     run(server, "UPDATE items SET b = 'before' WHERE id = 1", database=streamer.name)
     streamer.wait_until_released()
