@@ -2,9 +2,9 @@
 must leave to the next one, which makes it the lake that it would have been.
 
 A first run has landed and merged WAVES[0]. Then come WAVES[1]: changes that come again, a moved key, a row that is
-deleted and made again, an added column, a renamed one, a truncation, a table that joins late, one of an unknown
-schema, one whose unknown schema is known now, a staged snapshot and a staged repair, a table that was not followed for
-a time, a record that is no change.
+deleted and made again, an added column, one with a name of Delta's own, a renamed one, a truncation, a table that joins
+late, one of an unknown schema, one whose unknown schema is known now, a staged snapshot and a staged repair, a table
+that was not followed for a time, a record that is no change.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from tests.spark.changes_by_hand import ITEMS, compact_json, record
 from tests.spark.lake_by_hand import staged
 
 NAME = "faults"
+OF_DELTA = "filePath"  # which a table with deletion vectors cannot have
 P0 = 60
 BATCH = "compaction: {max_offsets_per_batch: 1000, unreadable: dead_letter}\n"
 
@@ -64,6 +65,7 @@ FIRST = [
     *made("snapped", "c", 1, 2, 3, 4, 5, at=41),
     *made("waits", "c", 1, 2, 3, at=51),
     *made("mended", "c", 1, 2, 3, at=54),
+    *made("named", "c", 1, 2, 3, at=57),
 ]
 AGAIN = [change for change in FIRST if change.table == "items" and change.pos > 14]
 SECOND = [
@@ -78,6 +80,7 @@ SECOND = [
     *[Change("snapped", 90, "u", 3, "b"), Change("snapped", 91, "d", 4), Change("snapped", 92, "c", 9, "c")],
     *[Change("waits", 95, "u", 1, "b")],
     *[Change("mended", 96, "u", 2, "b")],
+    *[Change("named", 97, "u", 2, "b", 2)],
     *made("fresh", "c", 1, 2, 3, at=200),
     *made("odd", "c", 1, at=210, version=9),
 ]
@@ -96,7 +99,8 @@ def schema_of(table: str, version: int = 1) -> TableSchema:
         since = Sequence(0, 1, 82 if version == 2 else 31)
     if version == 2:
         cost = columns[2].model_copy(update={"name": "cost"})
-        columns = (*columns[:2], cost) if table == "lines" else (*columns, Column(name="note", type="int"))
+        more = Column(name=OF_DELTA if table == "named" else "note", type="int")
+        columns = (*columns[:2], cost) if table == "lines" else (*columns, more)
     told = {"db": NAME, "table": table, "version": version, "columns": columns, "since": since}
     return ITEMS.model_copy(update=told)
 
@@ -121,11 +125,11 @@ class FaultyLake:
 
     def __init__(self, folder: Path, kafka: Kafka) -> None:
         self.folder, self.kafka = folder, kafka
-        tables = ("items", "lines", "snapped", "waits", "mended")
+        tables = ("items", "lines", "snapped", "waits", "mended", "named")
         make_topics(kafka, *(f"{NAME}.{NAME}.{t}" for t in tables), f"{NAME}.schemas", f"{NAME}.commit-log")
         make_topics(kafka, f"{NAME}.ddl")
         self._schemas(schema_of("items"), schema_of("lines"), schema_of("snapped"))
-        self._schemas(schema_of("odd"), schema_of("mended"))
+        self._schemas(schema_of("odd"), schema_of("mended"), schema_of("named"))
         self._checkpoint(self._reached(P0).following(ALL))
         self.pipeline = pipeline_of(folder, kafka, NAME, BATCH)
 
@@ -142,7 +146,7 @@ class FaultyLake:
     def after(self, spark: SparkSession) -> None:
         """What the second run finds, which is the one that is killed."""
         make_topics(self.kafka, *(f"{NAME}.{NAME}.{t}" for t in ("fresh", "odd")))
-        self._schemas(schema_of("waits"), schema_of("fresh"), schema_of("items", 2), schema_of("lines", 2))
+        self._schemas(schema_of("waits"), schema_of("fresh"), *(schema_of(t, 2) for t in ("items", "lines", "named")))
         send(self.kafka, f"{NAME}.ddl", (b"key", RENAMED.model_dump_json().encode()))
         self._send(AGAIN + SECOND)
         send(self.kafka, f"{NAME}.{NAME}.odd", (b"key", b"no change"))
@@ -200,7 +204,8 @@ def message(change: Change) -> tuple[bytes | None, bytes]:
         told = {"name": NAME, "db": NAME, "table": change.table, "ts_ms": 1_700_000_000_000, "seq": list(at)}
         return None, compact_json({"before": None, "after": None, "source": told, "op": "t"}).encode()
     if change.version == 2:
-        row |= {"cost": row.pop("price")} if change.table == "lines" else {"note": 7}
+        more = {OF_DELTA if change.table == "named" else "note": 7}
+        row |= {"cost": row.pop("price")} if change.table == "lines" else more
     images = (None, row) if change.op == "d" else (row, None)
     key, value, *_ = record(0, at, change.op, *images, schema, pipeline=NAME)
     return key, value
@@ -215,7 +220,7 @@ def assert_as_expected(pipeline: Pipeline) -> None:
     standing = status.read(pipeline)
     assert standing is not None
     found = {t.table: t for t in standing.tables.values()}
-    for table in ("items", "lines", "snapped", "waits", "fresh", "mended"):
+    for table in ("items", "lines", "snapped", "waits", "fresh", "mended", "named"):
         rows = pl.scan_delta(str(lake / NAME / table)).select("id", "name", "_seq").collect().rows()
         assert sorted((id, name, seq["pos"]) for id, name, seq in rows) == expected(table), table
         assert (found[table].stopped, found[table].freshness_ms) == (None, 70)
