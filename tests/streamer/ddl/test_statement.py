@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from streamer.ddl import secrets
@@ -213,6 +213,8 @@ OPTIONS = (
 
 @given(st.lists(st.sampled_from(OPTIONS), min_size=1, max_size=5))
 def test_options_without_commas_are_what_they_are_with_them(chosen: list[str]) -> None:
+    """What begins with a word that is not known is not known as a whole."""
+    assume(chosen[0] != "FROBS=1")
     plain = ddl.change(f"ALTER TABLE t {', '.join(chosen)}", "shop").kind
     assert ddl.change(f"ALTER TABLE t {' '.join(chosen)}", "shop").kind == plain
     each = [ddl.change(f"ALTER TABLE t {option}", "shop").kind for option in chosen]
