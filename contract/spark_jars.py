@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 
-from contract import CHECKOUT
+from contract import cache
 
 VARIABLE = "HEADRACE_SPARK_JARS"
 # Each kind of jars: how its folder begins, the jar that shows it, what fetches it.
@@ -29,12 +29,6 @@ def spark_jars(on_s3: bool = False) -> str | None:
         return ",".join(jar for folder in folders for jar in _named(folder))
     wanted = [DELTA, S3] if on_s3 else [DELTA]
     return ",".join(jar for kind in wanted for jar in _fetched(*kind)) or None
-
-
-def cache() -> Path:
-    """Where `make` keeps what it fetches: $HEADRACE_CACHE or `.stack` of the checkout."""
-    given = os.environ.get("HEADRACE_CACHE")
-    return Path(given).expanduser().absolute() if given else CHECKOUT / ".stack"
 
 
 def _named(folder: str) -> list[str]:

@@ -12,6 +12,7 @@ from contract.renames import Spelling
 from contract.schema import TableSchema
 from spark.shape_changes import another_form, another_text
 
+KEPT = 1000
 MOVES = ("drop", "rename", "partition", "unknown")
 # ALTER TABLE ... IMPORT TABLESPACE brings other rows; ALTER IGNORE TABLE takes those away that are twice.
 MOVES_TOO = re.compile(r"\b(import|ignore)\b", re.IGNORECASE)
@@ -45,6 +46,14 @@ def read_since(
     silent |= {name for name in floors if any_matches(allowed, *name)}
     others = [one for one in known if not (one.silent and (one.db, one.table) in silent)]
     return others + [_silent(*name, floors[name]) for name in sorted(silent)]
+
+
+def kept(known: Iterable[Break]) -> list[Break]:
+    """The last KEPT of each table: one that has many is not to make another's be forgotten."""
+    found: dict[tuple[str, str], list[Break]] = {}
+    for one in known:
+        found.setdefault((one.db, one.table), []).append(one)
+    return [one for mine in found.values() for one in mine[-KEPT:]]
 
 
 def _silent(db: str, table: str, floor: Sequence[int]) -> Break:

@@ -17,10 +17,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as fn
 
 from contract import types
+from contract.names import quoted
 from contract.pipeline_columns import Shown
 from contract.schema import Column, TableSchema
 from spark import chunks
-from spark.rows import quoted
 
 LOW_BITS = 24  # hashes are summed in two halves: a sum of whole ones would leave 64 bits after 32,768 rows
 
@@ -50,9 +50,7 @@ def hashed_by_source(shown: Shown) -> bool:
     return all(shown.type_of(column.name, "mysql").checksum_sql for column in shown.schema.columns)
 
 
-def source_texts(
-    shown: Shown, names: Iterable[str], flavor: str, spelled: Callable[[str], str] = chunks.quoted
-) -> list[str]:
+def source_texts(shown: Shown, names: Iterable[str], flavor: str, spelled: Callable[[str], str] = quoted) -> list[str]:
     """SQL of the flavor: the columns' texts as they are hashed. `spelled`: a column by its name, in the statement."""
     texts = []
     for name in names:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import takewhile
 from typing import Any
 
+from contract.names import quoted
 from contract.schema import Column, TableSchema
 
 Boundary = tuple[str, ...]  # one SQL literal a walked column
@@ -28,10 +29,6 @@ def walked(schema: TableSchema) -> tuple[str, ...]:
     sorts. Rows alike in them are in one chunk. Of an ENUM, a SET, a YEAR (whose 0 compares as 2000) or a TEXT none
     do; a table whose key begins so, or without a key, is one chunk."""
     return tuple(takewhile(lambda name: schema.column(name).type in WALKED, schema.key))
-
-
-def quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
 
 
 def table_sql(schema: TableSchema) -> str:

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
+from contract.names import quoted
 from spark.failpoints import reached
-from spark.rows import quoted
 
 VECTORS = "delta.enableDeletionVectors"
 OF_VECTORS = {"filepath", "rowindexcol", "deletionvectorid", "_metadata"}

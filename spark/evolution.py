@@ -174,7 +174,7 @@ class Evolution:
             altered=altered,
             seen=[*self.state.seen, *unseen][-KEPT:],
             renames=renames,
-            breaks=breaks.read_since(broken, floors, self.lake.pipeline.tables.cascades)[-KEPT:],
+            breaks=breaks.kept(breaks.read_since(broken, floors, self.lake.pipeline.tables.cascades)),
             spellings=list(spelled),
         )
         self.state = state

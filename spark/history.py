@@ -18,6 +18,7 @@ from pyspark.sql import functions as fn
 
 from contract import breaks, lost_changes, names
 from contract.breaks import Break
+from contract.names import quoted
 from contract.renames import FILE, Rename, of, sent, spellings
 from contract.status import parse
 from spark.commit_times import counted, first_after, first_behind
@@ -27,7 +28,7 @@ from spark.lake import Lake
 from spark.past_parts import PART, Parts
 from spark.renames import renames_of
 from spark.retention import history_of
-from spark.rows import READING, quoted
+from spark.rows import READING
 from spark.schema import OWN
 
 VERSION = ("valid_from", "valid_to", "gtid")

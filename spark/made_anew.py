@@ -11,12 +11,13 @@ from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
+from contract.names import quoted
 from contract.schema import TableSchema
 from spark.delta_names import without_vectors
 from spark.failpoints import reached
 from spark.lake import Lake
 from spark.merge import behind, sequence
-from spark.rows import beside, keys_of, quoted
+from spark.rows import beside, keys_of
 from spark.schema import OWN, columns_of, fields, fitted, prepare
 from spark.staged import MERGE, WRITE, StagedRows
 

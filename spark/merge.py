@@ -12,12 +12,13 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as fn
 
+from contract.names import quoted
 from contract.schema import TableSchema
 from contract.sequence import FIELDS
 from spark.broken import broken_file
 from spark.errors import chain, reason
 from spark.failpoints import reached
-from spark.rows import NO_KEY, NO_VALUE, beside, keyed, parsed, quoted
+from spark.rows import NO_KEY, NO_VALUE, beside, keyed, parsed
 from spark.stopped import Name
 
 OP = beside("op")

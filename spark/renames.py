@@ -12,13 +12,13 @@ from collections.abc import Iterable, Sequence
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
+from contract.names import quoted
 from contract.renames import FILE, Rename, of, parse
 from contract.schema import Column, TableSchema
 from spark.broken import broken_table
 from spark.delta_names import without_vectors
 from spark.failpoints import reached
 from spark.lake import Lake
-from spark.rows import quoted
 from spark.schema import Schemas, columns_of, nameable
 from spark.shape_changes import shape_changes
 

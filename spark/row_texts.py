@@ -8,6 +8,7 @@ from urllib.parse import quote, urlencode
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
+from contract.names import quoted
 from contract.pipeline import Pipeline
 from contract.pipeline_columns import Shown
 from contract.schema import TableSchema
@@ -20,7 +21,7 @@ def row_json(shown: Shown, flavor: str, columns: tuple[str, ...] | None = None) 
     parts, before = [], "{"
     for name in columns or [column.name for column in shown.schema.columns]:
         label = before + json.dumps(name, ensure_ascii=False) + ":"
-        column = chunks.quoted(name)
+        column = quoted(name)
         value = shown.type_of(name, flavor).snapshot_sql(column)
         # By the column and not by its text, which is NULL as well if it is too long: that makes the row NULL.
         parts.append(f"{text_literal(label)}, if({column} is null, 'null', {value})")
@@ -64,7 +65,7 @@ def selected(
 ) -> DataFrame:
     """What is `asked`, name -> SQL, of the rows of each condition (over k0, k1 .. of the key), one partition a
     condition; of those alone that are `within` another one, over the columns' names."""
-    keys = {f"k{at}": chunks.quoted(name) for at, name in enumerate(schema.key)}
+    keys = {f"k{at}": quoted(name) for at, name in enumerate(schema.key)}
     terms = ", ".join(f"{sql} AS {name}" for name, sql in (keys | asked).items())
     chosen = f" WHERE {within}" if within else ""
     query = f"(SELECT {terms} FROM {chunks.table_sql(schema)}{chosen}) AS q"

@@ -11,10 +11,10 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
 from contract import types
+from contract.names import quoted
 from contract.pipeline import Pipeline
 from contract.pipeline_columns import Shown
 from contract.schema import TableSchema
-from spark import chunks
 from spark.row_texts import row_json, selected, too_long
 
 
@@ -38,7 +38,7 @@ def columns_sql(shown: Shown, flavor: str) -> dict[str, str]:
     """Name -> SQL of what is asked of a row: its key's text, how many of its values are to come as NULL, and each of
     its values as w0, w1 .."""
     names = [column.name for column in shown.schema.columns]
-    values = [shown.type_of(name, flavor).column_sql(chunks.quoted(name)) for name in names]
+    values = [shown.type_of(name, flavor).column_sql(quoted(name)) for name in names]
     asked = {"row_key": row_json(shown, flavor, shown.schema.key), "nulls": _nulls(shown)}
     return asked | {f"w{at}": value for at, value in enumerate(values)}
 
@@ -48,7 +48,7 @@ def _nulls(shown: Shown) -> str:
     they are too long."""
     hidden = [name for name, mask in shown.masks.items() if mask.kind == "null"]
     may_be = [c.name for c in shown.schema.columns if c.nullable and c.name not in hidden]
-    return " + ".join([str(len(hidden)), *(f"({chunks.quoted(name)} is null)" for name in may_be)])
+    return " + ".join([str(len(hidden)), *(f"({quoted(name)} is null)" for name in may_be)])
 
 
 def _wire(text: Column, wire: str) -> Column:

@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as fn
 
 from contract import types
+from contract.names import quoted
 from contract.schema import Column, TableSchema
 
 # Where Spark is to put a text that it cannot read: by default into a column called `_corrupt_record`, and one of a
@@ -23,11 +24,6 @@ NO_KEY = "headrace-key-without-value"  # what the error of such a row says
 NO_VALUE = "headrace-value-without-a-place"  # and of one that is to fail
 ZERO = "-00"  # in the text of each zero or partial date, and in some other texts
 ZERO_DATE = r'"[0-9]{4}-(00-[0-9]{2}|[0-9]{2}-00)[" T]'
-
-
-def quoted(name: str) -> str:
-    """A name as Spark SQL has it."""
-    return "`" + name.replace("`", "``") + "`"
 
 
 def beside(name: str) -> str:

@@ -14,12 +14,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
 from contract import names, types
+from contract.names import quoted
 from contract.schema import TableSchema
 from contract.sequence import SPARK_TYPE
 from spark.delta_names import VECTORS, may_have_vectors, taken, without_vectors
 from spark.errors import TableStoppedError
 from spark.failpoints import reached
-from spark.rows import quoted
 
 OWN = {"_seq": SPARK_TYPE, "_ts": "timestamp"}
 # The lake's own, beside the databases.

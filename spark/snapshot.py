@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pyspark.sql import SparkSession
 
 from contract.checkpoint import Checkpoint
+from contract.names import quoted
 from contract.pipeline import Pipeline
 from spark import schema as shapes
 from spark.choice import shown_of
@@ -27,7 +28,6 @@ from spark.load import Load
 from spark.manifests import MANIFEST, Manifest, rows_folder
 from spark.places import Places
 from spark.resume import Resume
-from spark.rows import quoted
 from spark.snapshot_records import SnapshotRecords
 from spark.source import Source
 from spark.staged import StagedRows

@@ -13,12 +13,13 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as fn
 
 from contract.checkpoint import Checkpoint
+from contract.names import quoted
 from contract.schema import TableSchema
 from spark.broken import broken_file
 from spark.errors import LakeError, TableStoppedError
 from spark.lake import Lake
 from spark.merge import misfit, sequence
-from spark.rows import keyed, lost, quoted
+from spark.rows import keyed, lost
 from spark.schema import OWN, columns_of, create, fields
 
 WRITE, MERGE = "WRITE", "MERGE"  # as Delta's log names an append, and what a hand-off takes in

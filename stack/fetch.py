@@ -19,8 +19,9 @@ from pathlib import Path
 
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential
 
+from contract import cache
 from stack.errors import StackError
-from stack.paths import cache, writable_folder
+from stack.paths import writable_folder
 from stack.process import CancelledError, cancelled
 
 log = logging.getLogger("stack")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import tempfile
 from pathlib import Path
@@ -10,12 +9,6 @@ from pathlib import Path
 from stack.errors import StackError
 
 CHECKOUT = Path(__file__).resolve().parent.parent
-
-
-def cache() -> Path:
-    """The folder of downloads and unpacked servers: $HEADRACE_CACHE or `.stack` of the checkout."""
-    given = os.environ.get("HEADRACE_CACHE")
-    return Path(given).expanduser().absolute() if given else CHECKOUT / ".stack"
 
 
 def data() -> Path:

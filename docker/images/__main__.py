@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 
+from contract import cache
 from docker.images import airflow_trial, dockerd, trial
 from docker.images.buildah import Buildah
 from docker.images.dockerd import Docker
@@ -32,7 +33,7 @@ def arguments(words: Sequence[str] | None) -> argparse.Namespace:
 
 def engine(logs: Path) -> Docker | Buildah:
     """Docker where its engine answers, else buildah."""
-    return Docker(logs / "build.log") if dockerd.answers() else Buildah(paths.cache() / "images", logs / "build.log")
+    return Docker(logs / "build.log") if dockerd.answers() else Buildah(cache() / "images", logs / "build.log")
 
 
 def main(words: Sequence[str] | None = None) -> str:

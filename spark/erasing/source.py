@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from contract.checkpoint import Checkpoint
 from contract.erased_key import ErasedKey
+from contract.names import quoted
 from contract.pipeline import Pipeline
 from contract.pipeline_columns import Shown
 from spark import chunks
@@ -54,7 +55,7 @@ def _count(source: Source, shown: Shown, keys: Sequence[ErasedKey]) -> int:
     """By the index, as the server compares; then byte by byte, as the lake does."""
     key = shown.schema.key
     text = row_json(shown, source.pipeline.source.flavor, key).replace("%", "%%")
-    where = " AND ".join(f"{chunks.quoted(name).replace('%', '%%')} = %s" for name in key)
+    where = " AND ".join(f"{quoted(name).replace('%', '%%')} = %s" for name in key)
     sql = f"SELECT {text} FROM {chunks.table_sql(shown.source).replace('%', '%%')} WHERE {where}"
     found = 0
     for one in keys:

@@ -17,12 +17,13 @@ from pyspark.sql import functions as fn
 
 from contract import names
 from contract.checkpoint import Place
+from contract.names import quoted
 from contract.schema import TableSchema
 from spark.failpoints import reached
 from spark.lake import Lake
 from spark.merge import sequence
 from spark.proof.differences import CHUNK
-from spark.rows import READING, beside, keyed, parsed, quoted, typed
+from spark.rows import READING, beside, keyed, parsed, typed
 from spark.schema import columns_of
 
 EVENT = ("tbl", "day", "topic", "partition", "offset", "_seq")

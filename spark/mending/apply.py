@@ -19,6 +19,7 @@ from pyspark.sql import functions as fn
 
 from contract import names, status
 from contract.checkpoint import Checkpoint
+from contract.names import quoted
 from contract.status import PartStatus
 from spark.applied import AppliedSnapshots
 from spark.broken import broken_table
@@ -32,7 +33,7 @@ from spark.mending.parts import MYSQL, Part, parts
 from spark.merge import behind, misfit, sequence
 from spark.proof.differences import CHANGED, CHUNK, DUPLICATE, EXTRA, MISSING, last_check, latest
 from spark.renames import renames_of, since
-from spark.rows import beside, keyed, parsed, quoted
+from spark.rows import beside, keyed, parsed
 from spark.schema import Schemas, fitted, prepare
 from spark.stopped import Name
 from spark.tables import USED

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as fn
 
+from contract.names import quoted
 from contract.schema import TableSchema
 from spark.checksum import row_hash
 from spark.errors import TableStoppedError
@@ -18,7 +19,7 @@ from spark.mending.parts import empty
 from spark.merge import OP, latest, sequence, together
 from spark.proof.differences import CHANGED, DUPLICATE, EXTRA, MISSING
 from spark.proof.keys import key_json
-from spark.rows import beside, quoted
+from spark.rows import beside
 from spark.schema import OWN, Schemas
 
 EQUAL = "equal"

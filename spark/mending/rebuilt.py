@@ -17,6 +17,7 @@ from pyspark.sql import functions as fn
 from contract import kept_history, lost_changes, names
 from contract.checkpoint import Checkpoint
 from contract.kept_history import Kept
+from contract.names import quoted
 from contract.status import LakeStatus
 from spark.applied import Applied, AppliedSnapshots
 from spark.broken import broken_file
@@ -30,7 +31,6 @@ from spark.mending.mended import mended
 from spark.mending.parts import CHANGES, KAFKA, Chosen, Part, new_id, put, sweep, write_keys
 from spark.merge import behind, sequence
 from spark.renames import renames_of, since, with_new_names
-from spark.rows import quoted
 from spark.schema import OWN, Schemas, columns_of, fitted
 from spark.stopped import Name
 from spark.tables import USED

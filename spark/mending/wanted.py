@@ -16,13 +16,13 @@ from typing import Any
 
 from contract import types
 from contract.chosen_rows import DIGITS, ChosenRowsError, key_list, turned
+from contract.names import quoted
 from contract.pipeline_columns import Shown
 from contract.schema import Column, TableSchema
 from spark import chunks
 from spark.errors import LakeError
 from spark.mending.parts import Chosen, wire_text
 from spark.proof.splits import INTEGERS
-from spark.rows import quoted
 
 MOMENTS = ("date", "datetime", "timestamp")
 Ask = Callable[[str], Sequence[Any] | None]
@@ -155,7 +155,7 @@ def span(shown: Shown, low: str, high: str) -> Chosen:
     told = f"{column.name} from {low or 'the beginning'} to {high or 'the end'}"
     signs = [(sign, end) for sign, end in zip((">=", "<="), ends, strict=True) if end is not None]
     lake = " and ".join(f"{quoted(column.name)} {sign} {_lake_literal(column, end)}" for sign, end in signs)
-    source = " and ".join(f"{chunks.quoted(column.name)} {sign} {_source_literal(column, end)}" for sign, end in signs)
+    source = " and ".join(f"{quoted(column.name)} {sign} {_source_literal(column, end)}" for sign, end in signs)
     return Chosen(told, where=lake or "true", within=source or "1 = 1")
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from contract import types
+from contract.names import quoted
 from contract.schema import Column, TableSchema
-from spark.rows import quoted
 
 
 def key_json(schema: TableSchema, struct: str = "") -> str:

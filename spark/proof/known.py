@@ -14,10 +14,11 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as fn
 
+from contract.names import quoted
 from contract.schema import TableSchema
 from spark.proof.differences import Difference
 from spark.proof.splits import Split
-from spark.rows import parsed, quoted, typed
+from spark.rows import parsed, typed
 
 
 def chunks_of(spark: SparkSession, schema: TableSchema, split: Split, found: Sequence[Difference]) -> frozenset[int]:

@@ -21,6 +21,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
+from contract.names import quoted
 from contract.pipeline import Pipeline
 from contract.pipeline_columns import Shown
 from contract.schema import TableSchema
@@ -193,7 +194,7 @@ class Reading:
         """All of them in one consistent read."""
         flavor, source, name = self.pipeline.source.flavor, shown.source, f"{shown.schema.db}.{shown.schema.table}"
         walked = list(chunks.walk(source, self.pipeline.snapshot.chunk_rows, self.source.row)) if source.key else []
-        ranges = chunks.conditions([chunks.quoted(column) for column in source.key], walked)
+        ranges = chunks.conditions([quoted(column) for column in source.key], walked)
         found = dict.fromkeys(left, NOTHING)
         wanted = "" if len(left) == split.count else f" and {split.source_where(left)}"
         at, seen = time.time(), self.source.seen()
@@ -227,10 +228,10 @@ class Reading:
         if set(schema.key) <= set(keys) and schema.key:
             spelled = keys.__getitem__
         else:  # the key is none of the server's: the source gives all rows, and Spark takes the wanted ones
-            together, spelled = True, chunks.quoted
+            together, spelled = True, quoted
         alike = together or isinstance(split, Buckets)
         parts = [numbers] if alike else [[number] for number in numbers]
-        whole = spelled is chunks.quoted or (len(numbers) == split.count and alike)
+        whole = spelled is quoted or (len(numbers) == split.count and alike)
         wanted = ["1 = 1"] if whole else [split.source_where(part, spelled) for part in parts]
         wires = wires_of(self.spark, self.pipeline, source, wanted).coalesce(self.pipeline.snapshot.parallelism)
         rows = wires.select(*typed("_wire", schema))

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from contract import types
+from contract.names import quoted
 from contract.pipeline_columns import Shown
 from contract.schema import Column
 from spark import chunks
 from spark.checksum import lake_texts, source_texts
-from spark.rows import quoted
 
 INTEGERS = ("tinyint", "smallint", "mediumint", "int", "bigint")
 MOST_BUCKETS = 4096
@@ -55,14 +55,14 @@ class Ranges:
         fields = [f"'k{n}', {value}" for n, value in enumerate(typed)]
         return f"named_struct({', '.join(fields)})"
 
-    def source_where(self, numbers: Iterable[int], spelled: Spelled = chunks.quoted) -> str:
+    def source_where(self, numbers: Iterable[int], spelled: Spelled = quoted) -> str:
         """SQL of the source: the condition of the rows of these chunks."""
         conditions = chunks.conditions([spelled(column.name) for column in self.key], self.boundaries)
         return " or ".join(f"({conditions[number]})" for number in sorted(numbers))
 
     def source_wheres(self) -> list[str]:
         """`source_where` of each chunk by itself."""
-        conditions = chunks.conditions([chunks.quoted(column.name) for column in self.key], self.boundaries)
+        conditions = chunks.conditions([quoted(column.name) for column in self.key], self.boundaries)
         return [f"({condition})" for condition in conditions]
 
     def lake_where(self, numbers: Iterable[int]) -> str:
@@ -82,7 +82,7 @@ class Buckets:
     flavor: str
     count: int
 
-    def source_number(self, spelled: Spelled = chunks.quoted) -> str:
+    def source_number(self, spelled: Spelled = quoted) -> str:
         texts = source_texts(self.shown, self.shown.schema.key, self.flavor, spelled)
         return f"crc32(concat_ws(char(31 using utf8mb4), {', '.join(texts)})) % {self.count}" if texts else "0"
 
@@ -91,7 +91,7 @@ class Buckets:
         texts = ", ".join(lake_texts(columns, [column.name for column in columns], struct))
         return f"cast(crc32(cast(concat_ws('\\u001f', {texts}) as binary)) % {self.count} as int)" if texts else "0"
 
-    def source_where(self, numbers: Iterable[int], spelled: Spelled = chunks.quoted) -> str:
+    def source_where(self, numbers: Iterable[int], spelled: Spelled = quoted) -> str:
         return f"{self.source_number(spelled)} in ({', '.join(map(str, sorted(numbers)))})"
 
     def source_wheres(self) -> list[str]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import chain
 
+from contract.names import quoted
 from contract.schema import TableSchema
-from spark.chunks import conditions, quoted, table_sql, walk, walked
+from spark.chunks import conditions, table_sql, walk, walked
 from spark.source import Source
 from stack.database import Database
 from tests.integration.decoding import pipeline, run

@@ -8,7 +8,7 @@ import pytest
 
 from contract.breaks import Break, another_form, last
 from contract.schema import Column, TableSchema
-from spark.breaks import of_shape, of_statement, read_since, spellings
+from spark.breaks import KEPT, kept, of_shape, of_statement, read_since, spellings
 from spark.evolution import Mark
 
 AT = (0, 1, 100)
@@ -99,6 +99,14 @@ def test_a_name_that_differs_by_capital_letters() -> None:
     found = spellings(shape(column("int")), shape(column("int", name="A"), version=2))
     assert [one.name for one in found] == ["a", "A"]
     assert list(spellings(shape(column("int")), shape(column("bigint"), version=2))) == []
+
+
+def test_the_breaks_of_one_table_make_no_other_ones_be_forgotten() -> None:
+    other = Break(db="shop", table="u", seq=AT)
+    many = [Break(db="shop", table="t", seq=(0, 1, n)) for n in range(KEPT + 5)]
+    found = kept([other, *many])
+    assert other in found
+    assert [one.seq for one in found if one.table == "t"] == [(0, 1, n) for n in range(5, KEPT + 5)]
 
 
 def test_what_foreign_keys_change_in_silence_is_read_by_each_snapshot() -> None:
