@@ -9,8 +9,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
+
+from contract.moments import moment
 
 FORM = 'write a JSON list, such as [1, 2] or, of a key of several columns, [["north", 1]]'
 DIGITS = re.compile(r"\s*-?\d+\s*")
@@ -70,7 +72,10 @@ def moments(since: str, until: str) -> Moments | None:
     """In UTC; None where neither is given."""
     if not (since or until):
         return None
-    begin, end = _moment(since or "1970-01-01T00:00:00Z"), _moment(until or "9999-12-31T00:00:00Z")
+    try:
+        begin, end = moment(since or "1970-01-01T00:00:00Z"), moment(until or "9999-12-31T00:00:00Z")
+    except ValueError as error:
+        raise ChosenRowsError(str(error)) from None
     if begin >= end:
         raise turned("the time", since, until)
     return begin, end
@@ -78,16 +83,3 @@ def moments(since: str, until: str) -> Moments | None:
 
 def turned(what: str, low: str, high: str) -> ChosenRowsError:
     return ChosenRowsError(f"{what} is the wrong way round: from {low} to {high}. {UNTOUCHED}")
-
-
-def _moment(text: str) -> datetime:
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise ChosenRowsError(f"{text!r} is no time: write it such as 2026-11-22T10:42:00Z") from None
-    if moment.tzinfo is None:
-        raise ChosenRowsError(f"the time {text} has no zone: write it such as 2026-11-22T10:42:00Z")
-    try:
-        return moment.astimezone(UTC)
-    except OverflowError:
-        raise ChosenRowsError(f"the time {text} is in no year that a calendar has") from None

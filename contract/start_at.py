@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Literal, NamedTuple
 
 from contract import gtids
 from contract.gtid import GtidSet
 from contract.gtid_places import NAME
+from contract.moments import moment
 
 PLACE = re.compile(r"(?P<file>[^\s:/]+\.\d+):(?P<pos>\d+)")
 TIME = re.compile(r"\d{4}-\d\d-\d\d([T ].*)?")
@@ -43,22 +44,9 @@ def parse(text: str) -> Start:
             raise ValueError(f"no event of a binlog file begins before position {FIRST}")
         return Place(found["file"], int(found["pos"]))
     if TIME.fullmatch(text):
-        return _time(text)
+        return moment(text)
     try:
         return gtids.parse(text)
     except ValueError as error:
         why = f" ({error})" if GTID_LIKE.search(text) else ""
         raise ValueError(f"{text!r} is none of {EXPECTED}{why}") from None
-
-
-def _time(text: str) -> datetime:
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise ValueError(f"{text!r} is no time: 2026-11-21T17:00:00Z is the form") from None
-    if moment.tzinfo is None:
-        raise ValueError(f"the time {text!r} has no zone: add Z for UTC, or +02:00 and its like")
-    try:
-        return moment.astimezone(UTC)
-    except OverflowError:
-        raise ValueError(f"the time {text!r} is in no year that a calendar has") from None

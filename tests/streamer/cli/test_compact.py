@@ -133,7 +133,7 @@ def test_a_step_that_is_none_is_refused_before_spark_starts(file: Path) -> None:
         ("backfill", ["shop.a", "--keys", "7,8"], "keys '7,8' is no JSON"),
         ("backfill", ["shop.a", "shop.b", "--keys", "[7]"], "keys, ranges and times are those of one table"),
         ("backfill", ["shop.a", "--since", "10:42"], "'10:42' is no time: write it such as 2026-11-22T10:42:00Z"),
-        ("backfill", ["shop.a", "--since", "2026-11-22T10:42"], "has no zone: write it such as 2026-11-22T10:42:00Z"),
+        ("backfill", ["shop.a", "--since", "2026-11-22T10:42"], "has no zone: add Z for UTC"),
         ("backfill", ["shop.a", "--from", "9", "--to", "1"], "the wrong way round: from 9 to 1"),
         ("backfill", ["shop.a", "--from", "9", "--until", "2026-11-22T10:42Z"], "and a time are given: choose one"),
         ("backfill", ["shop.a", "--source", "mars"], "'mars' is not one of"),
