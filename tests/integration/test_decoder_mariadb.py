@@ -18,11 +18,22 @@ from streamer.definitions_since import Ahead
 from streamer.errors import UnclearTypeError, UnsupportedTypeError
 from streamer.flavors import FLAVORS
 from streamer.patience import Stopping
-from streamer.preflight.checks import run_checks
 from streamer.protocol.model import Commit, Ddl, Item, RowsBatch
 from streamer.protocol.position import WRAP
 from streamer.transaction import BinlogDecoder
-from tests.integration.decoding import chunks, executed, items, nothing, pipeline, recorded, rows, run, shape, source
+from tests.integration.decoding import (
+    chunks,
+    executed,
+    found_of,
+    items,
+    nothing,
+    pipeline,
+    recorded,
+    rows,
+    run,
+    shape,
+    source,
+)
 
 ROOM = ["DROP DATABASE IF EXISTS own", "CREATE DATABASE own"]
 TABLE = "CREATE TABLE t (id int primary key, v text)"
@@ -139,7 +150,7 @@ UNCLEAR = {"uuid": "uuid()", "inet6": "'::1'", "inet4": "'10.0.0.1'", "binary(16
 @pytest.mark.parametrize("kind", UNCLEAR)
 def test_a_type_that_the_binlog_does_not_tell_is_told_of_before(mariadb: MariaDB, kind: str) -> None:
     run(mariadb, f"CREATE TABLE odd (id int primary key, c {kind})", database="own")
-    [finding] = run_checks(pipeline(mariadb, include="own.*"))
+    [finding] = found_of(pipeline(mariadb, include="own.*"))
     assert (finding.level, finding.name) == ("warning", "type")
     assert f"the type of c ({kind}) in own.odd" in finding.what
 

@@ -8,9 +8,8 @@ import pytest
 
 from stack.database import Database
 from streamer.errors import HeadraceError, MissingMetadataError, UnsupportedTransactionError, UnsupportedTypeError
-from streamer.preflight.checks import run_checks
 from streamer.protocol.model import Item
-from tests.integration.decoding import executed, items, nothing, pipeline, rows, run, shape
+from tests.integration.decoding import executed, found_of, items, nothing, pipeline, rows, run, shape
 
 pytestmark = pytest.mark.usefixtures("streams")
 Another = Callable[..., Database]
@@ -103,7 +102,7 @@ def test_what_could_lose_a_change_stops_after_what_came_before(server: Database,
 @pytest.mark.parametrize("kind", ["FLOAT", "DOUBLE", "REAL"])
 def test_a_float_in_the_primary_key_is_refused(server: Database, kind: str) -> None:
     run(server, f"CREATE TABLE f (a int, b {kind}, v {kind}, primary key (a, b))", database="streams")
-    [finding] = [found for found in run_checks(pipeline(server, include="streams.*")) if found.name == "key"]
+    [finding] = [found for found in found_of(pipeline(server, include="streams.*")) if found.name == "key"]
     assert finding.level == "error"
     assert "streams.f has the column b" in finding.what
     begin = executed(server)
@@ -113,7 +112,7 @@ def test_a_float_in_the_primary_key_is_refused(server: Database, kind: str) -> N
         given.extend(items(server, begin, executed(server)))
     assert shape(given) == ["c", "Commit"]
     run(server, "DROP TABLE f", database="streams")
-    assert [found.name for found in run_checks(pipeline(server, include="streams.*"))] == []
+    assert [found.name for found in found_of(pipeline(server, include="streams.*"))] == []
 
 
 @pytest.mark.lacks("mariadb", "each of its transactions has a GTID")

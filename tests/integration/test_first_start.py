@@ -17,10 +17,9 @@ from stack.database import Database
 from streamer import source
 from streamer.delivery_errors import StartError
 from streamer.errors import PurgedError
-from streamer.preflight.checks import run_checks
 from streamer.protocol.model import Commit
 from streamer.start import first as first_start
-from tests.integration.decoding import executed, items, nothing, pipeline, purge, run
+from tests.integration.decoding import executed, found_of, items, nothing, pipeline, purge, run
 from tests.integration.decoding import source as read_from
 
 Another = Callable[..., Database]
@@ -176,7 +175,7 @@ def test_earliest_is_refused_where_a_binlog_begins_without_gtids(another: Anothe
     """By GTID the server would begin behind all of it, and say nothing."""
     server = another(options=["gtid_mode=OFF", "enforce_gtid_consistency=OFF"])
     run(server, "CREATE DATABASE a", "CREATE TABLE a.t (id int primary key)", "INSERT INTO a.t VALUES (1)")
-    [missing] = run_checks(pipeline(server))
+    [missing] = found_of(pipeline(server))
     run(server, *(statement for statement in missing.statement.split(";") if statement.strip()))
     run(server, "INSERT INTO a.t VALUES (2)")
     with pytest.raises(StartError, match=r"begins, in binlog\.000001, with transactions without GTIDs.*latest"):

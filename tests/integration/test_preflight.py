@@ -18,7 +18,7 @@ from streamer.preflight.checks import Finding, run_checks
 from streamer.preflight.refusing import refuse
 from streamer.protocol.model import RowsBatch
 from streamer.source import facts
-from tests.integration.decoding import executed, nothing, pipeline, purge, recorded, run, source
+from tests.integration.decoding import executed, found_of, nothing, pipeline, purge, recorded, run, source
 
 Another = Callable[..., Database]
 
@@ -28,7 +28,7 @@ def names(findings: list[Finding]) -> list[tuple[str, str]]:
 
 
 def test_a_server_that_is_set_up_has_no_finding(server: Database) -> None:
-    assert run_checks(pipeline(server), executed(server)) == []
+    assert found_of(pipeline(server), executed(server)) == []
 
 
 @pytest.mark.parametrize(
@@ -42,38 +42,38 @@ def test_a_server_that_is_set_up_has_no_finding(server: Database) -> None:
 def test_a_wrong_setting_is_named_and_its_statement_mends_it(server: Database, setting: str, wrong: str) -> None:
     """Pitfall "STATEMENT or MIXED format"."""
     run(server, f"SET GLOBAL {setting} = '{wrong}'")
-    found = run_checks(pipeline(server))
+    found = found_of(pipeline(server))
     run(server, *(statement for finding in found for statement in finding.statement.split(";") if statement.strip()))
     assert names(found) == [("error", setting)]
     assert wrong in found[0].what
-    assert run_checks(pipeline(server)) == []
+    assert found_of(pipeline(server)) == []
 
 
 @pytest.mark.lacks("mariadb", "its transactions always have GTIDs")
 def test_a_server_without_gtids_is_led_to_them(another: Another) -> None:
     server = another(options=["gtid_mode=OFF", "enforce_gtid_consistency=OFF"])
-    found = run_checks(pipeline(server))
+    found = found_of(pipeline(server))
     assert names(found) == [("warning", "gtid_mode")]
     assert "the stream goes by file and position" in found[0].what
     run(server, *(statement for statement in found[0].statement.split(";") if statement.strip()))
-    assert run_checks(pipeline(server)) == []
+    assert found_of(pipeline(server)) == []
 
 
 def test_a_server_without_binlog_is_told_how_to_get_one(server: Database, another: Another) -> None:
     gtids = [] if server.flavor == "mariadb" else ["gtid_mode=OFF", "enforce_gtid_consistency=OFF"]
     server = another(options=["skip_log_bin", *gtids])
-    assert ("error", "log_bin") in names(run_checks(pipeline(server)))
+    assert ("error", "log_bin") in names(found_of(pipeline(server)))
 
 
 def test_missing_grants_come_with_their_grant(server: Database) -> None:
     run(server, "DROP USER IF EXISTS poor", "CREATE USER poor IDENTIFIED BY 'x'")
     poor = pipeline(server, user="poor", password="x")
-    found = run_checks(poor)
+    found = found_of(poor)
     assert ("error", "grants") in names(found)
     assert found[0].statement == "GRANT REPLICATION SLAVE, REPLICATION CLIENT, SELECT ON *.* TO 'poor'@'%';"
     for finding in found:
         run(server, finding.statement)
-    assert run_checks(poor) == []
+    assert found_of(poor) == []
     run(server, "DROP USER poor")
 
 
@@ -85,28 +85,40 @@ def test_a_database_that_the_user_may_not_see_comes_with_its_grant(server: Datab
     run(server, "CREATE DATABASE checked", "CREATE TABLE checked.keyless (v INT)")
     narrow = pipeline(server, user="narrow", password="x")
     try:
-        found = run_checks(narrow)
-        assert names(found) == [("warning", "grants"), ("warning", "pattern")]
+        found = found_of(narrow)
+        assert names(found) == [("warning", "grants")]
         assert "database checked is not there, or the user 'narrow'@'%' may not see it" in found[0].what
         mend(server, found[0])
-        assert names(run_checks(narrow)) == [("error", "key")], "now the table is seen"
+        assert names(found_of(narrow)) == [("error", "key")], "now the table is seen"
     finally:
         run(server, "DROP USER narrow", "DROP DATABASE near", "DROP DATABASE checked")
 
 
+def test_a_misspelled_table_is_told_with_the_one_that_was_meant(server: Database) -> None:
+    run(server, "CREATE DATABASE checked", "CREATE TABLE checked.customers (id INT PRIMARY KEY)")
+    try:
+        assert run_checks(pipeline(server)) == []
+        [found] = run_checks(pipeline(server, include="checked.customer"))
+    finally:
+        run(server, "DROP DATABASE checked")
+    assert (found.level, found.name) == ("warning", "pattern")
+    assert "checked.customer matches no table" in found.what
+    assert found.statement.startswith("Did you mean checked.customers?")
+
+
 def test_a_wrong_password_is_said_without_it(server: Database) -> None:
     with pytest.raises(AccessDeniedError, match="pipeline file") as error:
-        run_checks(pipeline(server, password=SecretStr("guessed wrong")))
+        found_of(pipeline(server, password=SecretStr("guessed wrong")))
     assert "guessed" not in str(error.value)
 
 
 def test_a_server_that_does_not_answer(server: Database) -> None:
     with pytest.raises(UnreachableError, match="host and port"):
-        run_checks(pipeline(server, port=1))
+        found_of(pipeline(server, port=1))
 
 
 def test_the_sources_own_server_id_is_refused(server: Database) -> None:
-    assert names(run_checks(pipeline(server, server_id=1))) == [("error", "server_id")]
+    assert names(found_of(pipeline(server, server_id=1))) == [("error", "server_id")]
 
 
 def test_another_streamer_with_the_same_server_id_is_seen(server: Database) -> None:
@@ -117,7 +129,7 @@ def test_another_streamer_with_the_same_server_id_is_seen(server: Database) -> N
         reading.start()
         time.sleep(1)
         try:
-            found = run_checks(pipeline(server, server_id=4731))
+            found = found_of(pipeline(server, server_id=4731))
         finally:
             other.close()
             reading.join(5)
@@ -135,10 +147,10 @@ def test_a_server_id_that_cannot_be_looked_up_comes_with_its_grant(server: Datab
         "CREATE OR REPLACE USER plain IDENTIFIED BY 'secret'",
         "GRANT SELECT, REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO plain",
     )
-    found = run_checks(pipeline(server, user="plain", password="secret"))
+    found = found_of(pipeline(server, user="plain", password="secret"))
     assert names(found) == [("warning", "server_id")]
     run(server, found[0].statement)
-    assert run_checks(pipeline(server, user="plain", password="secret")) == []
+    assert found_of(pipeline(server, user="plain", password="secret")) == []
     run(server, "DROP USER plain")
 
 
@@ -147,10 +159,10 @@ def test_a_purged_start_is_seen_before_the_dump(another: Another) -> None:
     server = another()
     run(server, "CREATE DATABASE a", "FLUSH BINARY LOGS", "CREATE DATABASE b", "FLUSH BINARY LOGS")
     purge(server, "binlog.000003")
-    found = run_checks(pipeline(server), nothing(server))
+    found = found_of(pipeline(server), nothing(server))
     assert names(found) == [("error", "purged")]
     assert "snapshot" in found[0].statement
-    assert run_checks(pipeline(server), executed(server)) == []
+    assert found_of(pipeline(server), executed(server)) == []
 
 
 def test_tables_that_the_lake_cannot_take_are_found(server: Database) -> None:
@@ -161,13 +173,13 @@ def test_tables_that_the_lake_cannot_take_are_found(server: Database) -> None:
         "CREATE VIEW checked.seen AS SELECT j FROM checked.good",
     )
     try:
-        assert run_checks(pipeline(server)) == []
+        assert found_of(pipeline(server)) == []
         run(
             server,
             "CREATE TABLE checked.heap (a INT NOT NULL, UNIQUE (a))",
             "CREATE TABLE checked.log (a INT)",
         )
-        [key] = run_checks(pipeline(server))
+        [key] = found_of(pipeline(server))
     finally:
         run(server, "DROP DATABASE checked")
     assert names([key]) == [("error", "key")]
@@ -181,11 +193,11 @@ def mend(server: Database, finding: Finding) -> None:
 def test_binlogs_that_go_after_an_hour_are_kept_longer(server: Database) -> None:
     run(server, "SET GLOBAL binlog_expire_logs_seconds = 3600")
     try:
-        [found] = run_checks(pipeline(server))
+        [found] = found_of(pipeline(server))
         assert (found.level, found.name) == ("warning", "retention")
         assert "60 minutes" in found.what
         mend(server, found)
-        assert run_checks(pipeline(server)) == []
+        assert found_of(pipeline(server)) == []
     finally:
         run(server, "SET GLOBAL binlog_expire_logs_seconds = DEFAULT")
 
@@ -195,14 +207,14 @@ def test_a_stream_that_is_as_far_behind_as_binlogs_are_kept_is_warned(server: Da
     seen, days = executed(server), 86_400
     run(server, "CREATE DATABASE IF NOT EXISTS behind", f"SET GLOBAL binlog_expire_logs_seconds = {5 * days}")
     try:
-        assert run_checks(pipeline(server), executed(server), time.time() - 3 * days) == [], "it has all"
-        assert run_checks(pipeline(server), seen, time.time() - 2 * days) == []
-        [found] = run_checks(pipeline(server), seen, time.time() - 3 * days)
+        assert found_of(pipeline(server), executed(server), time.time() - 3 * days) == [], "it has all"
+        assert found_of(pipeline(server), seen, time.time() - 2 * days) == []
+        [found] = found_of(pipeline(server), seen, time.time() - 3 * days)
         assert (found.level, found.name) == ("warning", "lag")
         assert "3 days behind" in found.what
         assert "5 days" in found.what
         mend(server, found)
-        assert run_checks(pipeline(server), seen, time.time() - 3 * days) == []
+        assert found_of(pipeline(server), seen, time.time() - 3 * days) == []
     finally:
         run(server, "SET GLOBAL binlog_expire_logs_seconds = DEFAULT", "DROP DATABASE behind")
 
@@ -217,15 +229,15 @@ def test_a_replica_that_keeps_what_it_applies_out_of_its_binlog_is_refused(anoth
         off = "log_replica_updates=OFF"
         replica = "CHANGE REPLICATION SOURCE TO SOURCE_HOST = '127.0.0.1', SOURCE_AUTO_POSITION = 1"
     own = another([off])
-    assert run_checks(pipeline(own)) == [], "it is no replica"
+    assert found_of(pipeline(own)) == [], "it is no replica"
     run(own, replica)
-    [found] = run_checks(pipeline(own))
+    [found] = found_of(pipeline(own))
     assert found.level == "error"
     assert f"{found.name} is OFF" in found.what
     [option] = [word for word in found.statement.split() if "=" in word]
     mended = another([option])
     run(mended, replica)
-    assert run_checks(pipeline(mended)) == []
+    assert found_of(pipeline(mended)) == []
 
 
 @pytest.fixture(params=["its own sql_mode", "another sql_mode"])
@@ -256,7 +268,7 @@ def test_foreign_keys_that_change_rows_below_the_binlog(server: Database) -> Non
         "INSERT INTO checked.child VALUES (1, 1)",
     )
     try:
-        found = run_checks(pipeline(server))
+        found = found_of(pipeline(server))
         with recorded(server) as written:
             run(server, "DELETE FROM checked.parent")
         tables = {item.table.table for item in written if isinstance(item, RowsBatch)}
@@ -272,11 +284,11 @@ def test_foreign_keys_that_change_rows_below_the_binlog(server: Database) -> Non
         allowed = allowing.tables.model_copy(update={"cascades": ("checked.ch*",)})
         allowing = allowing.model_copy(update={"tables": allowed})
         refuse(allowing, executed(server), None)
-        assert names(run_checks(allowing)) == [("ok", "foreign_key")]
+        assert names(found_of(allowing)) == [("ok", "foreign_key")]
         statement, _, other = found[0].statement.partition(";")
         assert 'tables.cascades: ["checked.child"]' in other
         run(server, statement)
-        assert run_checks(pipeline(server)) == []
+        assert found_of(pipeline(server)) == []
     finally:
         run(server, "DROP DATABASE checked")
 
@@ -298,7 +310,7 @@ def test_foreign_keys_that_innodb_does_itself_again(another: Another) -> None:
     with recorded(own) as written:
         run(own, "DELETE FROM checked.parent")
     assert {item.table.table for item in written if isinstance(item, RowsBatch)} == {"parent"}
-    assert names(run_checks(pipeline(own))) == [("error", "foreign_key")]
+    assert names(found_of(pipeline(own))) == [("error", "foreign_key")]
     assert not facts(source(own)).logs_cascades
 
 
@@ -320,15 +332,15 @@ def test_writes_through_a_merge_table_are_refused(server: Database, merged: str)
         run(server, "INSERT INTO outside.`all` VALUES (5)")
     [batch] = [item for item in written if isinstance(item, RowsBatch)]
     assert (batch.table.db, batch.table.table) == ("outside", "all"), "the row is one of checked.m"
-    [found] = run_checks(pipeline(server))
+    [found] = found_of(pipeline(server))
     assert (found.level, found.name) == ("error", "engine")
     assert merged in found.what
     assert found.what.endswith(": checked.m")
     assert 'tables.exclude: ["checked.m"]' in found.statement
     run(server, found.statement.partition(";")[0])
-    assert run_checks(pipeline(server)) == []
+    assert found_of(pipeline(server)) == []
     run(server, "CREATE TABLE checked.`all` (id INT NOT NULL, PRIMARY KEY (id)) ENGINE=MERGE UNION=(checked.m)")
-    own, member = run_checks(pipeline(server))
+    own, member = found_of(pipeline(server))
     assert own.what.endswith(": checked.all (MRG_MYISAM)")
     assert member.what.endswith(": checked.m")
 
@@ -342,7 +354,7 @@ def test_tables_that_keep_no_rows_are_refused(server: Database) -> None:
         assert any(isinstance(item, RowsBatch) for item in written), (
             "there is a row in the stream, and none in the table"
         )
-        [found] = run_checks(pipeline(server))
+        [found] = found_of(pipeline(server))
     finally:
         run(server, "DROP DATABASE checked")
     assert (found.level, found.name) == ("error", "engine")
@@ -357,7 +369,7 @@ def test_databases_that_the_server_keeps_out_of_its_binlog(another: Another) -> 
         ("binlog_do_db=other", True),
     ):
         own = another([option])
-        found = run_checks(pipeline(own))
+        found = found_of(pipeline(own))
         assert names(found) == ([("error", option.partition("=")[0])] if hidden else [])
         if hidden:
             assert "out of its binlog: checked" in found[0].what
@@ -370,7 +382,7 @@ def test_tables_whose_rows_are_not_what_a_query_shows_are_refused(server: Databa
     run(server, "CREATE DATABASE checked", "CREATE SEQUENCE checked.numbers",
         "CREATE TABLE checked.past (id INT PRIMARY KEY) WITH SYSTEM VERSIONING")  # fmt: skip
     try:
-        [found] = run_checks(pipeline(server))
+        [found] = found_of(pipeline(server))
     finally:
         run(server, "DROP DATABASE checked")
     assert (found.level, found.name) == ("error", "table")
@@ -385,13 +397,13 @@ def test_rules_of_columns_that_cannot_hold_are_told_with_their_place(server: Dat
     path = tmp_path / "ruled.yaml"
     path.write_text("columns:\n  exclude:\n    - a\n    - b\n  masks:\n    - {columns: [c]}\n")
     given = pipeline(server, "ruled.*").model_copy(update={"columns": rules, "path": path})
-    found = run_checks(given, executed(server))
+    found = found_of(given, executed(server))
     assert names(found) == [("error", "columns"), ("warning", "columns")]
     assert f"{path}:3: columns.exclude[0]: it takes out ruled.t.part, a column of the primary key" in found[0].what
     assert f"{path}:4: columns.exclude[1]: ruled.t.prat chooses no column" in found[1].what
     for column, cause in (("id", "a column of the primary key"), ("p", "of type point")):
         rules = Columns.model_validate({"masks": [{"columns": [f"ruled.t.{column}"], "mask": "truncate", "n": 1}]})
-        [first] = run_checks(given.model_copy(update={"columns": rules}))
+        [first] = found_of(given.model_copy(update={"columns": rules}))
         assert f"{path}:6: columns.masks[0]: it masks ruled.t.{column}" in first.what
         assert cause in first.what
     assert first.statement == "Write mask: null, or exclude the column."

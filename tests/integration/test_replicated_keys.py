@@ -12,13 +12,12 @@ from stack.mysql import MySQL
 from stack.mysql80 import MySQL80
 from stack.ports import free_port
 from streamer.errors import PreflightError
-from streamer.preflight.checks import run_checks
 from streamer.preflight.refusing import refuse
 from streamer.protocol.model import RowsBatch
 from streamer.source import facts
 from tests.integration import failover
 from tests.integration.conftest import FreshData, copy_fresh_data, discard
-from tests.integration.decoding import executed, nothing, pipeline, recorded, run, source
+from tests.integration.decoding import executed, found_of, nothing, pipeline, recorded, run, source
 
 NATIVE = ("innodb_native_foreign_keys=ON",)
 TABLES = (
@@ -61,7 +60,7 @@ def changed_below(first: Database, replica: Database) -> set[str]:
 def refused(replica: Database) -> bool:
     """At a first start, with words that tell it; allowed it is by tables.cascades alone."""
     checked = pipeline(replica)
-    found = run_checks(checked)
+    found = found_of(checked)
     if not found:
         refuse(checked, executed(replica), None)
         assert facts(source(replica)).logs_cascades
