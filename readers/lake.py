@@ -20,7 +20,7 @@ import duckdb
 from deltalake import DeltaTable, QueryBuilder
 from deltalake.exceptions import DeltaError
 
-from contract import breaks, lost_changes, names, renames, status
+from contract import breaks, lost_changes, names, renames, status, steps
 from contract.breaks import Break
 from contract.pipeline import Pipeline
 from contract.sequence import FIELDS
@@ -76,8 +76,7 @@ def query(pipeline: Pipeline, sql: str) -> Answer:
     except (status.StatusFormatError, OSError, ValueError) as error:
         raise LakeReadError(str(error)) from None
     if found is None:
-        run = f"run the DAG {pipeline.name}.compaction, or headrace compact {pipeline.path}"
-        raise LakeReadError(f"{names.lake_root(pipeline)} has no lake yet: {run}")
+        raise LakeReadError(f"{names.lake_root(pipeline)} has no lake yet: {steps.compaction(pipeline)}")
     try:
         database = _Database(pipeline, found)
     except duckdb.Error as error:  # a database may have any name
@@ -158,8 +157,9 @@ class _Database:
 
     def _table(self, table: status.TableStatus) -> None:
         if table.version is None:
-            run = f"run the DAG {self.pipeline.name}.snapshot, or headrace snapshot {self.pipeline.path}"
-            raise LakeReadError(f"the lake has no rows of {table.db}.{table.table} yet: {run}")
+            raise LakeReadError(
+                f"the lake has no rows of {table.db}.{table.table} yet: {steps.snapshot(self.pipeline)}"
+            )
         path = names.lake_table(self.pipeline, table.db, table.table)
         self._make(f"{quoted(table.db)}.{quoted(table.table)}", f"* EXCLUDE ({', '.join(OWN)})", self._stream(path))
 

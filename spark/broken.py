@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from urllib.parse import unquote
 
+from contract.steps import SNAPSHOT_TABLE
 from spark.errors import chain
 from spark.stopped import Name
 
@@ -37,7 +38,7 @@ def broken_table(name: Name, path: str, error: BaseException) -> str | None:
         return None
     return (
         f"{'.'.join(name)}: a file of the lake's table is missing or cannot be read ({file}). Put it back from a copy, "
-        "or run the snapshot DAG for the table, which makes it anew; its changes wait in _changes meanwhile"
+        f"or {SNAPSHOT_TABLE}, which makes it anew; its changes wait in _changes meanwhile"
     )
 
 

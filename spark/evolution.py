@@ -25,6 +25,7 @@ from contract.ddl_record import UNSEEN, DdlRecord
 from contract.renames import FILE, Rename, Spelling
 from contract.schema import TableSchema
 from contract.status import Stale
+from contract.steps import SNAPSHOT_TABLE
 from spark import breaks
 from spark.errors import LakeError
 from spark.failpoints import reached
@@ -135,7 +136,7 @@ class Evolution:
                     f"the topic {names.schemas_topic(self.lake.pipeline)} lacks version {version} of {name}, which the "
                     "lake has followed: it was emptied, or deleted and made again. Nothing was merged. Bring its "
                     "records back, and run this again; without them, give the pipeline a new name in its file, and "
-                    "begin anew: stream, and run its snapshot DAG"
+                    "begin anew: stream, and take a snapshot"
                 )
 
     def follow(self, records: Iterable[DdlRecord], read: Mapping[int, int], floors: Mapping[Name, list[int]]) -> None:
@@ -190,7 +191,7 @@ class Evolution:
         """The tables that are stale, each from its first open mark on."""
         found: dict[Name, Stale] = {}
         for mark in sorted(self.state.marks, key=lambda mark: mark.seq):
-            found.setdefault(mark.name, _stale(mark, self.lake.pipeline.name))
+            found.setdefault(mark.name, _stale(mark))
         return found
 
     def _since(self) -> dict[str, Place]:
@@ -295,11 +296,11 @@ def _means(record: DdlRecord, name: Name) -> bool:
     return record.kind == "unknown" and re.search(rf"(?<!\w){re.escape(table)}(?!\w)", record.statement) is not None
 
 
-def _stale(mark: Mark, pipeline: str) -> Stale:
+def _stale(mark: Mark) -> Stale:
     when = f" {datetime.fromtimestamp(mark.ts_ms / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC" if mark.ts_ms else ""
     later = {"drop": ", if it is made again", "rename": ", if it is there now"}.get(mark.kind, "")
     reason = (
         f"stale since{when} ({mark.gtid or ':'.join(map(str, mark.seq))}): {mark.statement}: {TOLD[mark.kind]}. "
-        f"The DAG {pipeline}.snapshot for {mark.db}.{mark.table} mends it{later}"
+        f"To mend it, {SNAPSHOT_TABLE}{later}"
     )
     return Stale(kind=mark.kind, since=mark.seq, ts_ms=mark.ts_ms, gtid=mark.gtid, reason=reason)

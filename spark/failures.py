@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pymysql
 
+from contract import steps
 from contract.names import lake_root
 from contract.pipeline import Pipeline
 from spark.broken import BROKEN
@@ -15,8 +16,8 @@ from spark.servers import SERVERS
 
 LOST = (
     "records were deleted from Kafka before they reached the lake ({reason}). Move {checkpoint} away, so that "
-    "compaction begins at the topics' earliest records (what is in the lake already is passed by), and run the "
-    "DAG {pipeline}.snapshot, which reads the tables again; until then those that lack records count as not "
+    "compaction begins at the topics' earliest records (what is in the lake already is passed by), and "
+    "{snapshot}, which reads the tables again; until then those that lack records count as not "
     "snapshotted. Raise kafka.retention_hours above the longest pause"
 )
 RULES = (
@@ -56,7 +57,7 @@ RULES = (
     (
         BROKEN,
         "a file of the lake is missing or cannot be read ({reason}). Put it back from a copy. Without one: where it is "
-        "one of a table, run the DAG {pipeline}.snapshot for it, which makes it anew; where it is one of _changes, see "
+        "one of a table, {snapshot} for it, which makes it anew; where it is one of _changes, see "
         '"A file of the lake that is lost" in docs/operations.md',
     ),
     (
@@ -106,7 +107,7 @@ def _words(pipeline: Pipeline) -> dict[str, str]:
         "lake": pipeline.lake.place,
         "path": str(pipeline.path),
         "server": SERVERS[pipeline.source.flavor].title,
-        "pipeline": pipeline.name,
+        "snapshot": steps.snapshot(pipeline),
         "source": " or ".join(server.where for server in pipeline.source.servers()),
         "user": pipeline.source.user,
         "kafka": pipeline.kafka.bootstrap,

@@ -19,7 +19,7 @@ from delta.tables import DeltaTable
 from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as fn
 
-from contract import status
+from contract import status, steps
 from contract.status import LakeStatus, TableStatus
 from spark.applied import Applied, AppliedSnapshots
 from spark.errors import LakeError
@@ -60,7 +60,7 @@ def _back(lake: Lake, found: Foreign) -> str:
         return f"Take that back: RESTORE TABLE {at(lake.changes)} TO VERSION AS OF {found.before}; then run this again"
     return (
         "Changes that a run landed would go with it, so it cannot be taken back: move the folder "
-        f"{lake.root} away and run the DAG {lake.pipeline.name}.snapshot, which makes the lake anew"
+        f"{lake.root} away and {steps.snapshot(lake.pipeline)}, which makes the lake anew"
     )
 
 
@@ -74,7 +74,7 @@ def foreign_writes(spark: SparkSession, lake: Lake, last: LakeStatus) -> dict[Na
         if since is not None and (done := _done(spark, lake, path, since)) is not None:
             found[table.db, table.table] = (
                 f"somebody else than Headrace's jobs changed the lake's table {name}: {done.did}. A check shows what "
-                "differs now; the snapshot DAG makes the table anew"
+                f"differs now; to make the table anew, {steps.SNAPSHOT_TABLE}"
             )
     return found
 

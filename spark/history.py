@@ -21,6 +21,7 @@ from contract.breaks import Break
 from contract.names import quoted
 from contract.renames import FILE, Rename, of, sent, spellings
 from contract.status import parse
+from contract.steps import SNAPSHOT_TABLE
 from spark.commit_times import counted, first_after, first_behind
 from spark.errors import LakeError
 from spark.going import staying
@@ -67,7 +68,7 @@ class History:
     def now(self, version: int | None = None) -> DataFrame:
         """The table's rows as they are, or were in a version, without the lake's own columns."""
         if not self.lake.is_table(self._path):
-            raise LakeError(f"the lake has no table {self.name}: check its name, or run the snapshot DAG for it")
+            raise LakeError(f"the lake has no table {self.name}: check its name, or {SNAPSHOT_TABLE}")
         return self._read(self._path, version).drop(*OWN)
 
     def as_of(self, moment: datetime) -> DataFrame:

@@ -23,6 +23,7 @@ from contract import names
 from contract.durable_names import sync_folder
 from contract.pipeline import Pipeline
 from contract.status import FILE as STATUS
+from contract.steps import snapshot
 from spark.errors import LakeError, reason
 from spark.failpoints import reached
 from spark.store import configure
@@ -133,7 +134,7 @@ class Lake:
             return later
         raise LakeError(
             f"the file {path} is {'broken' if text else 'empty'}, as a power cut may leave it. "
-            f"{way_back(path, self.root, self.pipeline.name)}"
+            f"{way_back(path, self.root, snapshot(self.pipeline))}"
         )
 
     def lines(self, path: str) -> Sequence[Any]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from pyspark.sql import SparkSession
 
-from contract import names
+from contract import names, steps
 from contract.checkpoint import Checkpoint
 from contract.pipeline import Pipeline
 from contract.pipeline_maintenance import STEPS
@@ -73,8 +73,8 @@ def behind(pipeline: Pipeline, last: LakeStatus, newest: Checkpoint | None) -> I
     least = min(kept, default=pipeline.kafka.retention_hours)
     if hours >= least / 2:
         yield (
-            f"the lake is {hours:.0f} h behind the streamer, and Kafka keeps records for {least} h: run the DAG "
-            f"{pipeline.name}.compaction, or `headrace compact {pipeline.path}`, and raise kafka.retention_hours if "
+            f"the lake is {hours:.0f} h behind the streamer, and Kafka keeps records for {least} h: "
+            f"{steps.compaction(pipeline)}, and raise kafka.retention_hours if "
             "its pauses are meant to be as long"
         )
 
@@ -158,8 +158,8 @@ class Maintaining:
         into it."""
         if self.lake.exists(self.lake.at(UNFINISHED)):
             told = (
-                f"{names.CHANGES}: a compaction has not come to its end, so nothing is removed: run the DAG "
-                f"{self.lake.pipeline.name}.compaction, or `headrace compact {self.lake.pipeline.path}`, first"
+                f"{names.CHANGES}: a compaction has not come to its end, so nothing is removed: "
+                f"{steps.compaction(self.lake.pipeline)}, first"
             )
             self.held_back += [told] if told not in self.held_back else []
             return False

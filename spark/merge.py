@@ -15,6 +15,7 @@ from pyspark.sql import functions as fn
 from contract.names import quoted
 from contract.schema import TableSchema
 from contract.sequence import FIELDS
+from contract.steps import SNAPSHOT_TABLE
 from spark.broken import broken_file
 from spark.errors import chain, reason
 from spark.failpoints import reached
@@ -67,18 +68,18 @@ def misfit(name: Name, error: BaseException) -> str | None:
         return (
             f"{db}.{table}: {found[1]}, which no type of the lake's can hold, and lake.unrepresentable is fail. Give "
             "the row a whole date: then the next run goes on; or set lake.unrepresentable to null, or to string and "
-            "run the snapshot DAG for the table. Its changes wait in _changes meanwhile"
+            f"{SNAPSHOT_TABLE}. Its changes wait in _changes meanwhile"
         )
     if NO_KEY in told:
         return (
             f"{db}.{table}: a row's primary key has no value in the lake (a zero or partial date, or a key that is no "
-            f"longer of its column's type): {why}. Give such rows a whole date if there are any, then run the snapshot "
-            "DAG for the table, or exclude it; its changes wait in _changes meanwhile"
+            f"longer of its column's type): {why}. Give such rows a whole date if there are any, then "
+            f"{SNAPSHOT_TABLE}, or exclude it; its changes wait in _changes meanwhile"
         )
     if any(word in told for word in UNFIT):
         return (
-            f"{db}.{table}: a value does not fit its column's type ({why}). Run the snapshot DAG "
-            "for the table once the schema topic and the table agree; its changes wait in _changes meanwhile"
+            f"{db}.{table}: a value does not fit its column's type ({why}). When the schema topic and the "
+            f"table agree, {SNAPSHOT_TABLE}; its changes wait in _changes meanwhile"
         )
     if isinstance(error, AnalysisException) and broken_file(error) is None:
         return (

@@ -7,6 +7,7 @@ hole between the two.
 
 from __future__ import annotations
 
+from contract import steps
 from contract.checkpoint import Checkpoint
 from contract.status import LakeStatus
 from spark.errors import LakeError
@@ -28,7 +29,7 @@ def refuse_foreign(lake: Lake, last: LakeStatus | None, checkpoint: Checkpoint |
             f"the lake {lake.root} was not made from this commit log, or that was begun anew: {why}. Nothing was "
             "written. Where another pipeline has the lake or the topics, correct lake.path, kafka.bootstrap or name in "
             f"{pipeline.path}. Where the topics were lost, move the folder {lake.root} away, since changes between the "
-            f"two are in neither, and run the DAG {pipeline.name}.snapshot, which makes the lake anew"
+            f"two are in neither, and {steps.snapshot(pipeline)}, which makes the lake anew"
         )
 
 

@@ -17,6 +17,7 @@ from contract import names, types
 from contract.names import quoted
 from contract.schema import TableSchema
 from contract.sequence import SPARK_TYPE
+from contract.steps import SNAPSHOT_TABLE
 from spark.delta_names import VECTORS, may_have_vectors, taken, without_vectors
 from spark.errors import TableStoppedError
 from spark.failpoints import reached
@@ -46,7 +47,7 @@ class Schemas:
             known = ", ".join(map(str, sorted(versions))) or "none"
             raise TableStoppedError(
                 f"{db}.{table}: a change names schema version {version}, the schema topic has {known}. "
-                "Start the streamer, which writes it again, or run the snapshot DAG for this table"
+                f"Start the streamer, which writes it again, or {SNAPSHOT_TABLE}"
             )
         return versions[version]
 
@@ -117,8 +118,8 @@ def prepare(
         if told := landed_otherwise(schema, present):
             raise TableStoppedError(f"{told}; its changes wait in _changes meanwhile")
         raise TableStoppedError(
-            f"{schema.db}.{schema.table}: a column's type changed: {'; '.join(wrong)}. Run the snapshot DAG for this "
-            "table, which writes it anew with its new type; its changes wait in _changes meanwhile"
+            f"{schema.db}.{schema.table}: a column's type changed: {'; '.join(wrong)}. To have it "
+            f"written anew, {SNAPSHOT_TABLE}, which writes it with its new type; its changes wait in _changes meanwhile"
         )
     missing = {name: kind for name, kind in wanted.items() if name.lower() not in known}
     without_vectors(spark, path, wanted)
@@ -138,12 +139,12 @@ def landed_otherwise(schema: TableSchema, lake: Mapping[str, str]) -> str | None
     if any(kinds[one.lower()] == "string" for one in other):
         return (
             f"{name}: the lake has texts in {columns}: the source had another type there, or lake.unrepresentable was "
-            "string, when the lake's table was made. Run the snapshot DAG for the table, or, if it was the setting, "
-            "put that back"
+            "string, when the lake's table was made. If it was the setting, put that back; else "
+            f"{SNAPSHOT_TABLE}"
         )
     return (
         f"{name}: lake.unrepresentable was another when the lake's table was made, and so are its types of {columns}: "
-        "run the snapshot DAG for the table, or put the setting back"
+        f"{SNAPSHOT_TABLE}, or put the setting back"
     )
 
 

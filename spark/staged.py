@@ -15,6 +15,7 @@ from pyspark.sql import functions as fn
 from contract.checkpoint import Checkpoint
 from contract.names import quoted
 from contract.schema import TableSchema
+from contract.steps import SNAPSHOT_TABLE
 from spark.broken import broken_file
 from spark.errors import LakeError, TableStoppedError
 from spark.lake import Lake
@@ -95,13 +96,13 @@ class StagedRows:
         if found != rows:
             raise TableStoppedError(
                 f"{name}: the snapshot {self.snapshot} read {rows:,} rows, and its folder {self.path} has {found:,}: "
-                "something removed the others. The table is as it was; run the snapshot DAG for it again"
+                "something removed the others. The table is as it was; {SNAPSHOT_TABLE} again"
             )
         sent = [column.sent or column.name for column in schema.columns]
         if columns_of(self.spark, self.path) != dict(zip(sent, fields(schema).values(), strict=True)):
             raise TableStoppedError(
                 f"{name}: lake.unrepresentable was another when the snapshot {self.snapshot} was read, and so are the "
-                "types of its rows: run the snapshot DAG for the table, or put the setting back"
+                f"types of its rows: {SNAPSHOT_TABLE}, or put the setting back"
             )
         names = [fn.col(quoted(old)).alias(c.name) for old, c in zip(sent, schema.columns, strict=True)]
         return self.rows(version).select(*names, *OWN)

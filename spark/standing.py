@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from contract import names
 from contract.checkpoint import Checkpoint
 from contract.status import LakeStatus, Stale, TableStatus, parse
+from contract.steps import SNAPSHOT_TABLE
 from spark import lost
 from spark.broken import broken_table
 from spark.going import staying
@@ -99,7 +100,7 @@ class Standing:
         elif checkpoint and (place := checkpoint.unread(*name, applied.floor if applied else None)):
             epoch, file, pos = place
             told = f"it is followed since file {file}, position {pos} (epoch {epoch}), and rows of before were not read"
-        return told and f"not yet snapshotted: {told}: run the snapshot DAG for the table"
+        return told and f"not yet snapshotted: {told}: {SNAPSHOT_TABLE}"
 
     def _born(self, name: Name) -> list[int] | None:
         """The `_seq` of the first row that was streamed by a shape that is known."""
@@ -123,8 +124,8 @@ class Standing:
             return None
         at = datetime.fromtimestamp(until / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
         return (
-            f"its rows of up to {at} are shown by other columns, keys or transforms than those since: run the snapshot "
-            "DAG for the table, which shows all of them by those of now"
+            f"its rows of up to {at} are shown by other columns, keys or transforms than those since: "
+            f"{SNAPSHOT_TABLE}, which shows all of them by those of now"
         )
 
     def _unequal(self, name: Name, checkpoint: Checkpoint | None) -> str | None:
@@ -134,14 +135,14 @@ class Standing:
         if name in self.lacking and (applied is None or applied.letters < self.lacking[name]):
             return (
                 "records of its topic are no change and were put aside (the lake's table "
-                f"{names.DEAD_LETTERS} has them), so it may lack changes: run the snapshot DAG for the table, which "
+                f"{names.DEAD_LETTERS} has them), so it may lack changes: {SNAPSHOT_TABLE}, which "
                 "reads its rows from the source"
             )
         if place is None or (applied and tuple(applied.floor[:3]) > place):
             return None
         return (
             f"a record too large for Kafka was put aside (the topic {names.dead_letter_topic(self.lake.pipeline)} says "
-            "where): run the snapshot DAG for the table, which reads such rows from the source"
+            f"where): {SNAPSHOT_TABLE}, which reads such rows from the source"
         )
 
     def _fresh(self, last: TableStatus | None, stop: str | None, checkpoint: Checkpoint | None) -> int | None:

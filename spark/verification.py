@@ -22,6 +22,7 @@ from contract.patterns import any_matches
 from contract.pipeline import Pipeline
 from contract.pipeline_events import CHANGES_ROWS, dropped
 from contract.status import LakeStatus, TableStatus, parse
+from contract.steps import SNAPSHOT_TABLE
 from spark.checksum import Total, totals
 from spark.errors import LakeError, PassingError
 from spark.lake import Lake
@@ -39,7 +40,8 @@ from spark.source import Source
 from spark.stopped import Name
 
 POLL_SECONDS = 1.0
-NO_SNAPSHOT = "not yet snapshotted: none was applied since the table is followed: run the snapshot DAG for the table"
+LACKS = f"the lake does not have the table: {SNAPSHOT_TABLE}"
+NO_SNAPSHOT = f"not yet snapshotted: none was applied since the table is followed: {SNAPSHOT_TABLE}"
 ALTERED = "it was altered since the check before this one read some of it: verify again"
 # Asked for behind each wait: the lake may have changes by then that are written by a shape of after the check's begin.
 Shapes = Callable[[], Schemas]
@@ -166,7 +168,7 @@ class Verification:
         began = time.time()
         table = status.tables.get(answer.name)
         if table is None or table.version is None:
-            reason = None if answer.total == Total() else "the lake does not have the table: run the snapshot DAG"
+            reason = None if answer.total == Total() else LACKS
             return Finding(Total(), "" if reason is None else None, answer.total.rows, 0.0, reason)
         now = self.frame(answer, table)
         self.frames[answer.name] = now

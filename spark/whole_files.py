@@ -17,7 +17,7 @@ def whole(text: str) -> bool:
     return True
 
 
-def way_back(path: str, root: str, pipeline: str) -> str:
+def way_back(path: str, root: str, snapshot: str) -> str:
     """What mends a broken file of the lake in `root`."""
     within = path.removeprefix(f"{root}/").split("/")
     folder = "/".join((root, *within[:2]))
@@ -28,10 +28,9 @@ def way_back(path: str, root: str, pipeline: str) -> str:
     if within[0] == "_quality":
         return "Remove it: it is a record of a check alone"
     if within[0] == names.STAGING:
-        return f"Remove the folder {folder}, and run the DAG {pipeline}.snapshot for its tables"
+        return f"Remove the folder {folder}, and {snapshot} for its tables"
     if within[0] == names.PARTS:
         return f"Remove the folder {folder}, and run the repair or backfill again that staged it"
     return (
-        f"Put it back from a copy. Without one, move the folder {root} away and run the DAG {pipeline}.snapshot, which "
-        "makes the lake anew"
+        f"Put it back from a copy. Without one, move the folder {root} away and {snapshot}, which makes the lake anew"
     )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
+from contract import steps
 from contract.checkpoint import Checkpoint
 from contract.chosen_rows import ChosenRowsError
 from contract.pipeline import Pipeline
@@ -104,11 +105,11 @@ def blocked(pipeline: Pipeline, status: LakeStatus, name: Name, from_source: boo
     told, table = ".".join(name), status.tables.get(".".join(name))
     if table is None or table.version is None:
         there = ", ".join(sorted(status.tables)) or "none"
-        return f"the lake has no table {told}: check its name, or run the snapshot DAG for it. It has: {there}"
+        return f"the lake has no table {told}: check its name, or {steps.SNAPSHOT_TABLE}. It has: {there}"
     if reason := table.unequal or why(table):
-        return f"{told} is to be read as a whole, by the DAG {pipeline.name}.snapshot: {reason}"
+        return f"{told} is to be read as a whole, so {steps.snapshot(pipeline)}, for it: {reason}"
     if from_source and (facts := incomparable(pipeline, *name)):
-        return f"{told} is not made of the source's rows alone ({facts['reason']}): run the snapshot DAG for it"
+        return f"{told} is not made of the source's rows alone ({facts['reason']}): {steps.SNAPSHOT_TABLE}"
     return None
 
 

@@ -13,6 +13,7 @@ from pyspark.sql import functions as fn
 
 from contract.names import quoted
 from contract.schema import TableSchema
+from contract.steps import SNAPSHOT_TABLE
 from spark.checksum import row_hash
 from spark.errors import TableStoppedError
 from spark.mending.parts import empty
@@ -60,7 +61,7 @@ def _refuse_other_keys(shape: TableSchema, shapes: Sequence[TableSchema]) -> Non
     if any([one.column(name) for name in one.key] != key for one in shapes):
         raise TableStoppedError(
             f"{shape.db}.{shape.table}: its primary key, or a type in it, changed meanwhile, so that keys of before "
-            "and after do not compare: run the snapshot DAG for the table"
+            f"and after do not compare: {SNAPSHOT_TABLE}"
         )
 
 

@@ -19,6 +19,7 @@ from contract.checkpoint import Checkpoint
 from contract.kept_history import Kept
 from contract.names import quoted
 from contract.status import LakeStatus
+from contract.steps import SNAPSHOT_TABLE
 from spark.applied import Applied, AppliedSnapshots
 from spark.broken import broken_file
 from spark.commit_times import first_behind
@@ -38,7 +39,7 @@ from spark.unfinished import Beating
 
 MOST_KEYS = 100_000  # of a time
 SKEW_MS = 60_000  # between the clocks of the job and of the lake's store
-INSTEAD = "take the rows from mysql instead, or run the snapshot DAG for the table"
+INSTEAD = f"take the rows from MySQL instead (source mysql, --source mysql), or {SNAPSHOT_TABLE}"
 
 
 @dataclass

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from contract import pipeline as pipeline_file
+from contract import steps
 from contract.start_at import EXPECTED
 from streamer.cli.console import File, explained, out
 from streamer.control import logs
@@ -37,14 +38,15 @@ def seek(
 
     logs.configure("auto", "WARNING")
     with explained():
-        planned = command.seek(pipeline_file.load(pipeline), to, skip_changes, dry_run)
+        loaded = pipeline_file.load(pipeline)
+        planned = command.seek(loaded, to, skip_changes, dry_run)
     if as_json:
         out.print_json(json.dumps(planned.facts()))
     else:
-        _show(planned, dry_run)
+        _show(planned, dry_run, steps.snapshot(loaded))
 
 
-def _show(planned: Plan, dry_run: bool) -> None:
+def _show(planned: Plan, dry_run: bool, snapshot: str) -> None:
     place = planned.checkpoint
     if not planned.moves:
         out.print("It stands there already; nothing was moved.")
@@ -57,7 +59,7 @@ def _show(planned: Plan, dry_run: bool) -> None:
     if planned.skipped:
         out.print(f"never sent: {planned.skipped}", markup=False)
     out.print(
-        f"Run the snapshot DAG when it has passed {planned.snapshot_behind}: until then the lake's tables count as not "
+        f"When it has passed {planned.snapshot_behind}, {snapshot}: until then the lake's tables count as not "
         "snapshotted.",
         markup=False,
     )

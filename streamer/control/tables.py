@@ -10,6 +10,8 @@ from rich.console import Console, Group, RenderableType
 from rich.markup import escape
 from rich.table import Table
 
+from contract.steps import snapshot_of
+
 if TYPE_CHECKING:
     from streamer.kafka.topics import Provisioned
     from streamer.preflight.command import Result
@@ -78,7 +80,7 @@ def _facts(status: dict[str, Any]) -> Table:
         **dict(_sink(sink) for sink in status["sinks"]),
         "GTID set": status["gtid_set"] or "empty",
     }
-    rows |= {"put aside": _put_aside(aside)} if (aside := status.get("put_aside")) else {}
+    rows |= {"put aside": _put_aside(aside, status["pipeline"])} if (aside := status.get("put_aside")) else {}
     rows |= {"no room for": _bent(bent)} if (bent := status.get("bent")) else {}
     rows |= {"transforms": _transformed(done)} if (done := status.get("transformed")) else {}
     for name, value in [*rows.items(), *(_ddl(note) for note in status["ddl"]["last"])]:
@@ -90,9 +92,9 @@ def _product(source: dict[str, Any]) -> str:
     return "MariaDB" if "mariadb" in source["server_version"].lower() else "MySQL"
 
 
-def _put_aside(tables: dict[str, int]) -> str:
+def _put_aside(tables: dict[str, int], pipeline: str) -> str:
     told = ", ".join(f"{escape(name)} {count:,}" for name, count in tables.items())
-    return f"[yellow]{told} record(s) too large for Kafka:[/] run the snapshot DAG for the tables"
+    return f"[yellow]{told} record(s) too large for Kafka:[/] {snapshot_of(pipeline)}, for them"
 
 
 def _bent(tables: dict[str, int]) -> str:
@@ -127,7 +129,8 @@ def _tables(tables: dict[str, Any], pipeline: str) -> str:
     text += f"; not {escape(', '.join(tables['exclude']))}" if tables["exclude"] else ""
     if cascades := ", ".join(tables.get("cascades", ())):  # a streamer of before says nothing of it
         text += (
-            f"\nchanged by foreign keys in silence: {escape(cascades)}; start the DAG {pipeline}.snapshot by a schedule"
+            f"\nchanged by foreign keys in silence: {escape(cascades)}; by a schedule, "
+            f"{snapshot_of(pipeline)}, for them"
         )
     if keyless := ", ".join(tables["without_key"]):
         text += f"\n[yellow]joined without a key:[/] {escape(keyless)} (exclude it, or give it one)"
@@ -146,8 +149,8 @@ def _joined(tables: dict[str, list[int]]) -> str:
 def _unread(count: int, pipeline: str) -> str:
     them = "it" if count == 1 else "them"
     return (
-        "their changes are sent since that place, and rows of before were not read; run the DAG "
-        f"{pipeline}.snapshot, or headrace snapshot FILE, for {them}"
+        "their changes are sent since that place, and rows of before were not read; "
+        f"{snapshot_of(pipeline)}, for {them}"
     )
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import structlog
 
+from contract import steps
 from contract.patterns import any_matches, may_match
 from contract.pipeline import Pipeline
 from contract.sequence import file_number
@@ -120,7 +121,8 @@ class DdlNotes:
             log.info("table emptied", **note)
             return
         self.last = (*self.last, note)[-KEPT:]
-        step = f"Run the DAG {self.pipeline.name}.snapshot for {', '.join(tables) or 'the tables that it changed'}"
+        again = steps.snapshot(self.pipeline)
+        step = f"For {', '.join(tables) or 'the tables that it changed'} {again}"
         step += LATER.get(kind, "") + "."
         meaning = MEANING[kind]
         if cascades and kind != "cascade":

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 
-from contract import types
+from contract import steps, types
 from contract.patterns import any_matches
 from contract.pipeline_keys import rule_of
 from contract.types import INEXACT
@@ -40,19 +40,19 @@ WHERE t.table_type = 'BASE TABLE' ORDER BY 1, 2, c.ordinal_position
 def _cascades(server: Server) -> Iterator[Finding]:
     if server.flavor.logs_cascades(server.ask, server.version, server.variables):
         return
-    tables, again = server.pipeline.tables, f"the DAG {server.pipeline.name}.snapshot"
+    tables, again = server.pipeline.tables, steps.snapshot(server.pipeline)
     found = server.flavor.cascades(server.ask, tables.match)
     for level, rows in server.levels(row for row in found if not any_matches(tables.cascades, row[0], row[1])):
         for db, table, name, parent, rules in rows:
             step = (
                 f"ALTER TABLE `{db}`.`{table}` DROP FOREIGN KEY `{name}`; or write tables.cascades: "
-                f"[{json.dumps(f'{db}.{table}')}] in the pipeline file, and start {again} for it by a schedule."
+                f"[{json.dumps(f'{db}.{table}')}] in the pipeline file, and by a schedule {again}, for it."
             )
             yield Finding(level, "foreign_key", _changing(server, db, table, name, parent, rules), step)
     for db, table, name, parent, rules in found:
         if any_matches(tables.cascades, db, table):
             what = f"allowed by tables.cascades: {_changing(server, db, table, name, parent, rules)}"
-            yield Finding("ok", "foreign_key", what, f"Start {again} for {db}.{table} by a schedule.")
+            yield Finding("ok", "foreign_key", what, f"For {db}.{table}, by a schedule, {again}.")
 
 
 def _changing(server: Server, db: str, table: str, name: str, parent: str, rules: str) -> str:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import structlog
 from confluent_kafka import KafkaException
 
-from contract import names
+from contract import names, steps
 from contract.checkpoint import Checkpoint
 from contract.pipeline import Pipeline
 from streamer import guarantees, outputs
@@ -66,8 +66,8 @@ def _planned(pipeline: Pipeline, to: str, skip_changes: bool) -> tuple[Plan, Che
         raise SkipsChangesError(
             "moving", f"pipeline {pipeline.name} to {to}",
             f"these transactions were not delivered, and never would be: {planned.skipped}",
-            "If that is meant, say so (--skip-changes; over the REST API skip_changes: true), and run the snapshot "
-            "DAG afterwards.",
+            "If that is meant, say so (--skip-changes; over the REST API skip_changes: true), and "
+            f"afterwards {steps.snapshot(pipeline)}.",
         )  # fmt: skip
     return planned, checkpoint, found
 

@@ -65,7 +65,7 @@ def plan(pipeline: Pipeline, checkpoint: Checkpoint, facts: Facts, to: str) -> P
                         "@@gtid_binlog_pos).")  # fmt: skip
     if lost := facts.purged.subtract(found.seen):
         cause = f"the server has purged transactions behind it: {lost}"
-        raise PurgedError("moving", what, cause, "Move to earliest, or to a later place, and run the snapshot DAG.")
+        raise PurgedError("moving", what, cause, "Move to earliest, or to a later place, and take a snapshot.")
     delivered = pipeline.source.gtids(checkpoint.seen_set or checkpoint.behind)
     again, skipped = delivered.subtract(found.seen), found.seen.subtract(delivered)
     to_come = facts.executed.subtract(found.seen)

@@ -7,7 +7,7 @@ from functools import partial
 
 import structlog
 
-from contract import names
+from contract import names, steps
 from contract.checkpoint import JOINED, Checkpoint
 from contract.gtid import GtidSet
 from contract.pipeline import Pipeline, Tables
@@ -26,7 +26,7 @@ from streamer.start.unread import unread
 
 log = structlog.get_logger("streamer")
 BROKER_SECONDS = 3.0
-SNAPSHOT = "Run the snapshot DAG, or headrace snapshot, when the stream runs: it reads these rows into the lake."
+SNAPSHOT = "When the stream runs, {}, for these tables: it reads their rows into the lake."
 SNAPSHOT_ALL = "Take a snapshot of all tables: of those not kept, nothing says later that rows are missing."
 NOT_KNOWN = (
     "The sinks may hold changes that a streamer sent before it was killed, and that this server has not: that is "
@@ -85,7 +85,8 @@ class Beginnings:
     def _unread(self, begin: Checkpoint, pipeline: Pipeline, found: Chosen) -> Checkpoint:
         names = unread(pipeline, found.facts, begin)
         if names:
-            log.warning("tables have rows of before", not_yet_snapshotted=names, next_step=SNAPSHOT)
+            again = steps.snapshot(self._pipeline)
+            log.warning("tables have rows of before", not_yet_snapshotted=names, next_step=SNAPSHOT.format(again))
         if len(names) > JOINED:
             log.warning("not all of them are kept in mind", tables=len(names), kept=JOINED, next_step=SNAPSHOT_ALL)
         return begin.joining(dict.fromkeys(names, True), begin.place)

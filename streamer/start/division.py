@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import structlog
 
+from contract import steps
 from contract.checkpoint import Checkpoint, Place
 from contract.gtid import GtidSet
 from contract.pipeline import Pipeline
@@ -36,6 +37,7 @@ def marked(
         "by other rules than before is sent what was sent in part",
         transactions=str(again),
         meaning=MEANING,
-        next_step=f"Run the DAG {pipeline.name}.snapshot; until then the lake tells of no snapshot and no freshness.",
+        next_step=f"When the stream runs, {steps.snapshot(pipeline)}; until then the lake tells of no "
+        "snapshot and no freshness.",
     )
     return begin.without_snapshots(end)

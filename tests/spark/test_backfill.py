@@ -116,7 +116,7 @@ def test_what_cannot_be_made_of_it_is_refused_with_the_next_step(
     refused("has no zone", since="2026-01-02T00:00:00")
     refused("'x' is no value of shop.items.id, which is int", keys='["x"]')
     lake.write(lake.at("_history.json"), {"tables": {"shop.items": {"begins": 1_700_000_000_001, "removed": 1}}})
-    refused("the changes of before 2023-11-14 22:13 UTC were removed .*take the rows from mysql")
+    refused("the changes of before 2023-11-14 22:13 UTC were removed .*take the rows from MySQL")
     refused("nobody knows which rows changed then.*choose a later time", until="2026-01-02T00:00:00Z", source="mysql")
     lake.delete(lake.at("_history.json"))
     Losses(lake).note([Loss(topic="shop.shop.items", partition=0, until=[0, 1, 20, 0, 0])])  # the snapshot has them
@@ -124,7 +124,7 @@ def test_what_cannot_be_made_of_it_is_refused_with_the_next_step(
     damage(spark, lake, (1, "a"))
     part(spark, lake, "p1", AT, item(1), item(2, "not logged"))
     compact()
-    refused("of these rows were mended from the source since the snapshot 1.*take the rows from mysql")
+    refused("of these rows were mended from the source since the snapshot 1.*take the rows from MySQL")
     assert made(keys="[1]") == {}, "none of those"
     snapshots = AppliedSnapshots(lake)
     version = snapshots.tables[NAME].version
@@ -133,7 +133,7 @@ def test_what_cannot_be_made_of_it_is_refused_with_the_next_step(
     assert version is not None
     snapshots.note(NAME, snapshots.tables[NAME].model_copy(update={"gap": True}))
     compact()
-    refused("is to be read as a whole, by the DAG shop.snapshot: not yet snapshotted")
+    refused("is to be read as a whole, so run the DAG shop.snapshot, or .*, for it: not yet snapshotted")
 
 
 def test_a_repair_that_comes_between_its_staging_and_its_place_is_not_undone(

@@ -171,7 +171,7 @@ def test_a_change_goes_no_sooner_than_those_that_came_before_it(
 
     assert cut(lake, DAYS - 1) == []
     applied(lake, place(25), at(2 * 1440))
-    with pytest.raises(LakeError, match=r"changes behind the snapshot s were removed .*take the rows from mysql"):
+    with pytest.raises(LakeError, match=r"changes behind the snapshot s were removed .*take the rows from MySQL"):
         backfill(spark, pipeline, ["shop.items"])
 
 

@@ -77,7 +77,7 @@ def test_it_says_since_when_why_and_what_mends_it(followed: Followed) -> None:
     assert (stale.kind, stale.since, stale.ts_ms, stale.gtid) == ("alter", (0, 1, 50), 1000, "u:50")
     assert stale.reason == (
         "stale since 1970-01-01 00:00:01 UTC (u:50): ALTER TABLE items ADD c VARCHAR(9) DEFAULT '...': values of rows "
-        "that were there may have changed. The DAG shop.snapshot for shop.items mends it"
+        "that were there may have changed. To mend it, run the snapshot DAG, or `headrace snapshot`, for the table"
     )
 
 

@@ -115,7 +115,7 @@ def test_its_table_is_unequal_until_a_snapshot_that_began_behind_it(
     landing._batch(records(spark, bad(4, b"", topic="shop.shop.only_bad")), 1, "q")
     tables = compact()["tables"]
     assert "put aside" in tables["shop.items"]["unequal"]
-    assert "run the snapshot DAG for the table" in tables["shop.only_bad"]["unequal"]
+    assert "run the snapshot DAG, or `headrace snapshot`, for the table" in tables["shop.only_bad"]["unequal"]
     newer = Resume(lake, AT, print).job(["shop.lines"]).plan
     assert older is not None
     assert newer is not None

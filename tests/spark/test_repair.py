@@ -211,7 +211,7 @@ def test_a_part_that_holds_no_more_is_refused_with_the_reason(
     part(spark, lake, "p1", AT, of=other)
     told = compact()["parts"]
     assert "the snapshot 1 has read all of shop.items since" in told["p0"]["refused"]
-    assert "run the snapshot DAG for the table" in told["p1"]["refused"]
+    assert "run the snapshot DAG, or `headrace snapshot`, for the table" in told["p1"]["refused"]
     assert ids(spark, lake) == [(1, "new")]
 
 

@@ -128,8 +128,8 @@ def test_one_stops_its_table_alone_until_it_is_mended_or_the_setting_is_another(
     assert [stop.reason for stop in step.stopped.tables.values()] == [
         'shop.people: column d of the row {"id":2} is 2024-00-10, which no type of the lake\'s can hold, and '
         "lake.unrepresentable is fail. Give the row a whole date: then the next run goes on; or set "
-        "lake.unrepresentable to null, or to string and run the snapshot DAG for the table. Its changes wait in "
-        "_changes meanwhile"
+        "lake.unrepresentable to null, or to string and run the snapshot DAG, or `headrace snapshot`, for the table. "
+        "Its changes wait in _changes meanwhile"
     ]
     assert [row[0] for row in rows(spark, lake, "others")] == [7]
     loose = merging(spark, lake_of("null"), PEOPLE, other)
@@ -165,7 +165,8 @@ def test_texts_of_a_column_that_was_a_varchar_are_not_the_settings_fault_alone()
     told = landed_otherwise(DAYS, lake)
     assert told == (
         "shop.days: the lake has texts in d: the source had another type there, or lake.unrepresentable was string, "
-        "when the lake's table was made. Run the snapshot DAG for the table, or, if it was the setting, put that back"
+        "when the lake's table was made. If it was the setting, put that back; else run the snapshot DAG, or `headrace "
+        "snapshot`, for the table"
     )
     assert landed_otherwise(DAYS, {**lake, "d": "date"}) is None
 

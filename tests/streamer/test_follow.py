@@ -314,7 +314,7 @@ def test_a_table_without_a_key_joins_and_is_named() -> None:
     assert "joined without a key:[/] shop.t" in shown
     assert "foreign keys" not in shown
     shown = show_tables({"include": ["shop.*"], "exclude": [], "cascades": ["shop.t"], "without_key": []}, "sales")
-    assert "changed by foreign keys in silence: shop.t; start the DAG sales.snapshot by a schedule" in shown
+    assert "changed by foreign keys in silence: shop.t; by a schedule, run the DAG sales.snapshot, or" in shown
 
 
 def test_exactly_once_the_checkpoint_is_committed_before_the_transaction_that_has_the_first_record() -> None:

@@ -75,7 +75,7 @@ def test_cascades_are_no_error_of_what_is_followed_already_nor_of_what_the_file_
     monkeypatch.setattr(f"{__name__}.PIPELINE", PIPELINE.model_copy(update={"tables": allowing}))
     [found] = findings("8.0.36")
     assert (found.level, found.name) == ("ok", "foreign_key")
-    assert found.statement == "Start the DAG checked.snapshot for shop.lines by a schedule."
+    assert found.statement.startswith("For shop.lines, by a schedule, run the DAG checked.snapshot, or `headrace snap")
     assert findings("9.7.0") == []
 
 

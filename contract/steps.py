@@ -1,0 +1,26 @@
+"""The jobs that a message asks for as the next step, each by both its ways: as the DAG of who runs Airflow, and as a
+command. Each continues a sentence, without a stop at its end."""
+
+from __future__ import annotations
+
+from contract.pipeline import Pipeline
+
+# Where neither the pipeline's name nor its file is known.
+SNAPSHOT_TABLE = "run the snapshot DAG, or `headrace snapshot`, for the table"
+
+
+def snapshot(pipeline: Pipeline) -> str:
+    return snapshot_of(pipeline.name, pipeline.path)
+
+
+def snapshot_of(name: str, file: object = "FILE") -> str:
+    """`name`: the pipeline's; `file`: how its path is to be written."""
+    return _run(name, "snapshot", f"snapshot {file}")
+
+
+def compaction(pipeline: Pipeline) -> str:
+    return _run(pipeline.name, "compaction", f"compact {pipeline.path}")
+
+
+def _run(name: str, dag: str, command: str) -> str:
+    return f"run the DAG {name}.{dag}, or `headrace {command}`"
