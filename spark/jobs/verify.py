@@ -25,13 +25,14 @@ from spark.kafka import Broker
 from spark.lake import Lake
 from spark.proof.answer import Answer
 from spark.proof.differences import Difference, dated, found_last, not_looked_at, note_checks, note_differences
+from spark.proof.finding import Finding, incomparable, result, why
 from spark.proof.kept import keeping
 from spark.proof.pinning import unopened
 from spark.renames import in_lake
 from spark.slot import writing
 from spark.streamed import streamed
 from spark.transformed import refuse_other_rules
-from spark.verification import Finding, Shapes, Verification, incomparable, result, why
+from spark.verification import Shapes, Verification
 
 THREADS = 4  # tables compared side by side
 PATIENCE = 3600.0  # seconds that a check waits for a compaction, at its end: what it found is not to be lost

@@ -22,12 +22,12 @@ from spark.lake import Lake
 from spark.mending import wanted
 from spark.mending.parts import Chosen
 from spark.places import Places
+from spark.proof.finding import incomparable, why
 from spark.schema import Schemas
 from spark.snapshot import Staging
 from spark.source import Source
 from spark.streamed import reading, streamed
 from spark.transformed import refuse_other_rules
-from spark.verification import incomparable, why
 
 Name = tuple[str, str]
 

@@ -224,7 +224,7 @@ def altered_meanwhile(spark: SparkSession, shop: Shop, monkeypatch: pytest.Monke
     execute(shop.mysql, f"UPDATE {shop.orders} SET note = 'is waited for' LIMIT 5")
     with monkeypatch.context() as patch:
         patch.setattr("spark.jobs.verify._expectations", lambda *_: {})  # they have tests of their own
-        patch.setattr("spark.verification.tell_wait", waited)
+        patch.setattr("spark.proof.waiting.tell_wait", waited)
         equal: bool = verify(spark, shop.pipeline, [shop.orders])["tables"][shop.orders]["equal"]
     return equal
 

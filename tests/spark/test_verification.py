@@ -25,10 +25,12 @@ from spark.checksum import Total, totals
 from spark.errors import LakeError, PassingError
 from spark.proof.answer import Answer
 from spark.proof.boundary import Read, match, window
+from spark.proof.finding import Finding, found_of, incomparable, result, why
 from spark.proof.splits import Ranges
+from spark.proof.waiting import Waiting
 from spark.rewind import Step
 from spark.schema import Schemas
-from spark.verification import Finding, Verification, found_of, incomparable, result, why
+from spark.verification import Verification
 from tests.checkpoints import checkpoint
 
 UUID = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
@@ -137,11 +139,11 @@ def test_a_table_of_which_changes_are_left_out_is_not_compared() -> None:
 
 
 def test_a_lake_that_is_late_is_a_reason_to_try_again() -> None:
-    lake = SimpleNamespace(status="_status.json", text=lambda path: None)
-    check: Any = SimpleNamespace(lake=lake, pipeline=SimpleNamespace(name="shop", path="s.yaml"), tell=print)
+    pipeline = SimpleNamespace(name="shop", path="s.yaml")
+    lake: Any = SimpleNamespace(status="_status.json", text=lambda path: None, pipeline=pipeline)
     told = r"the lake is complete up to nothing yet, the check needs u:1-9: .*\(or `headrace compact s\.yaml`\) run"
     with pytest.raises(PassingError, match=told):
-        Verification.wait(check, ["shop.t"], (0, 1, 900), "u:1-9", -1.0)
+        Waiting(lake, 0, print, None).until_complete(["shop.t"], (0, 1, 900), "u:1-9", -1.0)
 
 
 def waiting(
@@ -149,16 +151,14 @@ def waiting(
 ) -> list[str]:
     """What a check tells that looks at these texts of the lake's status, one after the other, 20 seconds apart."""
     left, told, clock = [*texts], list[str](), iter(range(0, 10_000, 20))
-    lake: Any = SimpleNamespace(status="", root="/lake/shop", text=lambda _: left.pop(0))
-    monkeypatch.setattr("spark.verification.time.sleep", lambda _: None)
-    monkeypatch.setattr("spark.verification.time.time", lambda: next(clock))
-    monkeypatch.setattr("spark.verification.for_a_person", lambda: person)
-    pipeline: Any = SimpleNamespace(name="shop", path="s.yaml")
+    pipeline = SimpleNamespace(name="shop", path="s.yaml")
+    lake: Any = SimpleNamespace(status="", root="/lake/shop", text=lambda _: left.pop(0), pipeline=pipeline)
+    monkeypatch.setattr("spark.proof.waiting.time.sleep", lambda _: None)
+    monkeypatch.setattr("spark.proof.waiting.time.time", lambda: next(clock))
+    monkeypatch.setattr("spark.proof.waiting.for_a_person", lambda: person)
+    monkeypatch.setattr(Waiting, "_complete", lambda *_: False)
     with suppress(IndexError):  # no more texts
-        check = object.__new__(Verification)
-        check.__dict__.update(lake=lake, pipeline=pipeline, compact=compact, tell=told.append)
-        monkeypatch.setattr(check, "_complete", lambda *_: False)
-        check.wait([], (0, 1, 900), "u:1-9", 1e9)
+        Waiting(lake, 0, told.append, compact).until_complete([], (0, 1, 900), "u:1-9", 1e9)
     return told
 
 
@@ -191,13 +191,16 @@ def compared(
     spark: SparkSession, answer: Answer, table: TableStatus, altered: Sequence[Any] = ()
 ) -> tuple[Any, Finding]:
     """The check of a table of one row. `altered`: as the lake knows of it."""
-    state = json.dumps({"altered": [*altered]})
-    texts = {"_evolution.json": state, "_status.json": json.dumps(STATUS | {"tables": {"shop.t": table.model_dump()}})}
+    state, complete = json.dumps({"altered": [*altered]}), STATUS | {"checkpoint": json.loads(LOW.model_dump_json())}
+    texts = {
+        "_evolution.json": state,
+        "_status.json": json.dumps(complete | {"tables": {"shop.t": table.model_dump()}}),
+    }
     lake = SimpleNamespace(status="_status.json", at=lambda name: name, text=texts.pop)  # each is asked for once
-    row, complete = spark.createDataFrame([(1,)], "id bigint"), lambda *_: True
-    known: dict[str, Any] = {"frames": {}, "lost": set[str]()}
-    check: Any = SimpleNamespace(lake=lake, frame=lambda *_: row, past=lambda *_: None, _complete=complete, **known)
-    status = Verification.wait(check, ["shop.t"], (0, 1, 900), "u:1-9", 1.0)
+    row, place = spark.createDataFrame([(1,)], "id bigint"), LOW.place
+    known: dict[str, Any] = {"frames": {}, "lost": set[str](), "low": LOW, "tell": print, "compact": None}
+    check: Any = SimpleNamespace(lake=lake, frame=lambda *_: row, past=lambda *_: None, **known)
+    status = Verification.wait(check, ["shop.t"], place, "u:1-9", 1.0)
     found = [Verification.compare(check, answer, status, Schemas([SCHEMA])) for _ in range(2)]
     return check, found[-1]
 

@@ -1,0 +1,125 @@
+"""What a check found of a table, by the source's answer and the lake's totals; and its line of the report."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from contract import pipeline_transforms
+from contract.checkpoint import Checkpoint
+from contract.pipeline import Pipeline
+from contract.pipeline_events import CHANGES_ROWS, dropped
+from contract.status import TableStatus
+from contract.steps import SNAPSHOT_TABLE
+from spark.checksum import Total
+from spark.proof.answer import Answer, moment
+from spark.proof.boundary import Match, match, relevant
+from spark.rewind import Step
+
+LACKS = f"the lake does not have the table: {SNAPSHOT_TABLE}"
+NO_SNAPSHOT = f"not yet snapshotted: none was applied since the table is followed: {SNAPSHOT_TABLE}"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The lake's side of an answer. `boundary`: the GTID of the transaction behind which the last of its reads is equal
+    (empty: L itself); None where one is not. `now`: what the source would have for the table as the lake has it now;
+    None of a sample. `wrong`: the chunks that differ. `doubts`: what speaks against the table though it is equal."""
+
+    lake: Total
+    boundary: str | None
+    now: int | None
+    seconds: float
+    reason: str | None = None
+    wrong: frozenset[int] = frozenset()
+    doubts: tuple[str, ...] = ()
+
+
+def found_of(
+    answer: Answer, last: dict[Any, Total], steps: Sequence[Step], why: str | None, began: float = 0.0
+) -> Finding:
+    """`last`: the lake's totals by chunk; `steps`: the changes since L."""
+    alone = _by_group(steps)
+    matches = [
+        match(read, last, alone.get(next(iter(read.totals)), []) if len(read.totals) == 1 else relevant(read, steps))
+        for read in answer.reads
+    ]
+    lake, now = Total(), 0
+    for read, found in zip(answer.reads, matches, strict=True):
+        for number, state in found.states.items():
+            lake = lake.plus(state)
+            now += read.totals[number].rows + last.get(number, Total()).rows - state.rows
+    wrong = frozenset(number for found in matches for number in found.wrong)
+    boundary = None if wrong else _last(answer, matches)
+    rows = now if answer.chosen is None else None
+    return Finding(lake, boundary, rows, time.time() - began, why if wrong else None, wrong)
+
+
+def doubts(table: TableStatus, answer: Answer) -> tuple[str, ...]:
+    """Told where the table is equal, which ends a mark that somebody else wrote it (foreign.py), and no other one."""
+    foreign = table.foreign.reason if table.foreign and answer.chosen is None else None
+    settled = f"{foreign}. This check found all of its rows equal: the next compaction takes this mark away"
+    return tuple(settled if told == foreign else told for told in table.doubts())
+
+
+def _by_group(steps: Sequence[Step]) -> dict[Any, list[Step]]:
+    """Each group's own steps: of thousands of chunks, each read by itself, none is to look at all."""
+    found: dict[Any, list[Step]] = {}
+    for step in steps:
+        for group, delta in step.deltas.items():
+            found.setdefault(group, []).append(Step(step.at, step.gtid, {group: delta}))
+    return found
+
+
+def _last(answer: Answer, matches: Sequence[Match]) -> str:
+    at = max(range(len(matches)), key=lambda n: (matches[n].gtid != "", answer.reads[n].high), default=None)
+    return "" if at is None else matches[at].gtid
+
+
+def why(table: TableStatus) -> str | None:
+    """What is known to keep the table from being equal."""
+    if table.stopped:
+        return f"the table is stopped: {table.stopped}"
+    if table.stale:
+        return table.stale.reason
+    if table.outdated or table.unread:
+        return table.outdated or table.unread
+    return None if table.snapshot else NO_SNAPSHOT
+
+
+def incomparable(pipeline: Pipeline, db: str, table: str) -> dict[str, Any] | None:
+    """The line of the report of a table whose lake is not meant to equal the source; None for others."""
+    kinds = sorted(dropped(pipeline.events, db, table) & CHANGES_ROWS)
+    if kinds:
+        told = f"events in {pipeline.path} leaves out its {', '.join(kinds)} changes, so the lake is another"
+    elif pipeline_transforms.chosen(pipeline.transforms, db, table):
+        told = f"transforms in {pipeline.path} change or drop its rows, so the lake is another"
+    else:
+        return None
+    facts = ("source_count", "lake_count", "source_checksum", "lake_checksum")
+    return {"equal": None, **dict.fromkeys(facts), "reason": f"not compared: {told}"}
+
+
+def result(answer: Answer, finding: Finding, low: Checkpoint) -> dict[str, Any]:
+    """A table's line of the report. Checksums are texts: they exceed what JSON readers keep exactly."""
+    total, seconds = answer.total, answer.seconds + finding.seconds
+    oldest = min((read.at for read in answer.reads), default=0.0)
+    facts = {
+        "equal": finding.boundary is not None,
+        "source_count": total.rows,
+        "lake_count": finding.lake.rows,
+        "source_checksum": str(total.sum),
+        "lake_checksum": str(finding.lake.sum),
+        "frame_rows": finding.now,
+        "boundary": finding.boundary or (low.gtid_set if finding.boundary is not None else None),
+        "chunks": answer.split.count,
+        "chunks_compared": answer.split.count if answer.chosen is None else len(answer.chosen),
+        "source_seconds": round(answer.seconds, 1),
+        "lake_seconds": round(finding.seconds, 1),
+        "rows_per_second": round(total.rows / seconds) if seconds > 0 else None,
+        "oldest_read": moment(oldest) if oldest else None,
+        "reason": finding.reason,
+    }
+    return facts | ({"doubts": [*finding.doubts]} if finding.doubts else {})
