@@ -13,10 +13,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from typing import Any
 
-from pydantic import BaseModel
 from pyspark.sql import SparkSession
 
 from contract import names
@@ -25,14 +23,14 @@ from contract.ddl_record import UNSEEN, DdlRecord
 from contract.renames import FILE, Rename, Spelling
 from contract.schema import TableSchema
 from contract.status import Stale
-from contract.steps import SNAPSHOT_TABLE
 from spark import breaks
 from spark.errors import LakeError
+from spark.evolution_state import Mark, State, mark_of
 from spark.failpoints import reached
 from spark.lake import Lake
 from spark.renames import rewritten, told_by
 from spark.schema import Schemas
-from spark.schema_change_rows import AGAIN, TOLD, Place, identity, note, of_shape, of_statement, place, shown
+from spark.schema_change_rows import AGAIN, Place, identity, note, of_shape, of_statement, place, shown
 from spark.shape_changes import CARRIED, STALE, ShapeChange, keeps_values, shape_changes
 from spark.stopped import Name
 
@@ -49,24 +47,6 @@ MORE = re.compile(
 )
 
 
-class Mark(BaseModel):
-    """A statement that made a table stale, and what was not yet read again."""
-
-    db: str
-    table: str
-    kind: str
-    seq: tuple[int, int, int]
-    gtid: str | None
-    ts_ms: int
-    statement: str
-    renamed: tuple[tuple[str, str], ...] = ()
-    only_renamed: bool = False
-
-    @property
-    def name(self) -> Name:
-        return self.db, self.table
-
-
 @dataclass(frozen=True)
 class Shape:
     """A table's new version: the rows of what differs, the marks that it gives, what it does to the table's past."""
@@ -77,24 +57,6 @@ class Shape:
     marks: list[Mark]
     breaks: list[Break]
     spellings: list[Spelling]
-
-
-class State(BaseModel):
-    """`read`: the DDL topic's offsets that are done; `topic`: its id. `versions`: the last shape of each table that is;
-    `since`: from where on it holds. `altered`: the last statements that changed a shape or rows. `seen`: those of them
-    that made a mark, also where it is gone: in a new epoch they may come again. `renames`: what the lake's tables
-    followed by themselves. `breaks`, `spellings`: what the readers of the past ask for."""
-
-    read: dict[int, int] = {}
-    topic: str | None = None
-    versions: dict[str, int] = {}
-    since: dict[str, Place] = {}
-    marks: list[Mark] = []
-    altered: list[tuple[str, str, Place]] = []
-    seen: list[str] = []
-    renames: list[Rename] = []
-    breaks: list[Break] = []
-    spellings: list[Spelling] = []
 
 
 class Evolution:
@@ -191,7 +153,7 @@ class Evolution:
         """The tables that are stale, each from its first open mark on."""
         found: dict[Name, Stale] = {}
         for mark in sorted(self.state.marks, key=lambda mark: mark.seq):
-            found.setdefault(mark.name, _stale(mark))
+            found.setdefault(mark.name, mark.stale())
         return found
 
     def _since(self) -> dict[str, Place]:
@@ -218,7 +180,7 @@ class Evolution:
                 gone = carried.get((*name, after.version), set())
                 if after.version > done:
                     changes = [_ruled(one, had, gone) for one in shape_changes(before, after)] if before else []
-                    marks = [_mark(after, one) for one in changes if one.kind == AGAIN]
+                    marks = [mark_of(after, one) for one in changes if one.kind == AGAIN]
                     rows = [of_shape(after, one) for one in changes]
                     yield Shape(name, after.version, rows, marks, *_past(before, after, changes))
                 had = (had - gone) | {column.name.lower() for column in after.columns}
@@ -280,12 +242,6 @@ def _past(
     return [broken] if broken else [], list(breaks.spellings(before, after))
 
 
-def _mark(schema: TableSchema, change: ShapeChange) -> Mark:
-    said = f"the column {change.column} came back"
-    facts: dict[str, Any] = {"kind": AGAIN, "seq": place(schema), "gtid": None, "ts_ms": 0, "statement": said}
-    return Mark(db=schema.db, table=schema.table, **facts)
-
-
 def _means(record: DdlRecord, name: Name) -> bool:
     """Whether the statement may have changed the table's rows."""
     db, table = name
@@ -294,13 +250,3 @@ def _means(record: DdlRecord, name: Name) -> bool:
     if record.db == db or not record.db:
         return True
     return record.kind == "unknown" and re.search(rf"(?<!\w){re.escape(table)}(?!\w)", record.statement) is not None
-
-
-def _stale(mark: Mark) -> Stale:
-    when = f" {datetime.fromtimestamp(mark.ts_ms / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC" if mark.ts_ms else ""
-    later = {"drop": ", if it is made again", "rename": ", if it is there now"}.get(mark.kind, "")
-    reason = (
-        f"stale since{when} ({mark.gtid or ':'.join(map(str, mark.seq))}): {mark.statement}: {TOLD[mark.kind]}. "
-        f"To mend it, {SNAPSHOT_TABLE}{later}"
-    )
-    return Stale(kind=mark.kind, since=mark.seq, ts_ms=mark.ts_ms, gtid=mark.gtid, reason=reason)

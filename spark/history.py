@@ -16,36 +16,22 @@ from functools import cached_property
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as fn
 
-from contract import breaks, lost_changes, names
+from contract import breaks, lost_changes, names, steps
 from contract.breaks import Break
 from contract.names import quoted
-from contract.renames import FILE, Rename, of, sent, spellings
+from contract.renames import FILE, of, spellings
 from contract.status import parse
-from contract.steps import SNAPSHOT_TABLE
 from spark.commit_times import counted, first_after, first_behind
 from spark.errors import LakeError
 from spark.going import staying
 from spark.lake import Lake
 from spark.past_parts import PART, Parts
+from spark.past_values import PastValues, values
 from spark.renames import renames_of
 from spark.retention import history_of
-from spark.rows import READING
 from spark.schema import OWN
 
 VERSION = ("valid_from", "valid_to", "gtid")
-WIRE = {"struct<wkb:binary,srid:bigint>": "struct<wkb:string,srid:bigint>", "array<float>": "array<double>"}
-GEOMETRY = "if({x} is null, null, named_struct('wkb', unbase64({x}.wkb), 'srid', {x}.srid))"
-JSON = {**READING, "mode": "FAILFAST"}
-MAY_NOT_PARSE = ("date", "timestamp", "timestamp_ntz")  # zero and partial dates are null in the lake
-
-
-def value_sql(wire: str, kind: str) -> str:
-    """Spark SQL of the lake's value of type `kind`, from the text of the wire value (or its parts)."""
-    if kind == "binary":
-        return f"unbase64({wire})"
-    if kind.startswith("struct"):
-        return GEOMETRY.format(x=wire)
-    return f"try_cast({wire} as {kind})" if kind in MAY_NOT_PARSE else f"cast({wire} as {kind})"
 
 
 @dataclass(frozen=True)
@@ -68,7 +54,7 @@ class History:
     def now(self, version: int | None = None) -> DataFrame:
         """The table's rows as they are, or were in a version, without the lake's own columns."""
         if not self.lake.is_table(self._path):
-            raise LakeError(f"the lake has no table {self.name}: check its name, or {SNAPSHOT_TABLE}")
+            raise LakeError(f"the lake has no table {self.name}: check its name, or {steps.SNAPSHOT_TABLE}")
         return self._read(self._path, version).drop(*OWN)
 
     def as_of(self, moment: datetime) -> DataFrame:
@@ -96,7 +82,7 @@ class History:
                 "Delta's own time travel may still have them (versionAsOf)"
             )
         first = _numbered(later).where("_n = 1 and before is not null")
-        back = self._parsed(first, now, "before").select(*_values("_before", now))
+        back = self._past.parsed(first, now, "before").select(*values("_before", now))
         return self._untouched(now, later).unionByName(back)
 
     def versions(self) -> DataFrame:
@@ -112,11 +98,11 @@ class History:
         ended = fn.least(fn.lead("ts").over(following), self._truncated(mine), parts.ended)
         rows = rows.withColumn("_ended", ended)
         present = [fn.col("ts").alias(since), fn.col("_ended").alias(until), fn.col("gtid").alias(gtid)]
-        made = self._parsed(rows.where("op <> 'd'"), now, "after").select(*_values("_after", now), *present)
+        made = self._past.parsed(rows.where("op <> 'd'"), now, "after").select(*values("_after", now), *present)
         nothing, never = fn.lit(None).cast("string"), fn.lit(None).cast("timestamp")
         began = [never.alias(since), fn.col("ts").alias(until), nothing.alias(gtid)]
-        older = self._parsed(rows.where("_n = 1 and before is not null"), now, "before")
-        older = older.select(*_values("_before", now), *began)
+        older = self._past.parsed(rows.where("_n = 1 and before is not null"), now, "before")
+        older = older.select(*values("_before", now), *began)
         still = self._untouched(now, mine.where(parts.last)).withColumns({since: never, until: never, gtid: nothing})
         return made.unionByName(older).unionByName(still)
 
@@ -124,9 +110,9 @@ class History:
         """What each transaction did: `gtid`, `ts`, `op` (c, u, d, t), `key` (JSON), the names of the columns that it
         `changed`, and the row `before` and `after` as structs of the table's types."""
         now = self.now()
-        images = {name: fn.struct(*_values(f"_{name}", now)) for name in ("before", "after")}
+        images = {name: fn.struct(*values(f"_{name}", now)) for name in ("before", "after")}
         told = [fn.when(fn.col(name).isNotNull(), made).alias(name) for name, made in images.items()]
-        rows = self._parsed(self._mine(), now, *images).select("gtid", "ts", "_seq", "op", "key", *told)
+        rows = self._past.parsed(self._mine(), now, *images).select("gtid", "ts", "_seq", "op", "key", *told)
         differing = [
             f"if(before.{quoted(name)} <=> after.{quoted(name)}, null, '{_escaped(name)}')" for name in now.columns
         ]
@@ -141,8 +127,7 @@ class History:
         """Of all tables."""
         if not self.lake.is_table(self.lake.changes):
             raise LakeError(
-                f"the lake {self.lake.root} has no changes yet: run the compaction DAG, or "
-                f"`headrace compact {self.lake.pipeline.path}`, first"
+                f"the lake {self.lake.root} has no changes yet: {steps.compaction(self.lake.pipeline)}, first"
             )
         return self._read(self.lake.changes, version)
 
@@ -151,60 +136,14 @@ class History:
         mine = (changes or self._changes()).where((fn.col("tbl") == self.name) & (fn.col("db") == self.db))
         return staying(mine, history_of(self.lake))
 
-    def _parsed(self, changes: DataFrame, now: DataFrame, *names: str) -> DataFrame:
-        """With a struct of wire values, `_<name>`, for each of the columns of JSON text; of a column that was renamed,
-        by the name that it had in the change."""
-        kinds = {name.lower(): (name, kind) for name, kind in now.dtypes}
-        older = {old: kind for name, kind in now.dtypes for _, old in self._sent(name)}
-        kinds = {old.lower(): (old, kind) for old, kind in older.items()} | kinds
-        shape = ", ".join(f"{quoted(name)} {WIRE.get(kind, 'string')}" for name, kind in kinds.values())
-        found = changes.withColumns({f"_{n}": fn.from_json(fn.col(n), shape, JSON) for n in names})
-        for name in names:
-            made = fn.col(f"_{name}")
-            for column, kind in now.dtypes:
-                value = self._in_changes(name, column, kind)
-                made = made if value is None else made.withField(quoted(column), value)
-            found = found.withColumn(f"_{name}", made)
-        for struct in (f"_{n}" for n in names if n != "key"):
-            made = fn.col(struct)  # each value from the struct as it came: a name may be another column's by now
-            for name, _ in now.dtypes:
-                made = made.withField(quoted(name), self._value(struct, name)) if self._sent(name) else made
-            found = found.withColumn(struct, made)
-        return found
-
-    def _in_changes(self, text: str, column: str, kind: str) -> Column | None:
-        """A column's value where the changes have it otherwise than by its name and type of now, else None."""
-        value, wire = fn.col(f"_{text}.{quoted(column)}"), WIRE.get(kind, "string")
-        others = [name for name in self._spellings if name != column and name.lower() == column.lower()]
-        for name in others:
-            told = fn.from_json(fn.col(text), f"{quoted(name)} {wire}", JSON)
-            value = fn.coalesce(value, told.getField(name))
-        version = breaks.another_form(self._breaks, column) if text != "key" else 0
-        if version:
-            value = fn.when(fn.col("schema") >= version, value)
-        return value if others or version else None
-
-    def _value(self, struct: str, column: str) -> Column:
-        """By the name that the column had in each change."""
-        value = fn.col(f"{struct}.{quoted(column)}")
-        for version, old in reversed(self._sent(column)):
-            value = fn.when(fn.col("schema") < version, fn.col(f"{struct}.{quoted(old)}")).otherwise(value)
-        return value
-
-    def _sent(self, column: str) -> list[tuple[int, str]]:
-        return sent(self._renames, column)
-
     @cached_property
-    def _renames(self) -> list[Rename]:
-        return of(renames_of(self.lake), self.db, self.table)
+    def _past(self) -> PastValues:
+        named = of(renames_of(self.lake), self.db, self.table)
+        return PastValues(named, self._breaks, spellings(self.lake.text(self.lake.at(FILE)), self.db, self.table))
 
     @cached_property
     def _breaks(self) -> list[Break]:
         return breaks.of(breaks.parse(self.lake.text(self.lake.at(FILE))), self.db, self.table)
-
-    @cached_property
-    def _spellings(self) -> list[str]:
-        return spellings(self.lake.text(self.lake.at(FILE)), self.db, self.table)
 
     def _untouched(self, now: DataFrame, changes: DataFrame) -> DataFrame:
         """The rows of the table without a change here."""
@@ -215,7 +154,7 @@ class History:
         if len(names) > 1:
             raise LakeError(f"{self.name}: its primary key changed meanwhile: rows before and after do not compare")
         wanted = now.select(*[quoted(name) for name in names[0]["names"]])
-        touched = self._parsed(keys, wanted, "key").select(*_values("_key", wanted))
+        touched = self._past.parsed(keys, wanted, "key").select(*values("_key", wanted))
         return now.join(touched, list(wanted.columns), "left_anti")
 
     def _truncated(self, mine: DataFrame) -> Column:
@@ -248,12 +187,6 @@ class History:
             raise LakeError(
                 f"the history of {self.name} begins {told}: what was before {moment.isoformat()} is not known"
             )
-
-
-def _values(struct: str, now: DataFrame) -> list[Column]:
-    """The columns of `now`, from the struct of wire values in the column of this name."""
-    inside = [(name, f"{struct}.{quoted(name)}", kind) for name, kind in now.dtypes]
-    return [fn.expr(value_sql(wire, kind)).alias(name) for name, wire, kind in inside]
 
 
 def _numbered(changes: DataFrame, *parts: str) -> DataFrame:

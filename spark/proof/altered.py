@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contract.renames import FILE
-from spark.evolution import State
+from spark.evolution_state import State
 from spark.lake import Lake
 from spark.rewind import Position
 from spark.stopped import Name
