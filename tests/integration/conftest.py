@@ -69,6 +69,12 @@ def leave_to_soaks(item: pytest.Item) -> None:
         item.add_marker(pytest.mark.soak)
 
 
+@pytest.fixture
+def without_expectations(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Checks of the test compare rows alone: the expectations take as long, and have tests of their own."""
+    monkeypatch.setattr("spark.jobs.verify._expectations", lambda *_: {})
+
+
 @pytest.fixture(scope="session")
 def mysql(tmp_path_factory: pytest.TempPathFactory, fresh_data: FreshData) -> Iterator[MySQL]:
     """The session's MySQL; `mysql.connect()` is root, `mysql.password` the streamer's user headrace's."""

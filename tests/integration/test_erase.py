@@ -26,6 +26,8 @@ from tests.integration.streaming import Streamer
 from tests.integration.topic_records import records
 from tests.spark.test_erasing import holding
 
+pytestmark = pytest.mark.usefixtures("without_expectations")
+
 MASKED = """\
 columns:
   secret: ${{ERASING_SECRET}}

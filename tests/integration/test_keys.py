@@ -19,6 +19,8 @@ from tests.integration.spark_jobs import message
 from tests.integration.streaming import Make, Streamer, fails
 from tests.integration.topic_records import records
 
+pytestmark = pytest.mark.usefixtures("without_expectations")
+
 PAGE = Path(__file__).parents[2] / "docs" / "configuration.md"
 [EXAMPLE] = re.findall(r"```yaml\n(keys:.*?)```", PAGE.read_text(), re.DOTALL)
 TABLES = (

@@ -26,6 +26,8 @@ from tests.integration.spark_jobs import message
 from tests.integration.streaming import Streamer
 from tests.spark.changes_by_hand import ITEMS, record
 
+pytestmark = pytest.mark.usefixtures("without_expectations")
+
 ROWS = 12_000
 SERIES = f"WITH RECURSIVE s (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < {ROWS})"
 FILL = (

@@ -26,6 +26,8 @@ from tests.integration.decoding import run
 from tests.integration.streaming import Streamer
 from tests.integration.test_lake_servers import TYPES, ZEROS, beside, compacting
 
+pytestmark = pytest.mark.usefixtures("without_expectations")
+
 ROWS = 240
 HOT = 6  # every sixth row is written to, the others keep still
 NOTES = ("NULL", "''", "'NULL'", "'x '", "'größe'", "'Groesse'")
@@ -36,7 +38,6 @@ SMALL = f"c{list(TYPES).index('smallint')}"
 @pytest.fixture
 def streamer(server: Database, kafka: Kafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Streamer]:
     monkeypatch.setenv("TEST_PASSWORD", server.password)
-    monkeypatch.setattr("spark.jobs.verify._expectations", lambda *_: {})  # they have tests of their own
     fill(server)
     made = Streamer(tmp_path, server, kafka, "faulty")
     own = made.file.read_text().replace("name: faulty", f"name: faulty-{server.name}")  # its topics' names

@@ -27,13 +27,14 @@ from tests.integration.decoding import run
 from tests.integration.streaming import Streamer
 from tests.integration.test_lake_servers import beside, compacting
 
+pytestmark = pytest.mark.usefixtures("without_expectations")
+
 ROWS = 60
 
 
 @pytest.fixture
 def streamer(server: Database, kafka: Kafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Streamer]:
     monkeypatch.setenv("TEST_PASSWORD", server.password)
-    monkeypatch.setattr("spark.jobs.verify._expectations", lambda *_: {})  # they have tests of their own
     items = [f"({n}, {n}, 'b{n}')" for n in range(1, ROWS + 1)]
     codes = [f"('{'äbCß'[n % 4]}{n}', {n}, now())" for n in range(1, ROWS + 1)]
     name = f"repaired{server.name}"  # the topics are of one Kafka

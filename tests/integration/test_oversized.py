@@ -27,6 +27,8 @@ from tests.integration.streaming import ROOT, Make, Streamer
 from tests.integration.test_archive_s3 import OLDER
 from tests.integration.topic_records import records
 
+pytestmark = pytest.mark.usefixtures("without_expectations")
+
 BODY = 9_000
 
 

@@ -23,6 +23,8 @@ from tests.integration.decoding import purge, run
 from tests.integration.decoding import source as read_from
 from tests.integration.streaming import Streamer
 
+pytestmark = pytest.mark.usefixtures("without_expectations")
+
 NAME = "unreadrows"
 
 
