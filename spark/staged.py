@@ -96,7 +96,7 @@ class StagedRows:
         if found != rows:
             raise TableStoppedError(
                 f"{name}: the snapshot {self.snapshot} read {rows:,} rows, and its folder {self.path} has {found:,}: "
-                "something removed the others. The table is as it was; {SNAPSHOT_TABLE} again"
+                f"something removed the others. The table is as it was; {SNAPSHOT_TABLE} again"
             )
         sent = [column.sent or column.name for column in schema.columns]
         if columns_of(self.spark, self.path) != dict(zip(sent, fields(schema).values(), strict=True)):
