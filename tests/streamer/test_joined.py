@@ -133,4 +133,4 @@ def test_the_status_names_them() -> None:
     assert "rows of before were not read; run the DAG sales.snapshot, or `headrace snapshot FILE`, for it" in told
     many = show_tables(tables | {"not_yet_snapshotted": {f"shop.t{n}": [0, 1, 4] for n in range(25)}}, "sales")
     assert "and 5 more" in many
-    assert many.endswith("headrace snapshot FILE, for them")
+    assert many.endswith("`headrace snapshot FILE`, for them")
