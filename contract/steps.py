@@ -22,5 +22,9 @@ def compaction(pipeline: Pipeline) -> str:
     return _run(pipeline.name, "compaction", f"compact {pipeline.path}")
 
 
+def topics(pipeline: Pipeline) -> str:
+    return _run(pipeline.name, "topics", f"topics {pipeline.path}")
+
+
 def _run(name: str, dag: str, command: str) -> str:
     return f"run the DAG {name}.{dag}, or `headrace {command}`"

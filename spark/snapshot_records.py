@@ -16,7 +16,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as fn
 
-from contract import names
+from contract import names, steps
 from contract.checkpoint import Checkpoint
 from contract.pipeline import Pipeline
 from contract.schema import TableSchema
@@ -35,8 +35,8 @@ class SnapshotRecords:
         self.pipeline, self.topic = pipeline, names.snapshot_topic(pipeline)
         if not broker.has(self.topic):
             raise LakeError(
-                f"snapshot.to_kafka in {pipeline.path} asks for the topic {self.topic}, which is not there: run the "
-                f"DAG {pipeline.name}.topics, or `headrace topics`, then the snapshot again"
+                f"snapshot.to_kafka in {pipeline.path} asks for the topic {self.topic}, which is not there: "
+                f"{steps.topics(pipeline)}, then the snapshot again"
             )
         self.known = {(one.db, one.table, one.shape()): one.version for one in broker.schemas()}
 

@@ -1,6 +1,7 @@
 """The proof that the lake's tables are what the source has, while writes go on.
 
 `splits` puts a table's rows into chunks, the same in both; `reading` asks the source for each chunk's count and
-checksum; `boundary` finds the commit at which the lake is what was read; `pinning` goes down to rows and columns where
-there is none; `differences` keeps what was found.
+checksum; `waiting` lets the lake come as far; `boundary` finds the commit at which the lake is what was read;
+`pinning` goes down to rows and columns where there is none; `differences` keeps what was found, and `finding` has what
+is known of a table and its line of the report.
 """

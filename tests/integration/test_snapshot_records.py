@@ -29,7 +29,8 @@ def test_rows_and_changes_together_are_the_table(
     streamer.wait_until_released()
     streamer.file.write_text(streamer.file.read_text() + "snapshot: {chunk_rows: 100, to_kafka: true}\n")
     told = message(spark, load(streamer.file), snapshot, [])
-    assert "the topic rowsent.snapshot-rows, which is not there: run the DAG rowsent.topics" in told
+    step = f"run the DAG rowsent.topics, or `headrace topics {streamer.file}`, then the snapshot again"
+    assert f"the topic rowsent.snapshot-rows, which is not there: {step}" in told
     made = streamer.command("topics")
     assert made.returncode == 0, made.stderr
     facts = snapshot(spark, load(streamer.file), [])
