@@ -122,7 +122,7 @@ class DdlNotes:
             return
         self.last = (*self.last, note)[-KEPT:]
         again = steps.snapshot(self.pipeline)
-        step = f"For {', '.join(tables) or 'the tables that it changed'} {again}"
+        step = f"{again[0].upper()}{again[1:]}, for {', '.join(tables) or 'the tables that it changed'}"
         step += LATER.get(kind, "") + "."
         meaning = MEANING[kind]
         if cascades and kind != "cascade":

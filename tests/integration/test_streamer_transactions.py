@@ -69,7 +69,7 @@ def test_a_table_that_comes_to_match_joins_without_a_restart(make: Make, mysql: 
     assert status["schemas"] == {"joins.made": 1, "joins.shown": 2}
     [note] = status["ddl"]["last"]
     assert (note["kind"], note["tables"]) == ("rename", ["joins.shown"])
-    assert "For joins.shown run the DAG joins.snapshot" in streamer.log()
+    assert f"Run the DAG joins.snapshot, or `headrace snapshot {streamer.file}`, for joins.shown" in streamer.log()
 
 
 def test_what_was_accepted_before_a_fatal_error_is_delivered_and_checkpointed(
