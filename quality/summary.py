@@ -10,7 +10,7 @@ from typing import Any
 from quality.report import differences
 
 DAY_MS = 86_400_000  # more of them than that are a time, not a duration
-HIDDEN = {"job", "pipeline", "ok", "error", "tables"}
+HIDDEN = {"job", "pipeline", "ok", "error", "tables", "lake_run"}
 
 
 def lines(result: dict[str, Any]) -> Iterator[str]:

@@ -44,7 +44,8 @@ Shapes = Callable[[], Schemas]
 class Verification:
     """One check of some tables. `tell` gets lines of progress. `keeps`: whether it keeps its reads. `compact` is
     called while it waits for a compaction. `lost`: the tables of which it could not tell, and another check can.
-    `altered`: where each table was last altered, as the lake knew behind the last wait."""
+    `altered`: where each table was last altered, as the lake knew behind the last wait; `status`: the lake's behind the
+    first one, whose tables are compared."""
 
     spark: SparkSession
     pipeline: Pipeline
@@ -57,6 +58,7 @@ class Verification:
     frames: dict[str, DataFrame] = field(default_factory=dict)
     lost: set[str] = field(default_factory=set)
     altered: dict[Name, Position] = field(default_factory=dict)
+    status: LakeStatus | None = None
     reading: Reading = field(init=False)
 
     def __post_init__(self) -> None:
@@ -92,7 +94,7 @@ class Verification:
         a binlog that was rotated since has no commit at its end, so the set counts too. Raises LakeError."""
         waiting = Waiting(self.lake, self.low.epoch, self.tell, self.compact)
         status = waiting.until_complete(names, high, executed, seconds)
-        self.altered = altered(self.lake)
+        self.altered, self.status = altered(self.lake), self.status or status
         return status
 
     def compare(self, answer: Answer, status: LakeStatus, schemas: Schemas) -> Finding:

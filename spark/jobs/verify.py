@@ -71,6 +71,8 @@ def verify(
     expectations = _expectations(check, pipeline, answers, results, constraints, bool(tables)) if answers else {}
     report: dict[str, Any] = {"tables": results, "named": tables, "expectations": expectations}
     report["seconds"] = round(time.time() - began.timestamp(), 1)
+    if check.status:
+        report["lake_run"] = check.status.run  # whose tables were compared: a mark of that run, or before, was seen
     if answers:
         with writing(lake, "verify", PATIENCE):  # two writers of a table on S3 could lose what one of them wrote
             _keep(check, began, report, answers, found)

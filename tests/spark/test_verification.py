@@ -198,9 +198,17 @@ def compared(
     }
     lake = SimpleNamespace(status="_status.json", at=lambda name: name, text=texts.pop)  # each is asked for once
     row, place = spark.createDataFrame([(1,)], "id bigint"), LOW.place
-    known: dict[str, Any] = {"frames": {}, "lost": set[str](), "low": LOW, "tell": print, "compact": None}
+    known: dict[str, Any] = {
+        "frames": {},
+        "lost": set[str](),
+        "low": LOW,
+        "tell": print,
+        "compact": None,
+        "status": None,
+    }
     check: Any = SimpleNamespace(lake=lake, frame=lambda *_: row, past=lambda *_: None, **known)
     status = Verification.wait(check, ["shop.t"], place, "u:1-9", 1.0)
+    assert check.status == status
     found = [Verification.compare(check, answer, status, Schemas([SCHEMA])) for _ in range(2)]
     return check, found[-1]
 

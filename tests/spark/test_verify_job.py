@@ -35,7 +35,7 @@ class Check:
 
     def __init__(self, spark: SparkSession, lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
         self.spark, self.lake = spark, lake
-        self.reading, self.lost = SimpleNamespace(found={}), set[str]()
+        self.reading, self.lost, self.status = SimpleNamespace(found={}), set[str](), SimpleNamespace(run=7)
         self.found: list[Difference] = []
         self.meanwhile: list[Difference] = []
         self.facts: dict[str, Any] = {}
@@ -101,6 +101,12 @@ def test_what_a_check_could_not_tell_of_is_still_known(spark: SparkSession, lake
     check.lost, check.found = {"shop.items"}, [TWO]
     assert not check.run(ONE)["clears"]
     assert keys(spark, lake) == {ONE.key, TWO.key}
+
+
+def test_the_report_says_which_run_of_the_lake_was_compared(lake: Lake, check: Check) -> None:
+    check.run()
+    [name] = lake.list(lake.at("_quality"))
+    assert lake.read(lake.at("_quality", name))["lake_run"] == 7
 
 
 def test_nothing_is_kept_while_another_job_writes_the_lake(
