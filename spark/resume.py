@@ -9,6 +9,7 @@ from collections.abc import Callable
 from contract import names
 from contract.checkpoint import Checkpoint
 from spark.applied import AppliedSnapshots
+from spark.growing import grown, moment_id
 from spark.lake import Lake
 from spark.letters import state_of
 from spark.manifests import manifests
@@ -64,15 +65,9 @@ class Resume:
         return made
 
     def _id(self, now: float) -> str:
-        """Greater than all before it, which are older: by time, but where the clock was set back since. Two snapshots
-        at one millisecond would be of one job."""
-        made = time.strftime("%Y%m%dT%H%M%S", time.gmtime(now)) + f"{int(now * 1000) % 1000:03d}Z"
+        """Greater than all before it, which are older. Two snapshots of one id would be of one job."""
         known = {applied.id for applied in AppliedSnapshots(self.lake).tables.values()}
-        last = max({*known, *self.lake.list(self.lake.at(names.STAGING))}, default="")
-        if made > last:
-            return made
-        begin, _, number = last.partition("-")
-        return f"{begin}-{int(number or 0) + 1:06d}"
+        return grown(moment_id(now), max({*known, *self.lake.list(self.lake.at(names.STAGING))}, default=""))
 
     def _passed_by(self, one: Unfinished, plan: Plan) -> str | None:
         if plan.landing not in (None, self.landing):

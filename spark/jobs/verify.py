@@ -24,9 +24,10 @@ from spark.job import JobFailedError, run
 from spark.kafka import Broker
 from spark.lake import Lake
 from spark.proof.answer import Answer
-from spark.proof.differences import Difference, dated, found_last, not_looked_at, note_checks, note_differences
+from spark.proof.differences import Difference
 from spark.proof.finding import Finding, incomparable, result, why
 from spark.proof.kept import keeping
+from spark.proof.noted import keep
 from spark.proof.pinning import unopened
 from spark.renames import in_lake
 from spark.slot import writing
@@ -75,7 +76,7 @@ def verify(
         report["lake_run"] = check.status.run  # whose tables were compared: a mark of that run, or before, was seen
     if answers:
         with writing(lake, "verify", PATIENCE):  # two writers of a table on S3 could lose what one of them wrote
-            _keep(check, began, report, answers, found)
+            keep(check, began, report, answers, found)
     if wrong := differences(report):
         report["again"] = wrong.keys() <= check.lost
         told = " | ".join(f"{name}: {text}" for name, text in wrong.items())
@@ -145,30 +146,6 @@ def _tell_differences(name: str, facts: dict[str, Any], found: Sequence[Differen
         facts["differences"] = dict(Counter(one.kind for one in found))
         facts["columns"] = sorted({column for one in found for column in one.columns})
         _tell(f"{name}: {facts['differences']}" + (f" in {', '.join(facts['columns'])}" if facts["columns"] else ""))
-
-
-def _keep(
-    check: Verification, began: datetime, facts: dict[str, Any], answers: Sequence[Answer], found: Sequence[Difference]
-) -> None:
-    """Writes the report, the differences with the time since when, and what trends are made from; for who has the
-    lake's slot. The check's time is that of its end: of two at once the later one knows what the other noted."""
-    at, known = datetime.now(UTC), found_last(check.spark, check.lake)
-    told: list[Difference] = []
-    for answer in answers:
-        name = answer.schema.db, answer.schema.table
-        mine = dated([one for one in found if (one.db, one.table) == name], known.get(name, ()), began)
-        before = check.reading.found.get(name, ()) if answer.name not in check.lost else ()
-        left = not_looked_at(known.get(name, ()), before, mine)
-        told += [*mine, *left]
-        table = facts["tables"][answer.name]
-        table["clears"] = not left and (answer.chosen is None or bool(before))
-        if mine:
-            table["since"] = min(one.since for one in mine if one.since).isoformat(timespec="seconds")
-    note_differences(check.spark, check.lake, at, told)
-    note_checks(check.spark, check.lake, at, facts)
-    for table in (facts["expectations"].get("tables") or {}).values():
-        table.pop("evaluations", None)  # a report is to be short
-    check.lake.write(check.lake.at("_quality", f"{int(began.timestamp() * 1000)}.json"), facts)
 
 
 def _expectations(

@@ -22,6 +22,7 @@ from contract.schema import TableSchema
 from contract.sequence import file_number
 from spark.broken import broken_within
 from spark.errors import LakeError, TableStoppedError
+from spark.growing import moment_id
 from spark.lake import Lake
 from spark.rows import keys_of
 from spark.unfinished import BEAT
@@ -136,9 +137,8 @@ def write_keys(lake: Lake, folder: str, keys: tuple[str, ...]) -> None:
 
 
 def new_id() -> str:
-    """Sorts by time."""
-    now = time.time()
-    return time.strftime("%Y%m%dT%H%M%S", time.gmtime(now)) + f"{int(now * 1000) % 1000:03d}Z-{secrets.token_hex(3)}"
+    """Sorts by time, where the clock was not set back."""
+    return f"{moment_id(time.time())}-{secrets.token_hex(3)}"
 
 
 def put(lake: Lake, part: Part) -> None:

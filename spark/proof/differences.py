@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
 from contract import names
+from spark.growing import grown, moment_id
 from spark.lake import Lake
 
 MISSING, EXTRA, CHANGED, DUPLICATE, CHUNK = "missing", "extra", "changed", "duplicate", "chunk"
@@ -54,9 +55,18 @@ class Difference:
         return self.kind, self.key or "", self.source_where or ""
 
 
-def run_id(at: datetime) -> str:
-    """Sorts by time."""
-    return at.strftime("%Y%m%dT%H%M%S") + f"{at.microsecond // 1000:03d}Z"
+class Run(NamedTuple):
+    """Of one check. `id`: greater than those of all checks before, whatever the clock told; `at`: when it ended."""
+
+    id: str
+    at: datetime
+
+
+def next_run(spark: SparkSession, lake: Lake, at: datetime) -> Run:
+    """For who has the lake's slot. A check that died may have noted differences alone, and those are not this one's."""
+    paths = [path for name in (names.CHECKS, names.DIFFERENCES) if lake.is_table(path := lake.at(name))]
+    each = [spark.read.format("delta").load(path).agg(fn.max("run")).first() for path in paths]
+    return Run(grown(moment_id(at.timestamp()), max((row[0] or "" for row in each if row), default="")), at)
 
 
 def latest(spark: SparkSession, lake: Lake, db: str, table: str) -> list[Difference]:
@@ -124,11 +134,11 @@ def not_looked_at(
     return [one for one in known if one.identity not in done]
 
 
-def note_differences(spark: SparkSession, lake: Lake, at: datetime, found: Sequence[Difference]) -> None:
+def note_differences(spark: SparkSession, lake: Lake, run: Run, found: Sequence[Difference]) -> None:
     """Appends one check's dated differences. They are to be there before its `_checks`, which make them the latest."""
     rows = [
         (
-            run_id(at), at, one.db, f"{one.db}.{one.table}", one.kind, one.key, list(one.columns), one.source_where,
+            *run, one.db, f"{one.db}.{one.table}", one.kind, one.key, list(one.columns), one.source_where,
             one.lake_where, one.since,
         )
         for one in found
@@ -137,8 +147,9 @@ def note_differences(spark: SparkSession, lake: Lake, at: datetime, found: Seque
         _append(spark, rows, SHAPE, lake.at(names.DIFFERENCES))
 
 
-def note_checks(spark: SparkSession, lake: Lake, at: datetime, facts: Mapping[str, Any]) -> None:
-    """Appends a check's results. `facts`: its report, `tables` and `expectations` (quality/suite.py)."""
+def note_checks(spark: SparkSession, lake: Lake, run: Run, facts: Mapping[str, Any]) -> None:
+    """Appends a check's results, under the run of its differences. `facts`: its report, `tables` and `expectations`
+    (quality/suite.py)."""
     rows: list[tuple[Any, ...]] = []
     for name, table in facts["tables"].items():
         counts = f"{table.get('lake_count')} rows", f"{table.get('source_count')} rows"
@@ -148,12 +159,12 @@ def note_checks(spark: SparkSession, lake: Lake, at: datetime, facts: Mapping[st
             seen = _text(one.get("observed")), _text(one.get("expected"))
             rows.append((one["expectation"], one.get("column"), name, one["ok"], *seen))
     db_of = {name: name.partition(".")[0] for name in facts["tables"]}
-    told_rows = [
-        (run_id(at), at, db_of[name], name, check, column, ok, observed, wanted)
+    told = [
+        (*run, db_of[name], name, check, column, ok, observed, wanted)
         for check, column, name, ok, observed, wanted in rows
     ]
-    if told_rows:
-        _append(spark, told_rows, CHECKS_SHAPE, lake.at(names.CHECKS))
+    if told:
+        _append(spark, told, CHECKS_SHAPE, lake.at(names.CHECKS))
 
 
 def _text(value: Any) -> str | None:

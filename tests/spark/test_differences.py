@@ -17,7 +17,9 @@ from spark.proof.differences import (
     Difference,
     dated,
     found_last,
+    last_check,
     latest,
+    next_run,
     not_looked_at,
     note_checks,
     note_differences,
@@ -37,13 +39,14 @@ def at(minute: int) -> datetime:
 
 def check(spark: SparkSession, lake: Lake, minute: int, *found: Difference) -> list[Difference]:
     told = dated(found, latest(spark, lake, "shop", "orders"), at(minute))
-    note_differences(spark, lake, at(minute), told)
+    run = next_run(spark, lake, at(minute))
+    note_differences(spark, lake, run, told)
     failed = {"ok": False, "expectation": "expect_column_values_to_be_unique", "column": "id", "observed": 3}
     facts: dict[str, Any] = {
         "tables": {"shop.orders": {"equal": not found, "source_count": 5, "lake_count": 5 - len(found)}},
         "expectations": {"tables": {"shop.orders": {"evaluations": [failed]}}},
     }
-    note_checks(spark, lake, at(minute), facts)
+    note_checks(spark, lake, run, facts)
     return latest(spark, lake, "shop", "orders")
 
 
@@ -75,6 +78,22 @@ def test_a_difference_keeps_the_time_of_the_check_that_found_it_first(spark: Spa
     assert check(spark, lake, 3) == [], "the table is equal again"
     assert found_last(spark, lake) == {}
     assert [one.since for one in check(spark, lake, 4, LATE)] == [at(4)], "and what comes back is new"
+
+
+def test_the_last_check_is_the_one_that_came_last_whatever_the_clock_told(spark: SparkSession, lake: Lake) -> None:
+    """It is set back before the second, and is where it was before the fourth."""
+    runs = list[str | None]()
+    for minute, found in ((9, LATE), (3, LOST), (3, MANY), (10, LOST)):
+        assert check(spark, lake, minute, found) == found_last(spark, lake)["shop", "orders"]
+        assert [one.kind for one in latest(spark, lake, "shop", "orders")] == [found.kind]
+        runs.append(last_check(spark, lake, "shop", "orders"))
+    begin = "20261122T1009"
+    assert runs == [f"{begin}00000Z", f"{begin}00000Z-000001", f"{begin}00000Z-000002", "20261122T101000000Z"]
+
+
+def test_what_a_check_noted_that_died_is_no_other_one_s(spark: SparkSession, lake: Lake) -> None:
+    note_differences(spark, lake, next_run(spark, lake, at(9)), dated([LATE], (), at(9)))
+    assert [one.kind for one in check(spark, lake, 9, LOST)] == [MISSING]
 
 
 def test_what_another_check_noted_meanwhile_stays() -> None:

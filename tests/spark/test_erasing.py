@@ -26,7 +26,7 @@ from spark.errors import LakeError
 from spark.failpoints import reached
 from spark.jobs import erase as job
 from spark.lake import Lake
-from spark.proof.differences import Difference, note_differences
+from spark.proof.differences import Difference, next_run, note_differences
 from spark.records import once, shaped
 from spark.schema import Schemas
 from spark.unfinished import Beating
@@ -122,7 +122,9 @@ def filled(spark: SparkSession, lake: Lake) -> None:
     spark.createDataFrame([letter, other], shape).write.format("delta").save(lake.at("_dead_letters"))
     compaction.compact(spark, lake.pipeline)
     found = [Difference(*NAME, "changed", key_of(ITEMS, item(n)), ("name",), since=AT) for n in (1, 3)]
-    note_differences(spark, lake, AT, [*found, Difference(*NAME, "chunk", source_where="id <= 1", since=AT)])
+    note_differences(
+        spark, lake, next_run(spark, lake, AT), [*found, Difference(*NAME, "chunk", source_where="id <= 1", since=AT)]
+    )
     repaired = [("r", NAME[0], "shop.items", "changed", key_of(ITEMS, item(n))) for n in (1, 3)]
     made = spark.createDataFrame(repaired, "run string, db string, tbl string, kind string, key string")
     made.write.format("delta").save(lake.at("_repairs"))

@@ -21,7 +21,7 @@ from spark.failpoints import hooked
 from spark.lake import Lake
 from spark.mending.apply import Mending
 from spark.mending.parts import parts
-from spark.proof.differences import CHANGED, Difference, note_checks, note_differences
+from spark.proof.differences import CHANGED, Difference, next_run, note_checks, note_differences
 from spark.schema import Schemas
 from tests.spark.changes_by_hand import ITEMS, change, truncation
 from tests.spark.lake_by_hand import AT, NAME, ids, item, land, part, seq, stage
@@ -70,8 +70,9 @@ def test_whatever_is_wrong_is_mended_once_and_told(
 ) -> None:
     at = datetime(2026, 11, 22, tzinfo=UTC)
     known = Difference("shop", "items", CHANGED, '{"id":3}', ("name",), since=at)
-    note_differences(spark, lake, at, [known])
-    note_checks(spark, lake, at, {"tables": {"shop.items": {"equal": False}}})
+    run = next_run(spark, lake, at)
+    note_differences(spark, lake, run, [known])
+    note_checks(spark, lake, run, {"tables": {"shop.items": {"equal": False}}})
     land(spark, lake, change(seq(AT + 5), "d", item(5)))  # behind the read
     made = part(spark, lake, "p1", AT, *(item(n) for n in (1, 2, 3, 4, 5, 9)))
     report = compact()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
@@ -21,7 +21,7 @@ from spark.jobs.verify import verify
 from spark.lake import Lake
 from spark.proof.answer import Answer
 from spark.proof.boundary import Read
-from spark.proof.differences import CHANGED, Difference, dated, latest, note_checks, note_differences
+from spark.proof.differences import CHANGED, Difference, dated, latest, next_run, note_checks, note_differences
 from spark.proof.splits import Ranges
 from spark.slot import writing
 from tests.checkpoints import checkpoint
@@ -76,9 +76,9 @@ def check(spark: SparkSession, lake: Lake, pipeline: Pipeline, monkeypatch: pyte
 
 
 def note(spark: SparkSession, lake: Lake, *found: Difference) -> None:
-    at = datetime.now(UTC)
-    note_differences(spark, lake, at, dated(found, (), at))
-    note_checks(spark, lake, at, {"tables": {"shop.items": {"equal": False}}})
+    run = next_run(spark, lake, datetime.now(UTC))
+    note_differences(spark, lake, run, dated(found, (), run.at))
+    note_checks(spark, lake, run, {"tables": {"shop.items": {"equal": False}}})
 
 
 def keys(spark: SparkSession, lake: Lake) -> set[str | None]:
@@ -106,7 +106,18 @@ def test_what_a_check_could_not_tell_of_is_still_known(spark: SparkSession, lake
 def test_the_report_says_which_run_of_the_lake_was_compared(lake: Lake, check: Check) -> None:
     check.run()
     [name] = lake.list(lake.at("_quality"))
-    assert lake.read(lake.at("_quality", name))["lake_run"] == 7
+    assert (lake.read(lake.at("_quality", name)) or {})["lake_run"] == 7
+
+
+def test_the_newest_report_has_the_greatest_number_where_the_clock_was_set_back(lake: Lake, check: Check) -> None:
+    numbers, ahead = list[int](), int((datetime.now(UTC) + timedelta(hours=1)).timestamp() * 1000)
+    lake.write(lake.at("_quality", f"{ahead}.json"), {})
+    lake.write(lake.at("_quality", "unfinished.json"), {})
+    for _ in range(2):
+        check.run()
+        names = [name.removesuffix(".json") for name in lake.list(lake.at("_quality"))]
+        numbers.append(max(int(name) for name in names if name.isdecimal()))
+    assert numbers == [ahead + 1, ahead + 2]
 
 
 def test_nothing_is_kept_while_another_job_writes_the_lake(
