@@ -51,10 +51,14 @@ class Stale(Record):
 
 class Foreign(Record):
     """Somebody else than Headrace's jobs wrote the table, which a run found at `at`, Unix ms UTC. `reason`: what was
-    done, and what mends it."""
+    done, and what mends it. `run`: the first whose lake has it, 0 from a version that did not say; `check`: the number
+    of the newest check then; `snapshot`: the id of the table's, None where it had none."""
 
     reason: str
     at: int
+    run: int = 0
+    check: int = 0
+    snapshot: str | None = None
 
 
 class TableStatus(Record):
@@ -63,7 +67,8 @@ class TableStatus(Record):
     the table that goes with the status's `changes_version`. `stopped`: why the table is no longer merged.
     `unequal`: why it cannot be what the source has, until it gets another snapshot. `stale`: why it may not be, until
     then. `outdated`: why a part of its rows is shown by rules that hold no more, until then, too. `unread`: why rows
-    that it had in the source before it was followed are missing, until then. `foreign`: why nobody knows its rows,
+    that it had in the source before it was followed are missing, until then. `ahead`: why some of its rows are of
+    later than the checkpoint, until that has come to where the snapshot ended. `foreign`: why nobody knows its rows,
     until a snapshot, or a check of all of it that finds them equal. `nulled`: for how many values, since the
     first run, the lake has a null because its types cannot hold them; those of a run that was killed, of a repair and
     of a backfill are not counted."""
@@ -81,13 +86,21 @@ class TableStatus(Record):
     stale: Stale | None = None
     outdated: str | None = None
     unread: str | None = None
+    ahead: str | None = None
     foreign: Foreign | None = None
     nulled: int = 0
 
     def doubts(self) -> list[str]:
         """Why the rows may not be what the source has at the checkpoint; empty where nothing speaks against it."""
         stale, foreign = (mark.reason if mark else None for mark in (self.stale, self.foreign))
-        return [told for told in (self.stopped, self.unequal, stale, self.outdated, self.unread, foreign) if told]
+        own = self.stopped, self.unequal, stale, self.outdated, self.unread, self.ahead, foreign
+        return [told for told in own if told]
+
+    def no_past(self) -> str | None:
+        """Why the table as of a time cannot be told from its rows and its changes; begins with a verb."""
+        if self.stopped:
+            return f"is stopped, so that it is not what its changes say: {self.stopped}"
+        return f"has no past for now: {self.ahead}" if self.ahead else None
 
 
 class PartStatus(Record):
@@ -122,7 +135,12 @@ class LakeStatus(Record):
 
     def covers(self, gtid_set: str) -> bool:
         """Whether every transaction of the GTID set is in the lake."""
-        return self.checkpoint.covers(gtid_set) if self.checkpoint else not gtids.parse(gtid_set)
+        return covered(self.checkpoint, gtid_set)
+
+
+def covered(checkpoint: Checkpoint | None, gtid_set: str) -> bool:
+    """Whether every transaction of the GTID set is in a lake that is complete up to the checkpoint."""
+    return checkpoint.covers(gtid_set) if checkpoint else not gtids.parse(gtid_set)
 
 
 def parse(text: str) -> LakeStatus:

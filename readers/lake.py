@@ -198,7 +198,7 @@ class _Database:
         versions, changed, at = (f"{quoted(table.db)}.{quoted(name)}" for name in self._names(table))
         self.connection.execute(f"CREATE VIEW {changed} AS {past.changes()}")
         self.connection.execute(f"CREATE VIEW {versions} AS {past.history()}")
-        as_of = past.as_of(self._began(table, changes, kept.since if kept else None, broken), table.stopped)
+        as_of = past.as_of(self._began(table, changes, kept.since if kept else None, broken), table.no_past())
         self.connection.execute(f"CREATE MACRO {at}({MOMENT}) AS TABLE {as_of}")
 
     def _ended(self, one: Break, changes: str) -> datetime | None:

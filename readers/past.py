@@ -113,12 +113,12 @@ class Past:
             f"UNION ALL SELECT {self._columns()}, {none}, {none}, NULL {untouched}"
         )
 
-    def as_of(self, began: datetime | None, stopped: str | None = None) -> str:
-        """The rows as of the parameter MOMENT. `began`: when the history begins. `stopped`: why `now` is not what the
-        changes say."""
+    def as_of(self, began: datetime | None, no_past: str | None = None) -> str:
+        """The rows as of the parameter MOMENT. `began`: when the history begins. `no_past`: why `now` is not what the
+        changes say, behind the table's name."""
         at = f"CAST({MOMENT} AS TIMESTAMPTZ)"
         later = f"op <> 't' AND counted > {at}"
-        refused = " ".join(f"WHEN {case} THEN error({told})" for case, told in self._refused(at, began, stopped))
+        refused = " ".join(f"WHEN {case} THEN error({told})" for case, told in self._refused(at, began, no_past))
         first = f"SELECT *, row_number() OVER (PARTITION BY key ORDER BY _seq) AS n FROM {self.raw} WHERE {later}"
         return (
             f"SELECT * FROM (SELECT {self._columns()} {self._untouched(later)} "
@@ -126,10 +126,10 @@ class Past:
             f"WHERE (SELECT CASE {refused} ELSE true END)"
         )
 
-    def _refused(self, at: str, began: datetime | None, stopped: str | None) -> Iterator[tuple[str, str]]:
+    def _refused(self, at: str, began: datetime | None, no_past: str | None) -> Iterator[tuple[str, str]]:
         """When, and with what words."""
-        if stopped:
-            yield "true", literal(f"{self.name} is stopped, so that it is not what its changes say: {stopped}")
+        if no_past:
+            yield "true", literal(f"{self.name} {no_past}")
         early = literal(f"the history of {self.name} begins {began.isoformat() if began else 'with the next change'}")
         yield f"{at} < TIMESTAMPTZ {literal(began.isoformat())}" if began else "true", early
         first = f"FROM {self.raw} WHERE ts > {at} ORDER BY _seq LIMIT 1"

@@ -177,8 +177,8 @@ class History:
             self.lake.text(self.lake.at(lost_changes.FILE)), self.lake.pipeline, self.db, self.table
         )
         since = max(filter(None, (joined, lost, breaks.last(self._breaks))), default=None)
-        if status and (table := status.tables.get(self.name)) and table.stopped:
-            raise LakeError(f"{self.name} is stopped, so that it is not what its changes say: {table.stopped}")
+        if status and (table := status.tables.get(self.name)) and (told := table.no_past()):
+            raise LakeError(f"{self.name} {told}")
         kept = history_of(self.lake).since(self.name)  # asked behind the changes' version, since it is noted first
         began = first_behind(changes, since) if since or kept is None else kept
         began = max(began, kept) if began and kept else began

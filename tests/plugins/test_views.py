@@ -29,6 +29,7 @@ STATUS = {
     "tables": {
         "shop.orders": {**TABLE, "table": "orders", "stale": STALE},
         "shop.other": {**TABLE, "table": "other", "foreign": {"reason": "somebody else changed it", "at": 1}},
+        "shop.young": {**TABLE, "table": "young", "ahead": "its snapshot is ahead"},
         "shop.items": {**TABLE, "table": "items", "stopped": "it has no primary key", "outdated": "its rows of up to"},
     },
 }  # fmt: skip
@@ -96,6 +97,7 @@ def test_tables_proof_and_alerts(client: TestClient, lake: Path) -> None:
     assert (tables["shop.orders"]["stale"], tables["shop.items"]["stale"]) == ("stale since an ALTER TABLE", None)
     assert (tables["shop.items"]["outdated"], tables["shop.orders"]["outdated"]) == ("its rows of up to", None)
     assert (tables["shop.other"]["foreign"], tables["shop.items"]["foreign"]) == ("somebody else changed it", None)
+    assert (tables["shop.young"]["ahead"], tables["shop.items"]["ahead"]) == ("its snapshot is ahead", None)
     told = {name: (table["equal"], table["fault"], table["not_compared"]) for name, table in tables.items()}
     assert told["shop.audit"] == (None, None, "not compared: its deletes are left out")
     assert told["shop.orders"][2] is told["shop.items"][2] is None

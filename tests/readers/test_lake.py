@@ -216,6 +216,12 @@ def test_what_speaks_against_a_table_is_told_beside_its_rows(pipeline: Pipeline)
     assert past.exit_code == 1
     assert "shop.items is stopped, so that it is not what its changes say: a file is missing" in past.stderr
     assert told("SELECT 1").stderr == ""
+    young = found.tables["shop.items"].model_copy(update={"ahead": "its snapshot is ahead"})
+    file.write_text(found.model_copy(update={"tables": {"shop.items": young}}).model_dump_json())
+    assert told("SELECT id FROM items").stderr == "note: shop.items: its snapshot is ahead\n"
+    past = told(f"SELECT * FROM items_as_of('{at(30)}')")
+    assert past.exit_code == 1
+    assert "shop.items has no past for now: its snapshot is ahead" in past.stderr
 
 
 def test_what_the_jobs_note_of_the_lake_is_read_and_a_users_table_of_that_name_comes_first(pipeline: Pipeline) -> None:

@@ -31,16 +31,26 @@ def item(n: int, name: str = "a") -> dict[str, Any]:
 
 def checkpoint(pos: int) -> Checkpoint:
     known = {"pipeline": "shop", "server_uuid": "u", "ts_ms": 1_700_000_000_000}
-    return checkpoints.checkpoint(**known, pos=pos, gtid_set=f"u:1-{pos}")
+    return checkpoints.checkpoint(**known, pos=pos, gtid_set=executed(pos))
+
+
+def executed(pos: int) -> str:
+    """The GTID set of a source that has written its binlog up to there."""
+    return f"{checkpoints.SOURCE}:1-{pos}"
 
 
 def stage(
-    spark: SparkSession, lake: Lake, id: str, pos: int, *rows: dict[str, Any], of: TableSchema = ITEMS
+    spark: SparkSession,
+    lake: Lake,
+    id: str,
+    pos: int,
+    *rows: dict[str, Any],
+    of: TableSchema = ITEMS,
+    end: int | None = None,
 ) -> Manifest:
-    """A snapshot of one table that ended before anything more was written."""
-    manifest = Manifest(
-        id=id, pipeline="shop", p0=checkpoint(pos), p1=f"u:1-{pos}", tables=[of], counts={f"shop.{of.table}": len(rows)}
-    )
+    """A snapshot of one table that ended before anything more was written, or at the position `end`."""
+    p1, counts = executed(end or pos), {f"shop.{of.table}": len(rows)}
+    manifest = Manifest(id=id, pipeline="shop", p0=checkpoint(pos), p1=p1, tables=[of], counts=counts)
     return staged(spark, lake, manifest, *rows)
 
 

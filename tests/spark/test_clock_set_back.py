@@ -24,7 +24,7 @@ from spark.lake import Lake
 from spark.retention import Retention, today
 from spark.unfinished import Plan, Progress, Unfinished
 from tests.spark.changes_by_hand import ITEMS, record, records
-from tests.spark.lake_by_hand import checkpoint, item, stage
+from tests.spark.lake_by_hand import checkpoint, executed, item, stage
 
 Compact = Callable[[], dict[str, Any]]
 DAYS = 5
@@ -121,7 +121,7 @@ def test_freshness_is_what_the_clock_told_at_last(
     lake: Lake, compact: Compact, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, hour = checkpoint(1000), 3_600_000
-    back = checkpoint(1001).model_copy(update={"ts_ms": first.ts_ms - hour, "gtid_set": "u:1-1001"})
+    back = checkpoint(1001).model_copy(update={"ts_ms": first.ts_ms - hour, "gtid_set": executed(1001)})
 
     class Later(compaction.Broker):
         def __init__(self, pipeline: Pipeline) -> None:

@@ -20,10 +20,12 @@ from spark.manifests import Manifest
 from spark.resume import Resume
 from tests import checkpoints
 from tests.spark.changes_by_hand import ITEMS, record, records
-from tests.spark.lake_by_hand import staged
+from tests.spark.lake_by_hand import executed, staged
 
 TOPIC = "shop.shop.items"
-AT = checkpoints.checkpoint(pipeline="shop", server_uuid="u", ts_ms=1_700_000_000_000, pos=1000, gtid_set="u:1-1000")
+AT = checkpoints.checkpoint(
+    pipeline="shop", server_uuid="u", ts_ms=1_700_000_000_000, pos=1000, gtid_set=executed(1000)
+)
 
 
 @pytest.fixture

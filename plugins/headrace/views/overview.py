@@ -76,6 +76,7 @@ def _tables(lake: LakeStatus | None, check: dict[str, Any] | None) -> list[dict[
                 "stale": table.stale.reason if table and table.stale else None,
                 "outdated": table.outdated if table else None,
                 "unread": table.unread if table else None,
+                "ahead": table.ahead if table else None,
                 "foreign": table.foreign.reason if table and table.foreign else None,
                 "equal": proof.get("equal"),
                 "not_compared": proof.get("reason") if proof.get("equal") is None else None,

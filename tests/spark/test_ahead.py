@@ -1,0 +1,78 @@
+"""A snapshot that is applied before the lake has come to its end: its table is of no one time, and says so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from contract import status
+from contract.pipeline import Pipeline
+from contract.status import TableStatus
+from readers.lake import query
+from spark import compaction
+from spark.errors import LakeError
+from spark.history import History
+from spark.lake import Lake
+from tests.spark.changes_by_hand import change, changes
+from tests.spark.lake_by_hand import AT, NAME, checkpoint, executed, item, seq, stage
+
+END = 1500  # P1's position; the lake's first checkpoint is at 1000
+LATER = datetime(2100, 1, 1, tzinfo=UTC)
+TOLD = f"they are of one again when the lake has come to {executed(END)}, where the snapshot ended"
+
+
+@pytest.fixture
+def advance(compact: Callable[[], dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Compactions from then on are complete up to there."""
+
+    def to(pos: int) -> None:
+        class Later(compaction.Broker):
+            def __init__(self, pipeline: Pipeline) -> None:
+                super().__init__(pipeline)
+                self.checkpoint = lambda: checkpoint(pos)  # type: ignore[method-assign]
+
+        monkeypatch.setattr(compaction, "Broker", Later)
+
+    return to
+
+
+def standing(pipeline: Pipeline) -> TableStatus:
+    found = status.read(pipeline)
+    assert found is not None
+    return found.tables["shop.items"]
+
+
+def test_it_is_told_until_the_lake_has_come_to_its_end(
+    spark: SparkSession,
+    pipeline: Pipeline,
+    lake: Lake,
+    compact: Callable[[], dict[str, Any]],
+    advance: Callable[[int], None],
+) -> None:
+    """Row 2 is of a transaction at 1400, which the lake has not yet: neither is what that did to row 1."""
+    landed = changes(spark, change(seq(AT + 1), "u", item(1, "old"))).selectExpr(
+        "*", "after AS before", "'u:1' AS gtid"
+    )
+    landed.write.format("delta").save(lake.changes)
+    stage(spark, lake, "1", AT, item(1), item(2, "of 1400"), end=END)
+    compact()
+    table, history = standing(pipeline), History(spark, lake, *NAME)
+    assert table.ahead is not None
+    assert (table.doubts(), table.freshness_ms) == ([table.ahead], None)
+    assert TOLD in table.ahead
+    assert f"run the DAG shop.compaction, or `headrace compact {pipeline.path}`" in table.ahead
+    assert query(pipeline, "SELECT id FROM items").doubts == [f"shop.items: {table.ahead}"]
+    with pytest.raises(LakeError, match=f"shop.items has no past for now: .*{TOLD}"):
+        history.as_of(LATER)
+    advance(END - 1)
+    compact()
+    assert standing(pipeline).ahead == table.ahead
+    advance(END)  # without a change: the source has written nothing but other tables' rows
+    compact()
+    table = standing(pipeline)
+    assert (table.doubts(), table.freshness_ms) == ([], checkpoint(END).ts_ms)
+    assert sorted(row["id"] for row in history.as_of(LATER).collect()) == [1, 2]
