@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -18,7 +19,8 @@ from spark import ddl_topic
 from spark.changes import Landing
 from spark.evolution import Evolution
 from spark.failpoints import reached
-from spark.foreign import foreign_writes, forget_lost, marked, refuse_foreign_changes
+from spark.foreign import Found, foreign_writes, forget_lost, look, since_last, since_looked
+from spark.foreign_marks import marked
 from spark.handoff import HandOff, apply_ready
 from spark.job import JobFailedError
 from spark.kafka import Broker
@@ -54,7 +56,7 @@ def run(spark: SparkSession, pipeline: Pipeline, lake: Lake) -> dict[str, Any]:
 
 class Compaction:
     """One run. `last`: how the lake stood behind the last one; `clean`: whether that came to its end. `foreign`: what
-    somebody else did to the tables since, in words. `floors`: where each table's snapshot begins."""
+    somebody else did to the tables since, as this run began. `floors`: where each table's snapshot begins."""
 
     def __init__(self, spark: SparkSession, pipeline: Pipeline, lake: Lake) -> None:
         self.began = time.time()
@@ -64,7 +66,7 @@ class Compaction:
         self.last = parse(text) if text else None
         self.clean = not lake.exists(lake.at(UNFINISHED))
         self.landing = Landing(spark, pipeline, lake)
-        self.foreign: dict[Name, str] = {}
+        self.foreign = Found({}, {})
         self.floors: dict[Name, list[int]] = {}
 
     def run(self) -> dict[str, Any]:
@@ -95,8 +97,8 @@ class Compaction:
         """Raises LakeError where the lake is another's, or somebody else changed its `_changes`."""
         refuse_foreign(self.lake, self.last, self.checkpoint)
         if self.last:
-            self.foreign = foreign_writes(self.spark, self.lake, self.last)
-            refuse_foreign_changes(self.spark, self.lake, self.last)
+            self.foreign = foreign_writes(self.lake, since_last(self.lake, self.last))
+        look(self.lake, self.last)
 
     def _land(self) -> None:
         topics = self.broker.topics(self.landing.topics())
@@ -118,13 +120,13 @@ class Compaction:
     def _follow(self, evolution: Evolution, handoff: HandOff) -> None:
         """What the source's statements did to the tables, and what somebody else did to those of the lake."""
         evolution.follow(*self.broker.ddl(evolution.read), self.floors)
-        self.foreign = {name: told for name, told in self.foreign.items() if name not in handoff.applied}
-        forget_lost(self.lake, handoff.snapshots, self.foreign)
-        for line in (*self.foreign.values(), *evolution.told):
+        self.foreign = self.foreign.without(handoff.applied)
+        forget_lost(self.lake, handoff.snapshots, self.foreign.told)
+        for line in (*self.foreign.told.values(), *evolution.told):
             print(line, flush=True)
 
     def _merge(self, schemas: Schemas) -> Merging:
-        merging = Merging(self.spark, self.lake, schemas, self.floors)
+        merging = Merging(self.spark, self.lake, schemas, self.floors, partial(look, self.lake, self.last))
         if not (self.clean and self.last and self.last.changes_version == self.lake.version(self.lake.changes)):
             merging.run()
         merging.retry()
@@ -135,20 +137,33 @@ class Compaction:
         stopped = [*merging.stopped.tables, *handoff.refused]
         mending = Mending(self.spark, self.lake, schemas, handoff.snapshots, stopped)
         mending.run(self.checkpoint)
-        merging.emptied |= {*self.foreign} | mending.tables  # nobody counted their rows
+        merging.emptied |= {*self.foreign.told} | mending.tables  # nobody counted their rows
         return mending
 
     def _end(self, standing: Standing, mending: Mending, letters: int) -> LakeStatus:
         """Says how the lake stands; what the run was known by goes behind that."""
         more = {"unreadable": letters, "parts": mending.told(self.last.parts if self.last else {})}
-        status = standing.status(self.checkpoint, self.began).model_copy(update=more)
-        status = marked(status, self.lake, self.last, self.foreign, mending.whole)
+        meanwhile = self._meanwhile(standing)
+        status = standing.status(self.checkpoint, self.began, meanwhile.versions).model_copy(update=more)
+        found = self.foreign.without(mending.whole).told | meanwhile.told
+        status = marked(status, self.lake, self.last, found, mending.whole)
         self.lake.write(self.lake.status, status.model_dump(mode="json"))
         reached("status written")
         mending.clear()
         self.lake.delete(self.lake.at(UNFINISHED))
         reached("run ended")
         return status
+
+    def _meanwhile(self, standing: Standing) -> Found:
+        """What somebody else did to the tables since the run began, told; the status is of what was looked at here."""
+        handoff = standing.handoff
+        applied = {name: handoff.snapshots.tables[name] for name in handoff.applied}
+        names = standing.names(self.checkpoint)
+        found = foreign_writes(self.lake, since_looked(self.foreign, applied, names))
+        standing.merging.emptied |= {*found.told}
+        for line in found.told.values():
+            print(line, flush=True)
+        return found
 
 
 def _put_aside(letters: Letters, count: int, last: LakeStatus | None) -> int:
@@ -186,6 +201,7 @@ def _facts(status: LakeStatus, counts: dict[str, Any], evolved: list[str]) -> di
                 "stale": t.stale.reason if t.stale else None,
                 "outdated": t.outdated,
                 "unread": t.unread,
+                "ahead": t.ahead,
                 "foreign": t.foreign.reason if t.foreign else None,
             }
             for name, t in status.tables.items()

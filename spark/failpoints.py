@@ -56,6 +56,9 @@ LOSS = (  # where records are gone that the lake has not read
     "loss noted",
     "statements begun anew",
 )
+UNDONE = (  # where somebody else wrote into `_changes` and took that back
+    "merge begun anew",
+)
 MAINTENANCE = (  # likewise; the files, table by table
     "history begins later",
     "history removed",
@@ -79,7 +82,7 @@ ERASURE = (  # of an erasure, between two compactions
     "erasure recorded",
     "erasure ended",
 )
-ALL = (*POINTS, *LOSS, *MAINTENANCE, *ERASURE)
+ALL = (*POINTS, *LOSS, *UNDONE, *MAINTENANCE, *ERASURE)
 
 Hook = Callable[[str], None]
 

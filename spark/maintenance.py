@@ -26,7 +26,7 @@ from spark.compaction import UNFINISHED
 from spark.errors import LakeError
 from spark.failpoints import reached
 from spark.failures import message_of
-from spark.foreign import refuse_foreign_changes
+from spark.foreign import look
 from spark.job import Facts, JobFailedError
 from spark.kafka import Broker
 from spark.lake import Lake
@@ -163,7 +163,7 @@ class Maintaining:
             )
             self.held_back += [told] if told not in self.held_back else []
             return False
-        refuse_foreign_changes(self.spark, self.lake, self._status())
+        look(self.lake, self._status())
         return True
 
     def _status(self) -> LakeStatus:

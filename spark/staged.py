@@ -17,6 +17,7 @@ from contract.names import quoted
 from contract.schema import TableSchema
 from contract.steps import SNAPSHOT_TABLE
 from spark.broken import broken_file
+from spark.commits import commits
 from spark.errors import LakeError, TableStoppedError
 from spark.lake import Lake
 from spark.merge import misfit, sequence
@@ -115,12 +116,7 @@ class StagedRows:
 
     def operations(self, behind: int) -> list[str]:
         """What the commits behind the version were, the oldest first."""
-        now = self.lake.version(self.path) or 0
-        return [self._operation(version) for version in range(behind + 1, now + 1)]
-
-    def _operation(self, version: int) -> str:
-        actions = self.lake.lines(f"{self.path}/_delta_log/{version:020d}.json")
-        return next((one["commitInfo"]["operation"] for one in actions if "commitInfo" in one), "")
+        return [one.operation for one in commits(self.lake, self.path, behind)]
 
     def moved_to(self, path: str) -> bool:
         """Whether a run that died since moved them there."""

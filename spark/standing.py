@@ -46,29 +46,33 @@ class Standing:
         self.lacking = letters.tables(merging.schemas.tables())
         self.nulled = Counter(merging.nulled) + Counter(handoff.nulled)  # of this run
 
-    def status(self, checkpoint: Checkpoint | None, began: float) -> LakeStatus:
+    def names(self, checkpoint: Checkpoint | None) -> list[Name]:
+        """Of all tables that the status tells of, sorted."""
         known = {(t.db, t.table) for t in self.last.tables.values()} if self.last else set()
         touched = {*self.merging.merged, *self.handoff.snapshots.tables, *self._stopped(), *self.counts, *self.stale}
         joined = {name for name in map(_name, checkpoint.joined) if name} if checkpoint else set()
-        wanted = sorted(
+        return sorted(
             name for name in known | touched | joined | {*self.lacking} if self.lake.pipeline.tables.match(*name)
         )
-        tables = {f"{db}.{table}": self._table(db, table, checkpoint) for db, table in wanted}
+
+    def status(self, checkpoint: Checkpoint | None, began: float, versions: Mapping[Name, int | None]) -> LakeStatus:
+        """`versions`: of each table, that the status is of."""
+        tables = {".".join(name): self._table(*name, checkpoint, at) for name, at in versions.items()}
         return LakeStatus(
             pipeline=self.lake.pipeline.name,
             run=self.last.run + 1 if self.last else 1,
             written_at=int(time.time() * 1000),
             seconds=round(time.time() - began, 1),
             checkpoint=checkpoint,
-            changes_version=self.lake.version(self.lake.changes),
+            changes_version=self.merging.looked.version,
             tables=tables,
         )
 
-    def _table(self, db: str, table: str, checkpoint: Checkpoint | None) -> TableStatus:
+    def _table(self, db: str, table: str, checkpoint: Checkpoint | None, at: int | None) -> TableStatus:
         name, path = (db, table), self.lake.table(db, table)
         last = self.last.tables.get(f"{db}.{table}") if self.last else None
         merged, stop = self.merging.merged.get(name, 0), self._stopped().get(name)
-        at, snapshots = self.lake.version(path), self.handoff.snapshots
+        snapshots = self.handoff.snapshots
         if last and self.clean and name not in self.handoff.applied | self.merging.emptied:
             rows = last.rows + self.merging.rows.get(name, 0)
         else:

@@ -12,7 +12,7 @@ run tries again from the first change that was not merged.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -27,6 +27,7 @@ from spark.batches import run_batches
 from spark.broken import broken_table
 from spark.errors import TableStoppedError
 from spark.failpoints import reached
+from spark.foreign import Looked
 from spark.lake import Lake
 from spark.merge import latest, merge, misfit, sequence, together
 from spark.rows import maybe_zero, nulled
@@ -62,31 +63,42 @@ class Batch:
 
 @dataclass
 class Merging:
-    """One run of step 2. `floors`: the `_seq` up to which each table's changes are in its snapshot. `merged` counts
-    the changes per table, `rows` what they added to its rows; of the tables in `emptied` nobody counted. `nulled`: for
-    how many values of the merged rows the lake has a null."""
+    """One run of step 2. `floors`: the `_seq` up to which each table's changes are in its snapshot. `look`: tells of
+    `_changes`, and raises LakeError where somebody else wrote into it. `looked`: up to where the run merges it.
+    `merged` counts the changes per table, `rows` what they added to its rows; nobody counted those of the tables in
+    `emptied`. `nulled`: for how many values of the merged rows the lake has a null."""
 
     spark: SparkSession
     lake: Lake
     schemas: Schemas
     floors: Mapping[Name, list[int]] = field(default_factory=dict)
+    look: Callable[[], Looked] | None = None
     merged: dict[Name, int] = field(default_factory=dict)
     rows: dict[Name, int] = field(default_factory=dict)
     emptied: set[Name] = field(default_factory=set)
     nulled: dict[Name, int] = field(default_factory=dict)
     stopped: StoppedTables = field(init=False)
     truncated: Truncated = field(init=False)
+    looked: Looked = field(init=False)
 
     def __post_init__(self) -> None:
         self.stopped, self.truncated = StoppedTables(self.lake), Truncated(self.lake)
+        self.looked = self._look()
 
     def run(self) -> None:
         """Merges every commit of `_changes` that is new."""
-        if not self.lake.is_table(self.lake.changes):
+        self.looked = self._look()
+        if self.looked.version is None:
             return
+        if self.looked.undone:
+            self.lake.delete(self.lake.checkpoint("tables"))  # the new one begins behind the commits that are not ours
+            reached("merge begun anew")
         source = self.spark.readStream.format("delta").options(**READ).load(self.lake.changes)
         run_batches(source.select(*USED), self.lake.checkpoint("tables"), self._batch)
         reached("merged")
+
+    def _look(self) -> Looked:
+        return self.look() if self.look else Looked(self.lake.version(self.lake.changes))
 
     def retry(self) -> None:
         """Tries the stopped tables again, but for those that are no longer the pipeline's."""
@@ -95,10 +107,24 @@ class Merging:
                 self.stopped.release(name)
 
     def _batch(self, changes: DataFrame, number: int, query: str) -> None:
+        looked = self._look()  # what the batch has was there by now
+        changes = self._new(looked) if looked.undone else changes
         # Not kept in memory: to read a table's own files again costs a fraction of that.
         parts = [part for part in parts_of(changes) if not self._waits(part)]
         with ThreadPoolExecutor(THREADS) as pool:
             list(pool.map(inheritable_thread_target(self.spark)(lambda part: self._merge(changes, part)), parts))
+
+    def _new(self, looked: Looked) -> DataFrame:
+        """What is in `_changes` and was not when the last run had merged it: the commits between tell of changes that
+        somebody wrote or removed, too."""
+        changes = self._changes(looked.version)
+        if looked.merged is None:
+            return changes
+        return changes.join(self._changes(looked.merged).select("_seq"), "_seq", "left_anti").select(*USED)
+
+    def _changes(self, version: int | None) -> DataFrame:
+        reader = self.spark.read.format("delta").option("versionAsOf", str(version))
+        return reader.load(self.lake.changes).select(*USED)
 
     def _wanted(self, name: Name) -> bool:
         return self.lake.pipeline.tables.match(*name)
@@ -114,8 +140,7 @@ class Merging:
 
     def _again(self, name: Name, stop: Stopped) -> bool:
         db, table = name
-        changes = self.spark.read.format("delta").load(self.lake.changes).select(*USED)
-        mine = changes.where((fn.col("tbl") == f"{db}.{table}") & (fn.col("db") == db))
+        mine = self._changes(self._look().version).where((fn.col("tbl") == f"{db}.{table}") & (fn.col("db") == db))
         mine = mine.where(fn.col("_seq") >= sequence(stop.since))
         return all(self._merge(mine, part) for part in parts_of(mine))
 

@@ -20,7 +20,7 @@ from spark.applied import Applied, AppliedSnapshots
 from spark.choice import chosen
 from spark.errors import LakeError
 from spark.failures import message_of
-from spark.foreign import foreign_writes, forget_lost, refuse_foreign_changes
+from spark.foreign import foreign_writes, forget_lost, since_last
 from spark.handoff import apply_ready
 from spark.lake import Lake
 from spark.manifests import Manifest
@@ -129,49 +129,18 @@ def test_a_table_that_somebody_else_wrote_in_between(spark: SparkSession, lake: 
     last = standing(version=lake.version(path))
     DeltaTable(path).optimize.compact()  # changes no row
     spark.sql(f"DELETE FROM delta.`{path}` WHERE id = 1")  # one of ours: a maintenance that was killed
-    assert foreign_writes(spark, lake, last) == {}
+    assert foreign_writes(lake, since_last(lake, last)).told == {}
     write_deltalake(path, pl.DataFrame({"id": [7]}, {"id": pl.Int32}), mode="append")
-    [told] = foreign_writes(spark, lake, last).values()
+    [told] = foreign_writes(lake, since_last(lake, last)).told.values()
     said = rf"changed the lake's table shop\.items: WRITE as version {lake.version(path)}, .*run the snapshot DAG"
     assert re.search(said, told)
     Path(path).rename(f"{lake.root}-away")
-    gone = foreign_writes(spark, lake, last)
+    gone = foreign_writes(lake, since_last(lake, last)).told
     assert "it is gone" in gone[NAME]
     snapshots = AppliedSnapshots(lake)
     snapshots.note(NAME, Applied(id="1", p0="", p1="", rows=2, applied_at=1, floor=[0, 1, 4, -1, -1]))
     forget_lost(lake, snapshots, gone)
     assert AppliedSnapshots(lake).gap(NAME)
-
-
-def test_changes_that_somebody_else_wrote_are_not_merged_until_they_are_taken_back(
-    spark: SparkSession, lake: Lake
-) -> None:
-    land(spark, lake, 100, ("c", 1, "a"))
-    last = standing(changes_version=lake.version(lake.changes))
-    refuse_foreign_changes(spark, lake, last)
-    write_deltalake(lake.changes, pl.read_delta(lake.changes), mode="append", partition_by=["tbl"])
-    with pytest.raises(LakeError, match=r"WRITE as version 1.*Nothing was landed or merged") as told:
-        refuse_foreign_changes(spark, lake, last)
-    [back] = re.findall(r"RESTORE TABLE delta\.`.*` TO VERSION AS OF 0", str(told.value))
-    spark.sql(back)
-    refuse_foreign_changes(spark, lake, last)
-
-
-def test_changes_that_somebody_else_wrote_between_those_of_a_killed_run(spark: SparkSession, lake: Lake) -> None:
-    """To go back to where the last run ended would take away what was landed since."""
-    land(spark, lake, 100, ("c", 1, "a"))
-    last = standing(changes_version=lake.version(lake.changes))
-    land(spark, lake, 200, ("c", 2, "a"))
-    write_deltalake(lake.changes, pl.read_delta(lake.changes), mode="append", partition_by=["tbl"])
-    with pytest.raises(LakeError, match=r"WRITE as version 2.*RESTORE TABLE .* TO VERSION AS OF 1;"):
-        refuse_foreign_changes(spark, lake, last)
-    land(spark, lake, 300, ("c", 3, "a"))
-    lost = r"WRITE as version 2.*cannot be taken back: move the folder .*/shop away and run the DAG shop\.snapshot"
-    with pytest.raises(LakeError, match=lost):
-        refuse_foreign_changes(spark, lake, last)
-    DeltaTable(lake.changes).restore(1)
-    with pytest.raises(LakeError, match=lost):
-        refuse_foreign_changes(spark, lake, last)
 
 
 def data_files(path: str, of: str = "") -> list[Path]:

@@ -36,7 +36,7 @@ def test_what_the_source_removed_without_an_event_stays_away(
     report = compact()
     assert ids(spark, lake) == [(3, "a"), (4, "a")]
     facts = {"rows": 2, "changes": 3, "snapshot": True, "stopped": None, "stale": None, "outdated": None}
-    facts |= {"unread": None, "unequal": None, "foreign": None}
+    facts |= {"unread": None, "unequal": None, "foreign": None, "ahead": None}
     assert report["tables"] == {"shop.items": facts}
 
 

@@ -17,7 +17,7 @@ from contract.status import LakeStatus, TableStatus
 from spark.compaction import UNFINISHED
 from spark.errors import LakeError
 from spark.failpoints import MAINTENANCE, hooked
-from spark.foreign import foreign_writes, refuse_foreign_changes
+from spark.foreign import foreign_writes, look, since_last
 from spark.job import JobFailedError
 from spark.lake import Lake
 from spark.maintenance import RECORD, Maintaining, maintain
@@ -96,8 +96,8 @@ def test_small_files_become_few_and_every_reader_has_the_same_rows(spark: SparkS
     assert report["held_back"] == []
     assert lake.read(lake.at(RECORD))["tables"] == report["tables"]
 
-    assert foreign_writes(spark, lake, status) == {}, "each commit says that it is ours"
-    refuse_foreign_changes(spark, lake, status)
+    assert foreign_writes(lake, since_last(lake, status)).told == {}, "each commit says that it is ours"
+    assert not look(lake, status).undone
     for one in (path, lake.changes):
         assert {row["userMetadata"] for row in DeltaTable.forPath(spark, one).history().collect()} == {OURS}
     versions = [lake.version(one) for one in (path, lake.changes)]
