@@ -132,7 +132,7 @@ bench-verify: install ## rows a second that a check proves, by kind of key (BENC
 faults: install ## a compaction, a maintenance or an erasure killed between any two of its actions, at every such point in turn
 	@HEADRACE_FAULTS=all $(PYTHON_IN) -m pytest $(PYTEST) tests/integration/test_lake_kills.py
 	@$(PYTHON_IN) -m pytest -m "soak or not soak" -k killed $(PYTEST) tests/spark/test_maintaining.py \
-	    tests/spark/test_retention.py tests/spark/test_erasing.py
+	    tests/spark/test_retention.py tests/spark/test_erasing.py tests/spark/test_foreign_changes.py
 
 bench-snapshot: install ## speed and memory of a snapshot, beside Spark's JDBC reader alone (BENCH=--help lists its options)
 	@exec $(PYTHON_IN) -m bench.snapshot $(BENCH)
