@@ -24,7 +24,7 @@ from contract import breaks, lost_changes, names, renames, status, steps
 from contract.breaks import Break
 from contract.pipeline import Pipeline
 from contract.sequence import FIELDS
-from readers import kept_history, store, unknown_name
+from readers import as_of_notes, kept_history, store, unknown_name
 from readers.past import MOMENT, Past, behind, leaving, literal, parts, quoted
 from readers.status import read
 
@@ -101,7 +101,7 @@ class _Database:
     def __init__(self, pipeline: Pipeline, found: status.LakeStatus) -> None:
         self.pipeline, self.tables, self.options = pipeline, found.tables, store.options(pipeline)
         self.since = found.checkpoint.since if found.checkpoint else None
-        self.complete = found.checkpoint.ts_ms / 1000 if found.checkpoint else None
+        self.complete = datetime.fromtimestamp(found.checkpoint.ts_ms // 1000, UTC) if found.checkpoint else None
         self.taken: dict[str, set[str]] = {}
         for table in self.tables.values():
             self.taken.setdefault(table.db, set()).add(table.table.lower())
@@ -128,7 +128,7 @@ class _Database:
         path = ",".join(quoted(db) for db in dict.fromkeys([*(table.db for table, _ in wanted), RAW]))
         self.connection.execute(f"SET search_path = {literal(path)}")
         doubts = [f"{table.db}.{table.table}: {doubt}" for table, _ in wanted for doubt in table.doubts()]
-        return doubts + [told for table, past in wanted if past for told in self._later(past[-1], sql)]
+        return doubts + [told for table, past in wanted if past for told in self._of_times(table, past[-1], sql)]
 
     def _noted(self, words: Set[str]) -> None:
         taken = set[str]().union(*self.taken.values())
@@ -137,15 +137,15 @@ class _Database:
             if shown in words and DeltaTable.is_deltatable(path, self.options):
                 self._make(f"{quoted(RAW)}.{quoted(shown)}", "*", self._stream(path))
 
-    def _later(self, as_of: str, sql: str) -> Iterator[str]:
-        """A time that the statement spells out and that the lake has not come to."""
-        if self.complete is None:
-            return
-        complete = datetime.fromtimestamp(self.complete, UTC).isoformat(timespec="seconds")
-        for text in re.findall(rf"(?i)\b{re.escape(as_of)}\"?\s*\(\s*'([^']*)'", sql):
-            asked = f"SELECT TRY_CAST({literal(text)} AS TIMESTAMPTZ) > TIMESTAMPTZ {literal(complete)}"
-            if self.connection.execute(asked).fetchall() == [(True,)]:
-                yield f"{as_of}: the lake is complete up to {complete}, and what came until {text} may be missing"
+    def _of_times(self, table: status.TableStatus, as_of: str, sql: str) -> Iterator[str]:
+        """Of each time that the statement spells out: whether the lake has come to it, and what was mended since."""
+        name, path = f"{table.db}.{table.table}", f"{names.lake_root(self.pipeline)}/{names.REPAIRS}"
+        for text, moment in as_of_notes.times(self.connection, as_of, sql):
+            if self.complete is not None:
+                yield from as_of_notes.later(as_of, text, moment, self.complete)
+            if DeltaTable.is_deltatable(path, self.options):
+                repairs = self._stream(path, "key", as_of_notes.mended_after(name, table.db, moment))
+                yield from as_of_notes.mended_since(self.connection, repairs, name, text)
 
     def parts(self) -> list[str]:
         """The names of all that a statement may say besides the tables themselves."""

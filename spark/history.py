@@ -8,6 +8,7 @@ removed what was before (retention.py), or behind a statement that took or broug
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,7 +17,7 @@ from functools import cached_property
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as fn
 
-from contract import breaks, lost_changes, names, steps
+from contract import breaks, lost_changes, mended, names, steps
 from contract.breaks import Break
 from contract.names import quoted
 from contract.renames import FILE, of, spellings
@@ -60,12 +61,13 @@ class History:
     def as_of(self, moment: datetime) -> DataFrame:
         """The table's rows before the first of its transactions that was committed after `moment` (aware): each row
         that changed since is put back to what it was before the first of its later changes. Raises LakeError where
-        the lake cannot know it."""
+        the lake cannot know it; says on stderr how many rows were mended since, which it shows as they are now."""
         if moment.tzinfo is None:
             raise LakeError(f"{moment} has no time zone: give one, such as 2026-11-22 10:42:00+00:00")
         # Of these versions for good, the changes of a later one: a row that changed since is put back all the same.
         now, changes = self.now(self.lake.version(self._path)), self._changes(self.lake.version(self.lake.changes))
         self._refuse_before_the_beginning(moment, changes)
+        self._tell_mended(moment)
         mine = self._mine(changes)
         if (since := first_after(mine, moment)) is None:
             return now
@@ -167,6 +169,15 @@ class History:
             place = fn.struct(*[fn.lit(n).cast("bigint").alias(name) for name, n in cut["_seq"].asDict().items()])
             when = fn.when(fn.col("_seq") < place, fn.lit(cut["ts"].astimezone(UTC))).otherwise(when)
         return when
+
+    def _tell_mended(self, moment: datetime) -> None:
+        path = self.lake.at(names.REPAIRS)
+        if not self.lake.is_table(path):
+            return
+        repairs = self._read(path, None).where((fn.col("tbl") == self.name) & (fn.col("db") == self.db))
+        repairs = repairs.where((fn.col("source") == mended.SOURCE) & (fn.col("at") > fn.lit(moment)))
+        if rows := repairs.select("key").distinct().count():
+            print(mended.note(self.name, rows, moment.isoformat()), file=sys.stderr, flush=True)
 
     def _refuse_before_the_beginning(self, moment: datetime, changes: DataFrame) -> None:
         text = self.lake.text(self.lake.status)

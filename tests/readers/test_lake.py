@@ -255,6 +255,28 @@ def test_a_time_that_the_lake_has_not_come_to_is_told(pipeline: Pipeline) -> Non
     )
 
 
+def test_rows_that_were_mended_from_the_source_since_are_told(pipeline: Pipeline) -> None:
+    """Whatever order 4 was at 10:30, a repair read it at 10:52, and no change tells of it."""
+    facts = [
+        ("items", 4, "mysql", 52),
+        ("items", 4, "mysql", 53),
+        ("items", 1, "changes", 53),
+        ("other", 7, "mysql", 53),
+    ]
+    repairs = [
+        {"db": "shop", "tbl": f"shop.{table}", "key": json.dumps({"id": id}), "source": source, "at": at(minute)}
+        for table, id, source, minute in facts
+    ]
+    write_deltalake(f"{names.lake_root(pipeline)}/{names.REPAIRS}", pl.DataFrame(repairs))
+    [told] = query(pipeline, "SELECT * FROM items_as_of('2026-11-22 10:50:00+00')").doubts
+    assert told == (
+        "shop.items as of 2026-11-22 10:50:00+00: 1 row was mended from the source later. It has the mended values "
+        "there, too, unless a change came in between: the lake's table _repairs says which, and since when"
+    )
+    assert query(pipeline, "SELECT * FROM items_as_of('2026-11-22 10:53:00+00')").doubts == []
+    assert query(pipeline, "SELECT * FROM items").doubts == []
+
+
 def test_a_database_may_have_a_name_of_duckdbs_own(pipeline: Pipeline) -> None:
     """`main` is a schema that is there; `pg_catalog` takes no table."""
     file = Path(names.lake_root(pipeline), "_status.json")

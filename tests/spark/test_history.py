@@ -64,6 +64,19 @@ def history(spark: SparkSession, lake: Lake) -> History:
     return make(spark, lake)
 
 
+def test_rows_that_were_mended_from_the_source_since_are_told(
+    spark: SparkSession, lake: Lake, history: History, capsys: pytest.CaptureFixture[str]
+) -> None:
+    facts = [("items", 4, "mysql"), ("items", 1, "changes"), ("other", 7, "mysql")]
+    repairs = [("shop", f"shop.{table}", compact_json({"id": id}), source, at(52)) for table, id, source in facts]
+    made = spark.createDataFrame(repairs, "db string, tbl string, key string, source string, at timestamp")
+    made.write.format("delta").save(lake.at("_repairs"))
+    assert history.as_of(at(52)).count() == 2
+    assert capsys.readouterr().err == ""
+    assert history.as_of(at(50)).count() == 2
+    assert capsys.readouterr().err.startswith("shop.items as of 2026-11-22T10:50:00+00:00: 1 row was mended from the")
+
+
 @pytest.mark.parametrize(
     ("minute", "names"),
     [
