@@ -166,6 +166,28 @@ def altering(site: Site) -> Callable[..., None]:
     return altered
 
 
+def test_an_alter_in_the_middle_of_a_snapshot_under_writes(
+    spark: SparkSession, site: Site, streamer: Streamer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(TableRead, "_part", altering(site))
+    site.lines(0, 400)
+    streamer.started()
+    streamer.wait_until_released()
+    pipeline, name = load(streamer.file), f"{site.name}.lines"
+    with beside(partial(writing, site)):
+        facts = snapshot(spark, pipeline, [name])
+        compact(spark, pipeline)
+    streamer.wait_until_released()
+    assert compact(spark, pipeline)["tables"][name]["stale"] is None
+    assert facts["tables"][name]["rows"] >= 400
+    columns = ("region", "n", "v", "more")
+    table = spark.read.format("delta").load(Lake(spark, pipeline).table(site.name, "lines"))
+    with site.server.connect(database=site.name) as connection, connection.cursor() as cursor:
+        cursor.execute(f"SELECT {', '.join(columns)} FROM `lines`")
+        assert sorted(tuple(row) for row in table.select(*columns).collect()) == sorted(cursor.fetchall())
+    assert {row["more"] for row in table.select("more").distinct().collect()} == {5}
+
+
 def compacting(spark: SparkSession, pipeline: Pipeline, stop: threading.Event) -> None:
     while not stop.wait(2):
         compact(spark, pipeline)
