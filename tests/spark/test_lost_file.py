@@ -1,0 +1,55 @@
+"""A file of `_changes` that is gone, and the way back that docs/operations.md tells, while compactions go on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deltalake import DeltaTable
+from pyspark.sql import SparkSession
+
+from spark.lake import Lake
+from tests.spark.changes_by_hand import change
+from tests.spark.lake_by_hand import AT, ids, item, land, seq, stage
+
+Compact = Callable[[], dict[str, Any]]
+
+
+def files(lake: Lake) -> set[Path]:
+    return set(Path(lake.changes).rglob("*.parquet"))
+
+
+def refused(compact: Compact) -> None:
+    with pytest.raises(Exception, match="parquet"):
+        compact()
+
+
+@pytest.mark.parametrize("merged", [False, True])
+def test_no_compaction_on_the_way_back_brings_a_deleted_row_again(
+    spark: SparkSession, lake: Lake, compact: Compact, merged: bool
+) -> None:
+    """The lost file has row 2's deletion, the others have what made the row; where the snapshot came last, the row was
+    there until then. A compaction comes behind each step."""
+    land(spark, lake, change(seq(1), "c", item(1)), change(seq(2), "c", item(2)))
+    compact()
+    before = files(lake)
+    land(spark, lake, change(seq(3), "u", item(1, "lost")), change(seq(4), "d", item(2)))
+    if merged:
+        compact()
+    for file in files(lake) - before:
+        file.unlink()
+    if not merged:
+        refused(compact)
+    stage(spark, lake, "1", AT, item(1, "lost"))
+    refused(compact)
+    assert DeltaTable(lake.changes).repair()["files_removed"]
+    if not merged:
+        refused(compact)
+    Path(lake.checkpoint("tables")).rename(f"{lake.root}-tables-before")
+    compact()
+    assert ids(spark, lake) == [(1, "lost")]
+    land(spark, lake, change(seq(AT + 1), "c", item(3)))
+    compact()
+    assert ids(spark, lake) == [(1, "lost"), (3, "a")]
