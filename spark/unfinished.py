@@ -146,14 +146,20 @@ class Unfinished:
         return f"{self.folder}/progress.{names.escape(db)}.{names.escape(table)}.json"
 
     def silent(self) -> bool:
-        """Whether nobody writes it. Looks on for as long as it takes to tell."""
-        first = self.lake.read(f"{self.folder}/{BEAT}") or {"at": 0.0}
-        until = time.monotonic() + SILENT
-        while first["at"] and time.monotonic() < until:  # 0 where its writer said that it ends
-            time.sleep(1)
-            if (self.lake.read(f"{self.folder}/{BEAT}") or first) != first:
-                return False
-        return True
+        """Whether nobody writes it."""
+        return silent(self.lake, self.folder)
+
+
+def silent(lake: Lake, folder: str) -> bool:
+    """Whether nobody writes the folder. Looks on for as long as it takes to tell: the time of a beat is another
+    machine's, or is of before a clock was set."""
+    first = lake.read(f"{folder}/{BEAT}") or {"at": 0.0}
+    until = time.monotonic() + SILENT
+    while first["at"] and time.monotonic() < until:  # 0 where its writer said that it ends
+        time.sleep(1)
+        if (lake.read(f"{folder}/{BEAT}") or first) != first:
+            return False
+    return True
 
 
 def unfinished(lake: Lake) -> list[Unfinished]:

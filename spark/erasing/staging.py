@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import time
-
 from contract import names
 from contract.schema import TableSchema
 from spark.errors import LakeError
 from spark.lake import Lake
 from spark.manifests import manifests
-from spark.mending.parts import ABANDONED, MANIFEST, parts
-from spark.unfinished import BEAT, unfinished
+from spark.mending.parts import MANIFEST, parts
+from spark.unfinished import silent, unfinished
 
 
 def refuse_reading(lake: Lake, schema: TableSchema) -> None:
@@ -21,8 +19,7 @@ def refuse_reading(lake: Lake, schema: TableSchema) -> None:
             raise _busy(f"a snapshot of {schema.db}.{schema.table} is being read ({staging.folder})")
     for name in lake.list(lake.at(names.PARTS)):
         folder = lake.at(names.PARTS, name)
-        beat = lake.read(f"{folder}/{BEAT}") or {"at": 0.0}
-        if not lake.exists(f"{folder}/{MANIFEST}") and time.time() - beat["at"] < ABANDONED:
+        if not lake.exists(f"{folder}/{MANIFEST}") and not silent(lake, folder):
             raise _busy(f"rows for a repair or backfill are being read ({folder})")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from pydantic import BaseModel
@@ -25,7 +25,7 @@ from spark.errors import LakeError, TableStoppedError
 from spark.growing import moment_id
 from spark.lake import Lake
 from spark.rows import keys_of
-from spark.unfinished import BEAT
+from spark.unfinished import BEAT, silent
 
 MANIFEST = "part.json"
 ABANDONED = 60.0  # seconds without a beat behind which nobody writes a folder any more
@@ -51,7 +51,8 @@ class Part(BaseModel):
     """`job`: repair or backfill, started by `by`. `source`: where the rows come from. `shape`: by which the table was
     shown. `where`, `keyed`: which rows, as of Chosen. `texts`: the rows are staged as records have them, else typed,
     each with its `_seq`. `p1`: a GTID set; once the lake has it, every change of the rows is in `_changes`. `count`: of
-    the staged rows; None where an earlier version of Headrace staged them."""
+    the staged rows; None where an earlier version of Headrace staged them. `snapshot`: the one of whose rows, and the
+    changes since, they were made; None where they were read, or that version staged them."""
 
     id: str
     pipeline: str
@@ -66,6 +67,7 @@ class Part(BaseModel):
     p0: Checkpoint
     p1: str
     count: int | None = None
+    snapshot: str | None = None
 
     @property
     def name(self) -> tuple[str, str]:
@@ -152,12 +154,12 @@ def put(lake: Lake, part: Part) -> None:
     lake.write(f"{part.folder(lake)}/{MANIFEST}", part.model_dump(mode="json"))
 
 
-def parts(lake: Lake) -> Iterator[Part]:
-    """Those that are staged whole, the oldest first."""
-    for name in lake.list(lake.at(names.PARTS)):
-        if text := lake.text(lake.at(names.PARTS, name, MANIFEST)):
-            found = Part.model_validate_json(text)
-            yield found.model_copy(update={"shape": lake.pipeline.lake.lands(found.shape)})
+def parts(lake: Lake) -> list[Part]:
+    """Those that are staged whole, the oldest first: by their P0, since ids are of a clock that may go back."""
+    texts = [lake.text(lake.at(names.PARTS, name, MANIFEST)) for name in lake.list(lake.at(names.PARTS))]
+    found = [Part.model_validate_json(text) for text in texts if text]
+    landed = [one.model_copy(update={"shape": lake.pipeline.lake.lands(one.shape)}) for one in found]
+    return sorted(landed, key=lambda part: (part.p0.place, part.id))
 
 
 def sweep(lake: Lake) -> None:
@@ -165,7 +167,8 @@ def sweep(lake: Lake) -> None:
     for name in lake.list(lake.at(names.PARTS)):
         folder = lake.at(names.PARTS, name)
         beat = lake.read(f"{folder}/{BEAT}") or {"at": 0.0}
-        if not lake.exists(f"{folder}/{MANIFEST}") and time.time() - beat["at"] > ABANDONED:
+        old = time.time() - beat["at"] > ABANDONED  # or the clock was set forward, and somebody writes it
+        if old and not lake.exists(f"{folder}/{MANIFEST}") and silent(lake, folder):
             lake.delete(folder)
 
 

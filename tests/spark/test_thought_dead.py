@@ -10,12 +10,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark import unfinished
+from spark.erasing.staging import refuse_reading
 from spark.errors import LakeError
 from spark.failpoints import hooked
 from spark.handoff import apply_ready
 from spark.lake import Lake
 from spark.manifests import Manifest
-from spark.mending.parts import parts, put
+from spark.mending.parts import parts, put, sweep
 from spark.rows import parsed
 from spark.staged import StagedRows
 from spark.unfinished import Beating, Progress, Unfinished
@@ -105,6 +106,23 @@ def test_a_beat_that_a_store_hides_for_a_moment_ends_nothing(lake: Lake, monkeyp
         lake._files, now = Hides(files, beating.file, 4), time.time()
         while (lake.read(beating.file) or {"at": 0.0})["at"] < now:  # it beats on
             assert time.time() < now + 10
+
+
+def test_who_writes_a_folder_is_not_known_by_a_clock(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was set forward behind the beat of the one, and back behind that of the other, who is dead."""
+    monkeypatch.setattr(unfinished, "BEATS", 0.2)
+    monkeypatch.setattr(unfinished, "SILENT", 1.5)
+    folders = alive, dead = [lake.at("_parts", name) for name in ("p1", "p2")]
+    with Beating(lake, alive):
+        monkeypatch.setattr("spark.mending.parts.ABANDONED", -3600.0)  # each beat is an older one
+        sweep(lake)
+        with pytest.raises(LakeError, match=r"are being read \(\S+_parts/p1\)"):
+            refuse_reading(lake, ITEMS)
+    monkeypatch.setattr("spark.mending.parts.ABANDONED", 60.0)
+    lake.write(f"{dead}/beat.json", {"at": time.time() + 7200, "by": "test"})
+    refuse_reading(lake, ITEMS)
+    sweep(lake)
+    assert [folder for folder in folders if lake.exists(folder)] == [dead], "of no harm until its time has come"
 
 
 def test_a_part_whose_folder_was_swept_is_not_staged(spark: SparkSession, lake: Lake) -> None:
