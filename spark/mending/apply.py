@@ -109,7 +109,7 @@ class Mending:
         if not self.lake.pipeline.tables.match(*part.name):
             return f"{'.'.join(part.name)} is not one of the pipeline's tables any more"
         applied = self.snapshots.tables.get(part.name)
-        if applied and applied.floor > part.sequence:
+        if applied and (applied.floor > part.sequence or part.snapshot not in (None, applied.id)):
             return f"the snapshot {applied.id} has read all of {'.'.join(part.name)} since"
         if since(renames_of(self.lake), part.shape, part.p0.place):
             return f"a column of {'.'.join(part.name)} was renamed since the rows were read: run the {part.job} again"
@@ -155,6 +155,7 @@ class Mending:
 
     def _note(self, part: Part, found: DataFrame) -> None:
         db, table = part.name
+        applied = self.snapshots.tables.get(part.name)
         known = latest(self.spark, self.lake, db, table)
         each = {one.key: one.since for one in known if one.key}
         chunks = min((one.since for one in known if one.kind == CHUNK and one.since), default=None)
@@ -163,6 +164,7 @@ class Mending:
         facts = {
             "run": fn.lit(part.id), "at": fn.lit(datetime.now(UTC)), "job": fn.lit(part.job), "by": fn.lit(part.by),
             "source": fn.lit(part.source), "part": fn.lit(part.told), "db": fn.lit(db), "tbl": fn.lit(f"{db}.{table}"),
+            "snapshot": fn.lit(applied.id if applied else ""),  # that the table is of, and not one of later
         }  # fmt: skip
         check = fn.lit(last_check(self.spark, self.lake, db, table)).cast("string")
         began = fn.coalesce("since", fn.lit(chunks).cast("timestamp"))

@@ -69,6 +69,7 @@ class Rebuild:
         part = Part(
             id=new_id(), pipeline=self.p0.pipeline, job="backfill", by=self.by, source=self.source, shape=shape,
             told=chosen.told, where=chosen.where, keyed=chosen.keys is not None, texts=False, p0=self.p0, p1="",
+            snapshot=self.applied.id,
         )  # fmt: skip
         folder = part.folder(self.lake)
         try:

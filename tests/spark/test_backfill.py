@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -18,6 +19,7 @@ from spark.jobs.backfill import backfill
 from spark.lake import Lake
 from spark.lost import Loss, Losses
 from spark.mending.choice import Form
+from spark.mending.mended import mended
 from tests.spark.changes_by_hand import ITEMS, change
 from tests.spark.lake_by_hand import AT, NAME, ids, item, land, part, seq, stage
 from tests.spark.test_repair import damage
@@ -134,6 +136,52 @@ def test_what_cannot_be_made_of_it_is_refused_with_the_next_step(
     snapshots.note(NAME, snapshots.tables[NAME].model_copy(update={"gap": True}))
     compact()
     refused("is to be read as a whole, so run the DAG shop.snapshot, or .*, for it: not yet snapshotted")
+
+
+def without_snapshots(spark: SparkSession, lake: Lake) -> None:
+    """Makes `_repairs` what an earlier version of Headrace had written."""
+    path = lake.at("_repairs")
+    rows = spark.read.format("delta").load(path).drop("snapshot")
+    rows.write.format("delta").mode("overwrite").option("overwriteSchema", "true").save(path)
+
+
+def applied_at(lake: Lake, hours: float) -> None:
+    """The clock of when the snapshot was applied was so far ahead of the one of now."""
+    snapshots, at = AppliedSnapshots(lake), int((time.time() + hours * 3600) * 1000)
+    snapshots.note(NAME, snapshots.tables[NAME].model_copy(update={"applied_at": at}))
+
+
+def test_what_was_mended_since_the_snapshot_is_known_by_the_snapshot_and_not_by_a_clock(
+    spark: SparkSession, lake: Lake, compact: Compact
+) -> None:
+    def since(hours: float) -> int:
+        applied_at(lake, hours)
+        return mended(spark, lake, whole, AppliedSnapshots(lake).tables[NAME])
+
+    stage(spark, lake, "1", 50, item(1), item(2))
+    compact()
+    whole = part(spark, lake, "p1", AT, item(1), item(2, "not logged"))
+    compact()
+    assert (since(1), since(-1)) == (1, 1)
+    without_snapshots(spark, lake)
+    assert (since(1), since(-1)) == (0, 1), "of such a row the time alone is known"
+    part(spark, lake, "p2", AT, item(1, "not logged"), item(2, "not logged"))
+    compact()
+    assert (since(1), since(-1)) == (1, 2)
+    stage(spark, lake, "2", AT + 4, item(1), item(2))
+    compact()
+    assert (since(1), since(-1)) == (0, 1), "what is known to be of before the snapshot is none since"
+
+
+def test_rows_that_were_made_of_another_snapshot_than_the_table_by_now_are_refused(
+    spark: SparkSession, pipeline: Pipeline, lake: Lake, compact: Compact, made: Made
+) -> None:
+    """The second began before they were staged, and read a row behind that for which there is no change."""
+    [staged] = backfill(spark, pipeline, ["shop.items"])["parts"]
+    stage(spark, lake, "2", AT + 3, item(1, "not logged"), item(2, "b"), item(4, "d"))
+    told = compact()["parts"][staged]
+    assert "the snapshot 2 has read all of shop.items since" in told["refused"]
+    assert ids(spark, lake) == [(1, "not logged"), (2, "b"), (4, "d"), (7, "g")]
 
 
 def test_a_repair_that_comes_between_its_staging_and_its_place_is_not_undone(

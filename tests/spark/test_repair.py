@@ -152,6 +152,17 @@ def test_a_part_waits_until_the_lake_has_what_its_rows_may_show(
     assert ids(spark, lake) == [(1, "a")]
 
 
+def test_of_two_parts_the_one_that_was_read_later_counts_whatever_the_clock_told(
+    spark: SparkSession, lake: Lake, compact: Compact
+) -> None:
+    stage(spark, lake, "1", 50, item(1))
+    compact()
+    part(spark, lake, "p2", AT, item(1, "old"))
+    part(spark, lake, "p1", AT + 5, item(1, "not logged"))  # the clock was set back
+    compact()
+    assert ids(spark, lake) == [(1, "not logged")]
+
+
 def test_a_part_with_staged_rows_missing_takes_no_row_out_of_the_table(
     spark: SparkSession, lake: Lake, compact: Compact
 ) -> None:
