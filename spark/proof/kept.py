@@ -77,8 +77,8 @@ class Kept:
         """That of the check that did not end, where it is of use; else a new one."""
         kept = cls(lake, low, keeps=keeps)
         found = lake.read(kept.path) if keeps else None
-        if not found or found.get("format") != FORMAT or time.time() - found["began"] > HOURS * 3600:
-            return kept
+        if not found or found.get("format") != FORMAT or not 0 <= time.time() - found["began"] <= HOURS * 3600:
+            return kept  # of a time that is to come nobody knows how long ago it is
         before = Checkpoint.model_validate(found["low"])
         if (before.epoch, before.rules) != (low.epoch, low.rules) or before.place > low.place:
             return kept

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import inf
 
 from contract.pipeline import Pipeline
 from contract.status import LakeStatus, parse
@@ -33,24 +34,24 @@ class Waiting:
     def until_complete(self, names: Sequence[str], high: Position, executed: str, seconds: float) -> LakeStatus:
         """The lake's status once it is complete up to the place. `executed`: the GTID set that the source had after it;
         a binlog that was rotated since has no commit at its end, so the set counts too. Raises LakeError."""
-        deadline, told, last = time.time() + seconds, 0.0, ""
+        deadline, told, last = time.monotonic() + seconds, -inf, ""
         while True:
             text = self.lake.text(self.lake.status)
             status = parse(text) if text else None
             if status and self._complete(status, names, executed, high):
                 return status
             at = status.checkpoint.gtid_set if status and status.checkpoint else "nothing yet"
-            if time.time() > deadline:
+            if time.monotonic() > deadline:
                 raise PassingError(
                     f"after {seconds:.0f} s the lake is complete up to {at}, the check needs {executed}: do the "
                     f"streamer and the DAG {self._pipeline.name}.compaction (or `headrace compact "
                     f"{self._pipeline.path}`) run? quality.wait_seconds is the limit"
                 )
-            if not told:
+            if told == -inf:
                 self._begin_wait(executed, made=status is not None)
-            if at != last and time.time() - told > 15:
+            if at != last and time.monotonic() - told > 15:
                 self.tell(f"waiting for a compaction to complete the lake up to {executed}; it has {at}{self._by()}")
-                told, last = time.time(), at
+                told, last = time.monotonic(), at
             if self.compact is not None:
                 self.compact()
             time.sleep(POLL_SECONDS)

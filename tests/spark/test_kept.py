@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -173,6 +174,16 @@ def test_of_two_checks_at_once_one_keeps_its_reads(check: Check, tmp_path: Path,
         assert fresh(check(100)) == set()
     with keeping(place) as later:
         assert later, "the one before it has ended"
+
+
+@pytest.mark.parametrize("hours", [7, -7])
+def test_what_is_old_is_read_anew_and_so_is_what_is_of_a_time_to_come(check: Check, lake: Any, hours: int) -> None:
+    """A clock that was set back does not tell how long ago it was."""
+    check()
+    [path] = lake.texts
+    lake.write(path, lake.read(path) | {"began": time.time() - hours * 3600})
+    assert fresh(check()) == ALL
+    assert fresh(check()) == set()
 
 
 def test_what_an_earlier_version_kept_is_read_anew(check: Check, lake: Any) -> None:

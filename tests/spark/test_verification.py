@@ -147,18 +147,18 @@ def test_a_lake_that_is_late_is_a_reason_to_try_again() -> None:
 
 
 def waiting(
-    monkeypatch: pytest.MonkeyPatch, *texts: str | None, compact: Any = None, person: bool = False
+    monkeypatch: pytest.MonkeyPatch, *texts: str | None, compact: Any = None, person: bool = False, seconds: float = 1e9
 ) -> list[str]:
     """What a check tells that looks at these texts of the lake's status, one after the other, 20 seconds apart."""
     left, told, clock = [*texts], list[str](), iter(range(0, 10_000, 20))
     pipeline = SimpleNamespace(name="shop", path="s.yaml")
     lake: Any = SimpleNamespace(status="", root="/lake/shop", text=lambda _: left.pop(0), pipeline=pipeline)
     monkeypatch.setattr("spark.proof.waiting.time.sleep", lambda _: None)
-    monkeypatch.setattr("spark.proof.waiting.time.time", lambda: next(clock))
+    monkeypatch.setattr("spark.proof.waiting.time.monotonic", lambda: next(clock))
     monkeypatch.setattr("spark.proof.waiting.for_a_person", lambda: person)
     monkeypatch.setattr(Waiting, "_complete", lambda *_: False)
     with suppress(IndexError):  # no more texts
-        Waiting(lake, 0, told.append, compact).until_complete([], (0, 1, 900), "u:1-9", 1e9)
+        Waiting(lake, 0, told.append, compact).until_complete([], (0, 1, 900), "u:1-9", seconds)
     return told
 
 
@@ -178,6 +178,13 @@ def test_a_person_without_a_lake_is_told_at_once_and_a_scheduler_may_make_one(mo
         waiting(monkeypatch, None, person=True)
     assert waiting(monkeypatch, None, person=True, compact=lambda: None)
     assert waiting(monkeypatch, None)
+
+
+def test_a_wait_is_as_long_as_it_is_to_be_where_the_clock_is_set_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    back = iter(range(10**9, 0, -3600))
+    monkeypatch.setattr("spark.proof.waiting.time.time", lambda: next(back))
+    with pytest.raises(PassingError, match=r"quality\.wait_seconds is the limit"):
+        waiting(monkeypatch, *[None] * 100, seconds=40)
 
 
 PATTERN: TypeAdapter[Any] = TypeAdapter(TablePattern)
