@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from contract.pipeline import Pipeline
 from contract.status import LakeStatus, parse
 from spark import ddl_topic
+from spark.ahead import foretold
 from spark.changes import Landing
 from spark.evolution import Evolution
 from spark.failpoints import reached
@@ -111,6 +112,9 @@ class Compaction:
         """Applies what is staged, once it is known that nothing of the shapes and statements is lost."""
         evolution.refuse_lost_shapes()
         ddl_topic.prove(self.lake, self.broker, evolution, self.landing.seen)
+        if self.last and (told := foretold(self.lake, self.last)):
+            self.lake.write(self.lake.status, told.model_dump(mode="json"))
+            reached("snapshot foretold")
         handoff = apply_ready(self.spark, self.lake)
         if self.checkpoint:
             handoff.snapshots.find_gaps(self.checkpoint, self.last.checkpoint if self.last else None)

@@ -56,6 +56,9 @@ LOSS = (  # where records are gone that the lake has not read
     "loss noted",
     "statements begun anew",
 )
+AHEAD = (  # where a snapshot is applied that ended behind the lake's checkpoint
+    "snapshot foretold",
+)
 UNDONE = (  # where somebody else wrote into `_changes` and took that back
     "merge begun anew",
 )
@@ -82,7 +85,7 @@ ERASURE = (  # of an erasure, between two compactions
     "erasure recorded",
     "erasure ended",
 )
-ALL = (*POINTS, *LOSS, *UNDONE, *MAINTENANCE, *ERASURE)
+ALL = (*POINTS, *LOSS, *AHEAD, *UNDONE, *MAINTENANCE, *ERASURE)
 
 Hook = Callable[[str], None]
 

@@ -69,7 +69,8 @@ def fields(schema: TableSchema) -> dict[str, str]:
     if not schema.key:
         raise TableStoppedError(
             f"{name} has no primary key, so its rows cannot be told apart in the lake. Add a key (ALTER TABLE "
-            f"... ADD PRIMARY KEY) or exclude the table in the pipeline file; its changes are kept in _changes"
+            f"... ADD PRIMARY KEY), choose columns of it under keys in the pipeline file, or exclude it there; its "
+            "changes are kept in _changes"
         )
     if schema.db.lower() in FOLDERS:
         raise TableStoppedError(

@@ -11,9 +11,10 @@ from pyspark.sql import SparkSession
 
 from contract import names
 from contract.checkpoint import Checkpoint
-from contract.status import LakeStatus, Stale, TableStatus, covered, parse
-from contract.steps import SNAPSHOT_TABLE, compaction
+from contract.status import LakeStatus, Stale, TableStatus, parse
+from contract.steps import SNAPSHOT_TABLE
 from spark import lost
+from spark.ahead import ahead
 from spark.broken import broken_table
 from spark.going import staying
 from spark.handoff import HandOff
@@ -78,14 +79,14 @@ class Standing:
         else:
             rows = self._rows(name, path, last) if at is not None else 0
         unread = self._unread(name, checkpoint)
-        ahead = None if unread else self._ahead(name, checkpoint)
+        later = None if unread else self._ahead(name, checkpoint)
         return TableStatus(
             db=db,
             table=table,
             rows=rows,
             changes=self.counts.get(name, 0) if not self.clean else (last.changes if last else 0) + merged,
             changes_last_run=merged,
-            freshness_ms=None if unread or ahead else self._fresh(last, stop, checkpoint),
+            freshness_ms=None if unread or later else self._fresh(last, stop, checkpoint),
             version=at,
             snapshot=None if snapshots.gap(name) else snapshots.tables.get(name),
             stopped=stop,
@@ -93,7 +94,7 @@ class Standing:
             stale=self.stale.get(name),
             outdated=self._outdated(name, checkpoint),
             unread=unread,
-            ahead=ahead,
+            ahead=later,
             nulled=(last.nulled if last else 0) + self.nulled.get(name, 0),
         )
 
@@ -109,15 +110,8 @@ class Standing:
         return told and f"not yet snapshotted: {told}: {SNAPSHOT_TABLE}"
 
     def _ahead(self, name: Name, checkpoint: Checkpoint | None) -> str | None:
-        """Rows of the snapshot are as fresh as the moment at which each was read, and the others as the checkpoint."""
         applied = self.handoff.snapshots.tables.get(name)
-        if applied is None or covered(checkpoint, applied.p1):
-            return None
-        return (
-            "its snapshot is ahead of the lake's checkpoint, so its rows are of different times: they are of one again "
-            f"when the lake has come to {applied.p1}, where the snapshot ended. While the streamer runs, the next "
-            f"compaction brings it there: {compaction(self.lake.pipeline)}"
-        )
+        return ahead(self.lake.pipeline, checkpoint, applied.p1) if applied else None
 
     def _born(self, name: Name) -> list[int] | None:
         """The `_seq` of the first row that was streamed by a shape that is known."""

@@ -15,6 +15,7 @@ from contract.status import TableStatus
 from readers.lake import query
 from spark import compaction
 from spark.errors import LakeError
+from spark.failpoints import hooked
 from spark.history import History
 from spark.lake import Lake
 from tests.spark.changes_by_hand import change, changes
@@ -44,6 +45,31 @@ def standing(pipeline: Pipeline) -> TableStatus:
     found = status.read(pipeline)
     assert found is not None
     return found.tables["shop.items"]
+
+
+def test_it_is_told_before_the_first_row_of_it_is_there(
+    spark: SparkSession, pipeline: Pipeline, lake: Lake, compact: Callable[[], dict[str, Any]]
+) -> None:
+    land = changes(spark, change(seq(AT + 1), "c", item(1)))
+    land.write.format("delta").save(lake.changes)
+    compact()
+    assert standing(pipeline).doubts() == []
+    stage(spark, lake, "1", AT, item(1), item(2), end=END)
+    seen: list[TableStatus] = []
+
+    def killed(at: str) -> None:
+        if at == "snapshot written":
+            seen.append(standing(pipeline))
+            raise InterruptedError
+
+    with hooked(killed), pytest.raises(InterruptedError):
+        compact()
+    assert TOLD in str(seen[0].ahead)
+    assert seen[0].freshness_ms is None
+    with pytest.raises(LakeError, match=r"shop\.items has no past for now"):
+        History(spark, lake, *NAME).as_of(LATER)
+    compact()
+    assert TOLD in str(standing(pipeline).ahead)
 
 
 def test_it_is_told_until_the_lake_has_come_to_its_end(

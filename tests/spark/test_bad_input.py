@@ -19,7 +19,6 @@ from contract.status import LakeStatus, TableStatus
 from spark.applied import Applied, AppliedSnapshots
 from spark.choice import chosen
 from spark.errors import LakeError
-from spark.failures import message_of
 from spark.foreign import foreign_writes, forget_lost, since_last
 from spark.handoff import apply_ready
 from spark.lake import Lake
@@ -169,26 +168,6 @@ def test_a_broken_file_of_a_table_stops_it_alone_and_the_snapshot_makes_it_anew(
     stage(spark, lake, "20260101", 101, item(1), item(2))
     run = merged(spark, lake)
     assert (run.stopped.tables, rows(lake)) == ({}, [(1, "b"), (3, "c")])
-
-
-@pytest.mark.soak
-def test_a_lost_file_of_the_changes_and_the_way_back(spark: SparkSession, pipeline: Pipeline, lake: Lake) -> None:
-    land(spark, lake, 100, ("c", 1, "a"), ("c", 2, "a"), ("d", 2, ""))
-    merged(spark, lake)
-    land(spark, lake, 200, ("u", 1, "lost"), ("c", 5, "a"))
-    data_files(lake.changes, "items")[-1].unlink()
-    with pytest.raises(Exception, match="parquet") as failed:
-        merged(spark, lake)
-    told = message_of(failed.value, pipeline)
-    assert told.startswith("a file of the lake is missing or cannot be read (")
-    assert 'see "A file of the lake that is lost" in docs/operations.md' in told
-    # As that section says.
-    assert DeltaTable(lake.changes).repair()["files_removed"]
-    Path(lake.checkpoint("tables")).rename(f"{lake.root}-tables-before")
-    stage(spark, lake, "20260101", 250, item(1, "lost"), item(5))
-    merged(spark, lake)
-    assert rows(lake) == [(1, "lost"), (5, "a")]
-    assert pl.read_delta(lake.table("shop", "lines")).height == 2
 
 
 def test_a_clock_that_was_set_back_does_not_make_a_new_snapshot_an_old_one(lake: Lake) -> None:

@@ -10,6 +10,8 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
+from contract.pipeline import Pipeline
+from spark.failures import message_of
 from spark.lake import Lake
 from tests.spark.changes_by_hand import change
 from tests.spark.lake_by_hand import AT, ids, item, land, seq, stage
@@ -21,14 +23,17 @@ def files(lake: Lake) -> set[Path]:
     return set(Path(lake.changes).rglob("*.parquet"))
 
 
-def refused(compact: Compact) -> None:
-    with pytest.raises(Exception, match="parquet"):
+def refused(compact: Compact, pipeline: Pipeline) -> None:
+    with pytest.raises(Exception, match="parquet") as failed:
         compact()
+    told = message_of(failed.value, pipeline)
+    assert told.startswith("a file of the lake is missing or cannot be read (")
+    assert 'see "A file of the lake that is lost" in docs/operations.md' in told
 
 
 @pytest.mark.parametrize("merged", [False, True])
 def test_no_compaction_on_the_way_back_brings_a_deleted_row_again(
-    spark: SparkSession, lake: Lake, compact: Compact, merged: bool
+    spark: SparkSession, pipeline: Pipeline, lake: Lake, compact: Compact, merged: bool
 ) -> None:
     """The lost file has row 2's deletion, the others have what made the row; where the snapshot came last, the row was
     there until then. A compaction comes behind each step."""
@@ -41,12 +46,12 @@ def test_no_compaction_on_the_way_back_brings_a_deleted_row_again(
     for file in files(lake) - before:
         file.unlink()
     if not merged:
-        refused(compact)
+        refused(compact, pipeline)
     stage(spark, lake, "1", AT, item(1, "lost"))
-    refused(compact)
+    refused(compact, pipeline)
     assert DeltaTable(lake.changes).repair()["files_removed"]
     if not merged:
-        refused(compact)
+        refused(compact, pipeline)
     Path(lake.checkpoint("tables")).rename(f"{lake.root}-tables-before")
     compact()
     assert ids(spark, lake) == [(1, "lost")]
