@@ -39,12 +39,14 @@ def run(
     schemas: Mapping[str, TableSchema],
     frames: Mapping[str, DataFrame] | None = None,
     constraints: Mapping[str, Mapping[str, str]] | None = None,
+    unjudged: Mapping[str, Mapping[str, str]] | None = None,
     some: bool = False,
 ) -> dict[str, Any]:
     """`results`, `schemas` and `frames` are keyed by `db.table`. Of a table's result `frame_rows` (the rows that
     MySQL has for the frame's state), else `source_count`, is what its row count must be; none where it is None, of a
     sample. Without a frame the table is read as it is now, which is right only while nothing is written.
-    `constraints`: each table's CHECK clauses by name. `some`: these are not all of the pipeline's tables, so what was
+    `constraints`: each table's CHECK clauses by name. `unjudged`: what of a table no expectation is asked of, and why;
+    without a schema that is all. `some`: these are not all of the pipeline's tables, so what was
     kept of the others stays.
 
     Gives `{"ok", "docs", "tables": {name: {"ok", "evaluated", "failed": [...], "evaluations": [...], "untranslated":
@@ -65,6 +67,9 @@ def run(
         checked = _definition(context, source, name, [*derived, *own])
         unasked = dict.fromkeys(expectations.unasked(schema), UNNAMED)
         tables[name] = {**_validate(context, checked, data, rows), "untranslated": untranslated | unasked}
+    for name, why in (unjudged or {}).items():
+        table = tables.setdefault(name, {"ok": True, "evaluated": 0, "failed": [], "evaluations": []})
+        table["untranslated"] = {**table.get("untranslated", {}), **why}
     shutil.rmtree(folder.docs(pipeline), ignore_errors=True)  # else every check ever made would keep its pages
     context.build_data_docs()
     good = not files and all(table["ok"] for table in tables.values())

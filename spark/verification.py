@@ -18,6 +18,7 @@ from pyspark.sql import functions as fn
 from contract.checkpoint import Checkpoint
 from contract.patterns import any_matches
 from contract.pipeline import Pipeline
+from contract.schema import TableSchema
 from contract.status import LakeStatus, TableStatus, parse
 from spark.checksum import Total, totals
 from spark.errors import LakeError
@@ -26,6 +27,7 @@ from spark.proof.altered import altered
 from spark.proof.answer import Answer, Opened
 from spark.proof.differences import Difference, found_last
 from spark.proof.finding import LACKS, Finding, doubts, found_of, why
+from spark.proof.judged import last_shape
 from spark.proof.kept import Kept
 from spark.proof.pinning import CHUNKS, Pinning, unopened
 from spark.proof.reading import Reading
@@ -44,6 +46,7 @@ Shapes = Callable[[], Schemas]
 class Verification:
     """One check of some tables. `tell` gets lines of progress. `keeps`: whether it keeps its reads. `compact` is
     called while it waits for a compaction. `lost`: the tables of which it could not tell, and another check can.
+    `frames`: the lake's tables that were compared; `later`: as of `last_shape`, of those.
     `altered`: where each table was last altered, as the lake knew behind the last wait; `status`: the lake's behind the
     first one, whose tables are compared."""
 
@@ -56,6 +59,7 @@ class Verification:
     keeps: bool = True
     compact: Callable[[], None] | None = None
     frames: dict[str, DataFrame] = field(default_factory=dict)
+    later: dict[str, TableSchema | None] = field(default_factory=dict)
     lost: set[str] = field(default_factory=set)
     altered: dict[Name, Position] = field(default_factory=dict)
     status: LakeStatus | None = None
@@ -105,7 +109,7 @@ class Verification:
             reason = None if answer.total == Total() else LACKS
             return Finding(Total(), "" if reason is None else None, answer.total.rows, 0.0, reason)
         now = self.frame(answer, table)
-        self.frames[answer.name] = now
+        self.frames[answer.name], self.later[answer.name] = now, last_shape(answer, status, schemas)
         rows = now if answer.chosen is None else now.where(answer.split.lake_where(answer.chosen))
         last = totals(rows, answer.schema, fn.expr(answer.split.number()))
         past = self.past(answer, status, schemas, now)

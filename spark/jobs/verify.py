@@ -6,7 +6,7 @@ import importlib
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import Any
@@ -26,6 +26,7 @@ from spark.lake import Lake
 from spark.proof.answer import Answer
 from spark.proof.differences import Difference
 from spark.proof.finding import Finding, incomparable, result, why
+from spark.proof.judged import Judging, Rules
 from spark.proof.kept import keeping
 from spark.proof.noted import keep
 from spark.proof.pinning import unopened
@@ -65,11 +66,13 @@ def verify(
         for name, facts in results.items():
             facts["reason"] += _outdated(lake, name)
             _tell(f"{name}: {facts['reason']}")
-        answers = check.ask([(db, table) for db, table in wanted if f"{db}.{table}" not in results])
-        constraints = {answer.name: source.checks(answer.schema.db, answer.schema.table) for answer in answers}
+        asked = [(db, table) for db, table in wanted if f"{db}.{table}" not in results]
+        judging = Judging.begun(source, asked)
+        answers = check.ask(asked)
         if answers:
             found = _compare(check, answers, lambda: in_lake(lake, broker.schemas()), results)
-    expectations = _expectations(check, pipeline, answers, results, constraints, bool(tables)) if answers else {}
+        rules = _rules(judging, check, answers)
+    expectations = _expectations(check, pipeline, rules, results, bool(tables)) if answers else {}
     report: dict[str, Any] = {"tables": results, "named": tables, "expectations": expectations}
     report["seconds"] = round(time.time() - began.timestamp(), 1)
     if check.status:
@@ -148,20 +151,29 @@ def _tell_differences(name: str, facts: dict[str, Any], found: Sequence[Differen
         _tell(f"{name}: {facts['differences']}" + (f" in {', '.join(facts['columns'])}" if facts["columns"] else ""))
 
 
+def _rules(judging: Judging, check: Verification, answers: Sequence[Answer]) -> dict[str, Rules]:
+    """Of the tables that the lake has."""
+    frames, there = check.frames, [answer for answer in answers if answer.name in check.frames]
+    return {one.name: judging.rules(one, check.later[one.name], frames[one.name].columns) for one in there}
+
+
 def _expectations(
     check: Verification,
     pipeline: Pipeline,
-    answers: Sequence[Answer],
+    rules: Mapping[str, Rules],
     results: dict[str, dict[str, Any]],
-    constraints: dict[str, dict[str, str]],
     some: bool,
 ) -> dict[str, Any]:
     """The expectation suites over the very versions that were verified. `some`: of tables that were named."""
     from quality import suite  # begun beside the source's reads
 
-    schemas = {answer.name: answer.schema for answer in answers if answer.name in check.frames}
-    frames = check.frames
-    told = suite.run(check.spark, pipeline, results, schemas=schemas, frames=frames, constraints=constraints, some=some)
+    schemas = {name: one.schema for name, one in rules.items() if one.schema}
+    constraints = {name: one.checks for name, one in rules.items()}
+    unjudged = {name: one.unjudged for name, one in rules.items() if one.unjudged}
+    told = suite.run(
+        check.spark, pipeline, results, schemas=schemas, frames=check.frames, constraints=constraints,
+        unjudged=unjudged, some=some,
+    )  # fmt: skip
     for name, table in told["tables"].items():
         for what, reason in table["untranslated"].items():
             _tell(f"{name}: no expectation checks {what}: {reason}")

@@ -213,19 +213,31 @@ def _follow(spark: SparkSession, shop: Shop, stop: threading.Event) -> None:
 
 
 def altered_meanwhile(spark: SparkSession, shop: Shop, monkeypatch: pytest.MonkeyPatch) -> bool:
-    """Whether a check proves a table that gets a column, and changes with it, while the check waits for the lake."""
+    """Whether a check proves a table that is altered, and gets rows that it could not have before, while the check
+    waits for the lake; and whether its expectations hold."""
+    table = f"ALTER TABLE {shop.orders}"
+    execute(
+        shop.mysql,
+        f"{table} ADD CONSTRAINT cheap CHECK (amount < 100000), ADD CONSTRAINT more CHECK (amount > -100000)",
+    )
 
     def waited(_: str) -> None:
-        execute(shop.mysql, f"ALTER TABLE {shop.orders} ADD COLUMN latest int")
-        execute(shop.mysql, f"UPDATE {shop.orders} SET latest = 1, note = 'late' LIMIT 9")
+        state = "state enum('new','paid','it''s, sent','lost') NULL"
+        execute(shop.mysql, f"{table} ADD COLUMN latest int, MODIFY {state}, MODIFY note varchar(90), DROP CHECK cheap")
+        many = "latest = 1, note = repeat('late', 20), amount = 200000"
+        execute(shop.mysql, f"UPDATE {shop.orders} SET {many}, state = if(id % 2, 'lost', NULL) LIMIT 9")
         shop.streamer.wait_until_released()
         compact(spark, shop.pipeline)
 
     execute(shop.mysql, f"UPDATE {shop.orders} SET note = 'is waited for' LIMIT 5")
     with monkeypatch.context() as patch:
-        patch.setattr("spark.jobs.verify._expectations", lambda *_: {})  # they have tests of their own
         patch.setattr("spark.proof.waiting.tell_wait", waited)
-        equal: bool = verify(spark, shop.pipeline, [shop.orders])["tables"][shop.orders]["equal"]
+        report = verify(spark, shop.pipeline, [shop.orders])
+    execute(shop.mysql, f"{table} DROP CHECK more")
+    judged = report["expectations"]["tables"][shop.orders]
+    assert (judged["failed"], [*judged["untranslated"]]) == ([], ["CHECK cheap"])
+    assert judged["evaluated"] > 10
+    equal: bool = report["tables"][shop.orders]["equal"]
     return equal
 
 

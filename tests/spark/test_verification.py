@@ -207,6 +207,7 @@ def compared(
     row, place = spark.createDataFrame([(1,)], "id bigint"), LOW.place
     known: dict[str, Any] = {
         "frames": {},
+        "later": {},
         "lost": set[str](),
         "low": LOW,
         "tell": print,

@@ -36,6 +36,7 @@ class Check:
     def __init__(self, spark: SparkSession, lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
         self.spark, self.lake = spark, lake
         self.reading, self.lost, self.status = SimpleNamespace(found={}), set[str](), SimpleNamespace(run=7)
+        self.frames: dict[str, Any] = {}
         self.found: list[Difference] = []
         self.meanwhile: list[Difference] = []
         self.facts: dict[str, Any] = {}
