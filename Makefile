@@ -19,7 +19,7 @@ MAXFAIL ?= 40
 # Each has servers of its own, 4 GiB of memory; WORKERS=0: the tests one after the other, in one process.
 WORKERS ?= 2
 
-.PHONY: help install demo demo-down test soaks test-large soak-away soak-positions soak-kills soak-exactly-once unit lint format lock check-pythons spark-jars spark-s3-jars images bench-streamer bench-latency bench-lake bench-verify bench-snapshot fuzz fuzz-bytes \
+.PHONY: help install demo demo-down test soaks test-large soak-away soak-positions soak-kills soak-lake soak-exactly-once unit lint format lock check-pythons spark-jars spark-s3-jars images bench-streamer bench-latency bench-lake bench-verify bench-snapshot fuzz fuzz-bytes \
 	clean
 
 help: ## list the targets
@@ -73,6 +73,10 @@ soak-positions: install ## a transaction that ends beyond 4 GiB of its binlog fi
 soak-kills: install ## the streamer killed KILLS (20) times under load, and compactions with it
 	@HEADRACE_KILLS=$(or $(KILLS),20) $(PYTHON_IN) -m pytest -s -o timeout=0 tests/integration/test_kills.py \
 	    tests/integration/test_streamer_restarts.py
+
+soak-lake: install ## a lake's days at random, STEPS (100) of them on each server, by SEED or a drawn one: what is not told is equal
+	@HEADRACE_STEPS=$(or $(STEPS),100) HEADRACE_SEED=$(SEED) $(PYTHON_IN) -m pytest -s -m 'soak or not soak' -o timeout=0 \
+	    tests/integration/test_lake_random.py
 
 soak-exactly-once: install ## exactly once with everything on, the streamer killed KILLS (200) times at random moments
 	@HEADRACE_KILLS=$(or $(KILLS),200) $(PYTHON_IN) -m pytest -s -o timeout=0 tests/integration/test_exactly_once_everything.py
