@@ -126,7 +126,8 @@ class Lake:
             # A write that ended between the two looks was at neither place, where a rename does not replace.
             if new is not None or not self._there(path):
                 return new
-        text = self._text(path)
+        if (text := self._found(path)) is None:
+            return self.text(path)  # it is being replaced
         if not path.endswith(JSON) or whole(text):
             return text
         # One that is older may be of any run before.
@@ -153,15 +154,15 @@ class Lake:
         """The text of the last write that got no further than a whole new file; None where there is none that is not
         older than `since`."""
         for new in self._new(path):
-            text = self._text_of(new) if new.getModificationTime() >= since else None
+            text = self._found(str(new.getPath().toString())) if new.getModificationTime() >= since else None
             if text is not None and whole(text):
                 return text
         return None
 
-    def _text_of(self, new: Any) -> str | None:
-        """None where it has its own name by now."""
+    def _found(self, path: str) -> str | None:
+        """None where it has gone, or has its own name by now."""
         try:
-            return self._text(str(new.getPath().toString()))
+            return self._text(path)
         except Py4JJavaError as error:
             if "FileNotFoundException" not in str(error.java_exception.getClass().getName()):
                 raise

@@ -117,7 +117,7 @@ def _over(plan: Plan | None) -> bool:
 def _sweep(one: Unfinished) -> bool:
     """Whether it was removed: nobody has written it for long."""
     beat = one.lake.read(f"{one.folder}/{BEAT}") or {"at": 0.0}
-    if time.time() - beat["at"] <= ABANDONED:
+    if time.time() - beat["at"] <= ABANDONED or not one.silent():
         return False
     one.lake.delete(one.folder)
     return True

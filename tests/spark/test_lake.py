@@ -196,3 +196,25 @@ def test_the_last_of_several_counts(lake: Lake) -> None:
         Path(f"{path}.new-{process}").write_text(f'{{"n": {process}}}')
         os.utime(f"{path}.new-{process}", (at, at))
     assert lake.read(path) == {"n": 8}
+
+
+def test_a_file_that_goes_before_it_is_opened_is_looked_for_again(lake: Lake) -> None:
+    """As one that is being replaced, where a rename does not replace."""
+    path = lake.at("_status.json")
+    lake.write(path, {"run": 1})
+    files = lake._files
+
+    class Going:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(files, name)
+
+        def open(self, there: Any) -> Any:
+            lake._files = files
+            lake.delete(path)
+            try:
+                return files.open(there)
+            finally:
+                lake.write(path, {"run": 2})
+
+    lake._files = Going()
+    assert lake.read(path) == {"run": 2}
