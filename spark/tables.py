@@ -30,9 +30,10 @@ from spark.failpoints import reached
 from spark.foreign import Looked
 from spark.lake import Lake
 from spark.merge import latest, merge, misfit, sequence, together
-from spark.rows import maybe_zero, nulled
+from spark.rows import nulled
 from spark.schema import Schemas, prepare
 from spark.stopped import Name, Stopped, StoppedTables
+from spark.table_batches import Batch, parts_of
 from spark.truncated import Truncated
 
 THREADS = 4
@@ -45,20 +46,6 @@ READ = {
     # of its own leaves nothing behind that would keep the older row out.
     "maxFilesPerTrigger": str(2**31 - 1),
 }
-
-
-@dataclass
-class Batch:
-    """One table's part of a batch of changes. `versions`: the schema versions of its rows, each with its greatest
-    `_seq`; `since`: the least `_seq` of all; `truncated`: the greatest of a truncation, empty without one. `zeros`: the
-    versions with rows in whose texts a date without a month or a day may be."""
-
-    name: Name
-    versions: dict[int, list[int]]
-    changes: int
-    since: list[int]
-    truncated: list[int] = field(default_factory=list)
-    zeros: set[int] = field(default_factory=set)
 
 
 @dataclass
@@ -201,23 +188,3 @@ class Merging:
         count = sum(nulled(last.where(fn.col("schema") == schema.version), "after", schema) for schema in likely)
         if count:
             self.nulled[part.name] = self.nulled.get(part.name, 0) + count
-
-
-def parts_of(changes: DataFrame) -> list[Batch]:
-    """The tables that have changes here."""
-    row = fn.col("op") != "t"
-    last, cut = fn.max(fn.when(row, fn.col("_seq"))).alias("last"), fn.max(fn.when(~row, fn.col("_seq"))).alias("cut")
-    since, n = fn.min("_seq").alias("since"), fn.count("*").alias("n")
-    # A set, since Spark then hashes: for the greatest of a struct alone it would sort all rows, with their texts.
-    zeros = fn.array_contains(fn.collect_set(maybe_zero("after")), fn.lit(True)).alias("zeros")
-    parts: dict[Name, Batch] = {}
-    for found in changes.groupBy("db", "tbl", "schema").agg(last, cut, since, n, zeros).collect():
-        name = (found["db"], found["tbl"][len(found["db"]) + 1 :])
-        part = parts.setdefault(name, Batch(name, {}, 0, list(found["since"])))
-        if found["last"]:
-            part.versions[found["schema"]] = list(found["last"])
-        part.truncated = max(part.truncated, list(found["cut"] or []))
-        part.changes += found["n"]
-        part.zeros |= {found["schema"]} if found["zeros"] else set()
-        part.since = min(part.since, list(found["since"]))
-    return list(parts.values())

@@ -100,11 +100,11 @@ def test_chunks_are_the_table_whatever_its_key(spark: SparkSession, server: Data
         for name, answer in answers.items():
             assert answer.split.count == 3, name
             assert answer.total.rows == ROWS
-            rows = reading.rows(answer.shown, answer.split, [0, 1, 2], together=True)
+            rows = reading.chunks.rows(answer.shown, answer.split, [0, 1, 2], together=True)
             lake = totals(rows, answer.schema, fn.expr(answer.split.number()))
             assert lake == {number: total for read in answer.reads for number, total in read.totals.items()}, name
             assert sum_of(lake.values()) == answer.total
-            one = reading.rows(answer.shown, answer.split, [1], together=True)
+            one = reading.chunks.rows(answer.shown, answer.split, [1], together=True)
             assert totals(one, answer.schema, fn.expr(answer.split.number())) == {1: lake[1]}, name
 
     again: list[str] = []

@@ -58,8 +58,11 @@ class Source(SimpleNamespace):
         return self.at
 
 
-class Reading(reading.Reading):
-    def _reads(self, shown: Any, split: Any, left: list[int]) -> Iterator[Read]:
+class Chunks:
+    def __init__(self, spark: Any, pipeline: Pipeline, source: Any, *_: Any) -> None:
+        self.source = source
+
+    def reads(self, shown: Any, split: Any, left: list[int]) -> Iterator[Read]:
         for number in left:
             yield Read({number: Total(1, 1)}, "", (0, 1, self.source.pos), at=float(self.source.pos))
 
@@ -81,6 +84,7 @@ def source() -> Any:
 def check(pipeline: Pipeline, lake: Any, source: Any, monkeypatch: pytest.MonkeyPatch) -> Check:
     """One check of `percent` of the chunks, that dies behind its reads unless it `ends`."""
     monkeypatch.setattr(reading, "split_of", lambda *_: SPLIT)
+    monkeypatch.setattr(reading, "ChunkReads", Chunks)
     monkeypatch.setattr(reading, "Load", lambda *_: SimpleNamespace(chunk_rows=100))
 
     def run(percent: int = 100, ends: bool = False, found: Any = (), keeps: bool = True, altered: Any = None) -> Answer:
@@ -89,7 +93,8 @@ def check(pipeline: Pipeline, lake: Any, source: Any, monkeypatch: pytest.Monkey
         if altered:
             kept.drop_before("shop.t", altered)
         spark: Any = None
-        mine = Reading(spark, pipeline.model_copy(update={"quality": rules}), source, 0, kept, lambda line: None)
+        asked = pipeline.model_copy(update={"quality": rules})
+        mine = reading.Reading(spark, asked, source, 0, kept, lambda line: None)
         mine.found = {("shop", "t"): found}
         answer = mine._read(SHOWN)
         kept.save()

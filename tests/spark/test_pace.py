@@ -32,4 +32,4 @@ def test_progress_is_told_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_pace_of_a_check_is_the_snapshots(pipeline: Pipeline) -> None:
     changed = pipeline.snapshot.model_copy(update={"max_rows_per_second": 700})
     reading = Reading(None, pipeline.model_copy(update={"snapshot": changed}), None, 0, None)  # type: ignore[arg-type]
-    assert reading.pace.most == 700
+    assert reading.chunks.pace.most == 700
