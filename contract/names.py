@@ -20,6 +20,7 @@ DEAD_LETTERS = "_dead_letters"
 ERASURES = "_erasures"
 PARTS = "_parts"
 REPAIRS = "_repairs"
+QUALITY = "_quality"  # a folder of files: what checks found, and what they have begun
 
 
 def free(name: str, taken: Container[str]) -> str:

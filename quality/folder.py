@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from contract import CHECKOUT
-from contract.names import lake_root
+from contract.names import QUALITY, lake_root
 from contract.pipeline import Pipeline
 
 
@@ -25,7 +25,7 @@ def folder(pipeline: Pipeline) -> Path:
     root = lake_root(pipeline)
     if "://" in root:
         return CHECKOUT / ".headrace" / "quality" / pipeline.name
-    return Path(root) / "_quality"
+    return Path(root) / QUALITY
 
 
 def docs(pipeline: Pipeline) -> Path:

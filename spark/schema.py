@@ -26,7 +26,7 @@ OWN = {"_seq": SPARK_TYPE, "_ts": "timestamp"}
 # The lake's own, beside the databases.
 FOLDERS = {
     names.CHANGES, names.STAGING, names.SCHEMA_CHANGES, names.CHECKS, names.DIFFERENCES, names.DEAD_LETTERS,
-    names.ERASURES, names.PARTS, names.REPAIRS, "_checkpoints", "_marks", "_quality",
+    names.ERASURES, names.PARTS, names.REPAIRS, names.QUALITY, "_checkpoints", "_marks",
 }  # fmt: skip
 NOTHING: Mapping[str, str] = {}
 FORBIDDEN = set(" ,;{}()\n\t=")  # Delta keeps these out of column names

@@ -25,7 +25,7 @@ def way_back(path: str, root: str, snapshot: str) -> str:
         return "Remove it: the next compaction writes it anew, and counts the rows anew"
     if within == ["_topics.json"] or within[-1] == "topic-ids.json":
         return "Remove it: the next compaction notes anew what it has read"
-    if within[0] == "_quality":
+    if within[0] == names.QUALITY:
         return "Remove it: it is a record of a check alone"
     if within[0] == names.STAGING:
         return f"Remove the folder {folder}, and {snapshot} for its tables"

@@ -18,6 +18,7 @@ from pyspark.sql import functions as fn
 
 from contract import names
 from contract.checkpoint import Checkpoint
+from contract.mended import SOURCE
 from contract.schema import TableSchema
 from contract.sequence import file_number
 from spark.broken import broken_within
@@ -29,7 +30,7 @@ from spark.unfinished import BEAT, silent
 
 MANIFEST = "part.json"
 ABANDONED = 60.0  # seconds without a beat behind which nobody writes a folder any more
-MYSQL, CHANGES, KAFKA = "mysql", "changes", "kafka"  # where the rows come from
+MYSQL, CHANGES, KAFKA = SOURCE, "changes", "kafka"  # where the rows come from
 
 
 @dataclass(frozen=True)

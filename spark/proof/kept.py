@@ -20,6 +20,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from contract.checkpoint import Checkpoint
+from contract.names import QUALITY
 from contract.pipeline_columns import Shown
 from spark.checksum import Total
 from spark.lake import Lake
@@ -30,7 +31,7 @@ from spark.rewind import Position
 from spark.slot import Lock, Slot
 from spark.swaps import swap
 
-FILE = ("_quality", "unfinished.json")
+FILE = (QUALITY, "unfinished.json")
 FORMAT = 2  # what an earlier version wrote is read anew
 SLOT = "_check"
 HOURS = 6
