@@ -1,10 +1,10 @@
 """Looks after the lake's files, table by table: few instead of many, without rows that are gone, and none that nothing
 needs any more (tidying.py). Before that, what the history is too old for is removed (retention.py).
 
-In: the lake as the last compaction left it. Out: the same rows in every table, and what was done, in the job's report
-and in one small file of the lake. The lake is let go between two tables, so that a compaction waits for one of them at
-most. What cannot be done now is held back, and said: of `_changes` nothing is removed while a compaction that was
-killed may need it.
+In: the lake as the last compaction left it. Out: the same rows in every table, the newest reports of checks, and what
+was done, in the job's report and in one small file of the lake. The lake is let go between two tables, so that a
+compaction waits for one of them at most. What cannot be done now is held back, and said: of `_changes` nothing is
+removed while a compaction that was killed may need it.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from spark.job import Facts, JobFailedError
 from spark.kafka import Broker
 from spark.lake import Lake
 from spark.owner import refuse_foreign
+from spark.proof.reports import remove_old
 from spark.retention import Retention
 from spark.slot import writing
 from spark.stopped import Name
@@ -42,6 +43,8 @@ OWN = (
     names.SCHEMA_CHANGES,
     names.DEAD_LETTERS,
     names.REPAIRS,
+    names.CHECKS,
+    names.DIFFERENCES,
     names.CHANGES,
 )  # written under the slot alone, as the tables are
 
@@ -99,6 +102,8 @@ class Maintaining:
                 if self.lake.is_table(path):
                     done[name] = self._one(name, path)
             time.sleep(BETWEEN)
+        if "vacuum" in self.steps and not tables:
+            remove_old(self.lake)
         for name, count in removed.items():
             done.setdefault(name, {"freed_bytes": 0})["changes_removed"] = count
         facts: Facts = {
