@@ -53,9 +53,21 @@ def strays(pipeline: Pipeline, tables: Iterable[str]) -> list[str]:
     return [
         f"{path}: {path.stem} is no table of pipeline {pipeline.name}; name the file after one of "
         + ", ".join(sorted(known))
-        for path in sorted([*folder(pipeline.name).glob("*.json"), *folder(pipeline.name).glob("*.py")])
-        if path.stem not in known and path.stem != "__init__"
+        for path in _files(pipeline)
+        if path.stem not in known
     ]
+
+
+def unread(pipeline: Pipeline, tables: Iterable[str], unjudged: Iterable[str], some: bool) -> list[str]:
+    """Files of which this check could not say what is wrong with them: those of tables that were not judged and, in a
+    check of `some` tables, of the others."""
+    others = _in_the_lake(pipeline) - {*tables} if some else set[str]()
+    return [str(path) for path in _files(pipeline) if path.stem in {*unjudged, *others}]
+
+
+def _files(pipeline: Pipeline) -> list[Path]:
+    found = [*folder(pipeline.name).glob("*.json"), *folder(pipeline.name).glob("*.py")]
+    return sorted(path for path in found if path.stem != "__init__")
 
 
 def _in_the_lake(pipeline: Pipeline) -> set[str]:

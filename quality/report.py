@@ -25,6 +25,13 @@ def differences(result: dict[str, Any]) -> dict[str, str]:
     return {table: "; ".join(texts) for table, texts in found.items() if texts}
 
 
+def unjudged(result: dict[str, Any]) -> dict[str, str]:
+    """`db.table` -> of what its expectations were not asked, and why: another check is to tell."""
+    tables = ((result.get("expectations") or {}).get("tables") or {}).items()
+    found = {table: facts["unjudged"] for table, facts in tables if facts.get("unjudged")}
+    return {table: "; ".join(f"{what}: {why}" for what, why in left.items()) for table, left in found.items()}
+
+
 def _unequal(facts: dict[str, Any]) -> str:
     pairs = [
         f"{word} {facts[source]} in the source, {facts[lake]} in the lake"

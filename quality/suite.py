@@ -50,12 +50,13 @@ def run(
     kept of the others stays.
 
     Gives `{"ok", "docs", "tables": {name: {"ok", "evaluated", "failed": [...], "evaluations": [...], "untranslated":
-    {what: why}}}, "files": [...]}`; `files` says what is wrong with suite files.
+    {what: why}, "unjudged": {what: why}}}, "files": [...], "unread": [...]}`; `ok` is None where nothing was evaluated
+    of a table, and none else failed; `files` says what is wrong with suite files, `unread` names those not looked into.
     """
     files = custom.strays(pipeline, {*results, *schemas})
     context = _context(pipeline)
     source = context.data_sources.add_spark("lake")
-    tables = {}
+    tables = dict[str, dict[str, Any]]()
     for name in sorted(set(results) & set(schemas)):
         frame = (frames or {}).get(name)
         own = custom.of_table(pipeline.name, schemas[name], files)
@@ -66,16 +67,26 @@ def run(
         derived = expectations.from_schema(schema, conditions, counted=rows is not None)
         checked = _definition(context, source, name, [*derived, *own])
         unasked = dict.fromkeys(expectations.unasked(schema), UNNAMED)
-        tables[name] = {**_validate(context, checked, data, rows), "untranslated": untranslated | unasked}
+        told, left_out = untranslated | unasked, dict((unjudged or {}).get(name, {}))
+        tables[name] = {**_validate(context, checked, data, rows), "untranslated": told, "unjudged": left_out}
     for name, why in (unjudged or {}).items():
-        table = tables.setdefault(name, {"ok": True, "evaluated": 0, "failed": [], "evaluations": []})
-        table["untranslated"] = {**table.get("untranslated", {}), **why}
+        nothing: dict[str, Any] = {"ok": None, "evaluated": 0, "failed": [], "evaluations": [], "untranslated": {}}
+        tables.setdefault(name, {**nothing, "unjudged": dict(why)})
     shutil.rmtree(folder.docs(pipeline), ignore_errors=True)  # else every check ever made would keep its pages
     context.build_data_docs()
-    good = not files and all(table["ok"] for table in tables.values())
-    result = {"ok": good, "docs": str(folder.docs(pipeline)), "tables": tables, "files": files}
+    unread = custom.unread(pipeline, results, [name for name, table in tables.items() if table["ok"] is None], some)
+    result = {"ok": _ok(tables, files), "docs": str(folder.docs(pipeline)), "tables": tables, "files": files}
+    result["unread"] = unread
     _keep(pipeline, results, result, some)
     return result
+
+
+def _ok(tables: Mapping[str, Mapping[str, Any]], files: list[str]) -> bool | None:
+    """Of all that was judged; None where all of that is well, and a table was not."""
+    each = [table["ok"] for table in tables.values()]
+    if files or False in each:
+        return False
+    return None if None in each else True
 
 
 def _context(pipeline: Pipeline) -> Any:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from quality.report import differences
+from quality.report import differences, unjudged
 
 DAY_MS = 86_400_000  # more of them than that are a time, not a duration
 HIDDEN = {"job", "pipeline", "ok", "error", "tables", "lake_run"}
@@ -30,6 +30,7 @@ def lines(result: dict[str, Any]) -> Iterator[str]:
         checked = result["expectations"].get("tables", {}).values()
         count = sum(table["evaluated"] for table in checked)
         yield f"expectations: {count} evaluated, {sum(len(table['failed']) for table in checked)} failed"
+        yield from (f"{table}: no expectation checks {told}" for table, told in unjudged(result).items())
     if isinstance(tables, dict):
         proven = {name: facts for name, facts in tables.items() if isinstance(facts, dict) and facts.get("equal")}
         doubts = [(name, told) for name, facts in proven.items() for told in facts.get("doubts") or ()]

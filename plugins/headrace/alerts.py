@@ -7,7 +7,8 @@ task had not failed for an hour. An alert says since when each table is at fault
 do next. The first success behind a failure says all clear, in the same three places.
 
 What is at fault is known by the checks of a pipeline, whichever DAG they are of: a repair's proof clears what it
-proves. A check of a sample clears what it looked at (its report says so: `clears`).
+proves. A check of a sample clears what it looked at, and one that could not judge a table's expectations clears none
+that the table did not meet (its report says so: `clears`).
 """
 
 from __future__ import annotations
@@ -99,12 +100,15 @@ def _looked_at(context: Any, table: str) -> bool:
     what was at fault in it."""
     told = context["ti"].xcom_pull(task_ids=context["ti"].task_id)
     report = told if isinstance(told, dict) else {}
+    if table == SUITES:
+        return not (report.get("expectations") or {}).get("unread")
     named = report.get("named")
-    return (not named or table in named or table == SUITES) and clears((report.get("tables") or {}).get(table) or {})
+    return (not named or table in named) and clears((report.get("tables") or {}).get(table) or {})
 
 
 def clears(facts: dict[str, Any]) -> bool:
-    """Whether a table's line of a check speaks for what was at fault in it: not that of a sample of other chunks."""
+    """Whether a table's line of a check speaks for what was at fault in it: not that of a sample of other chunks, nor
+    where the expectations that it did not meet were not judged."""
     return bool(facts.get("clears", facts.get("chunks_compared") == facts.get("chunks")))
 
 

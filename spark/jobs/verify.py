@@ -175,7 +175,7 @@ def _expectations(
         unjudged=unjudged, some=some,
     )  # fmt: skip
     for name, table in told["tables"].items():
-        for what, reason in table["untranslated"].items():
+        for what, reason in {**table["untranslated"], **table["unjudged"]}.items():
             _tell(f"{name}: no expectation checks {what}: {reason}")
     return told
 

@@ -20,6 +20,7 @@ from spark.lake import Lake
 
 MISSING, EXTRA, CHANGED, DUPLICATE, CHUNK = "missing", "extra", "changed", "duplicate", "chunk"
 EQUAL = "equal to the source"  # the check by that name: counts and checksums
+UNJUDGED = "not judged"
 CHECKS_SHAPE = (
     "run string, at timestamp, db string, tbl string, check string, column string, ok boolean, observed string, "
     "wanted string"
@@ -55,6 +56,13 @@ class Difference:
         return self.kind, self.key or "", self.source_where or ""
 
 
+class Unmet(NamedTuple):
+    """An expectation that did not hold when it was judged last."""
+
+    check: str
+    column: str | None
+
+
 class Run(NamedTuple):
     """Of one check. `id`: greater than those of all checks before, whatever the clock told; `at`: when it ended."""
 
@@ -88,6 +96,20 @@ def found_last(spark: SparkSession, lake: Lake) -> dict[tuple[str, str], list[Di
     for row in rows.collect():
         one = _difference(row.asDict())
         told.setdefault((one.db, one.table), []).append(one)
+    return told
+
+
+def unmet_last(spark: SparkSession, lake: Lake) -> dict[str, list[Unmet]]:
+    """By `db.table`, what did not hold in the table's last check, or was not judged there and had not held before."""
+    checks = lake.at(names.CHECKS)
+    if not lake.is_table(checks):
+        return {}
+    noted = spark.read.format("delta").load(checks)
+    last = noted.where(fn.col("check") == EQUAL).groupBy("tbl").agg(fn.max("run").alias("run"))
+    unmet = noted.where((fn.col("check") != EQUAL) & ~fn.coalesce("ok", fn.lit(False)))
+    told: dict[str, list[Unmet]] = {}
+    for row in unmet.join(last, ["tbl", "run"]).select("tbl", "check", "column").collect():
+        told.setdefault(row["tbl"], []).append(Unmet(row["check"], row["column"]))
     return told
 
 
@@ -147,9 +169,15 @@ def note_differences(spark: SparkSession, lake: Lake, run: Run, found: Sequence[
         _append(spark, rows, SHAPE, lake.at(names.DIFFERENCES))
 
 
-def note_checks(spark: SparkSession, lake: Lake, run: Run, facts: Mapping[str, Any]) -> None:
+def note_checks(
+    spark: SparkSession,
+    lake: Lake,
+    run: Run,
+    facts: Mapping[str, Any],
+    waiting: Mapping[str, Sequence[Unmet]] | None = None,
+) -> None:
     """Appends a check's results, under the run of its differences. `facts`: its report, `tables` and `expectations`
-    (quality/suite.py)."""
+    (quality/suite.py). `waiting`: what it did not judge and had not held before, whose `ok` is null."""
     rows: list[tuple[Any, ...]] = []
     for name, table in facts["tables"].items():
         counts = f"{table.get('lake_count')} rows", f"{table.get('source_count')} rows"
@@ -158,6 +186,8 @@ def note_checks(spark: SparkSession, lake: Lake, run: Run, facts: Mapping[str, A
         for one in table.get("evaluations", ()):
             seen = _text(one.get("observed")), _text(one.get("expected"))
             rows.append((one["expectation"], one.get("column"), name, one["ok"], *seen))
+    for name, unmet in (waiting or {}).items():
+        rows += [(one.check, one.column, name, None, UNJUDGED, None) for one in unmet]
     db_of = {name: name.partition(".")[0] for name in facts["tables"]}
     told = [
         (*run, db_of[name], name, check, column, ok, observed, wanted)

@@ -4,24 +4,25 @@ which trends are made from. For who has the lake's slot, so that each check goes
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from spark.lake import Lake
 from spark.proof.answer import Answer
 from spark.proof.differences import (
     Difference,
+    Unmet,
     dated,
     found_last,
     next_run,
     not_looked_at,
     note_checks,
     note_differences,
+    unmet_last,
 )
+from spark.proof.judged import ROWS
+from spark.proof.reports import write_report
 from spark.verification import Verification
-
-FOLDER = "_quality"
 
 
 def keep(
@@ -29,8 +30,8 @@ def keep(
 ) -> None:
     """The check's time is that of its end: of two at once the later one knows what the other noted."""
     spark, lake = check.spark, check.lake
-    run, known = next_run(spark, lake, datetime.now(UTC)), found_last(spark, lake)
-    told: list[Difference] = []
+    run, known, unmet = next_run(spark, lake, datetime.now(UTC)), found_last(spark, lake), unmet_last(spark, lake)
+    told, waiting = list[Difference](), dict[str, list[Unmet]]()
     for answer in answers:
         name = answer.schema.db, answer.schema.table
         mine = dated([one for one in found if (one.db, one.table) == name], known.get(name, ()), began)
@@ -38,18 +39,22 @@ def keep(
         left = not_looked_at(known.get(name, ()), before, mine)
         told += [*mine, *left]
         table = facts["tables"][answer.name]
-        table["clears"] = not left and (answer.chosen is None or bool(before))
+        waiting[answer.name] = _not_judged(facts, answer.name, unmet.get(answer.name, ()))
+        looked_at = answer.chosen is None or bool(before)
+        table["clears"] = looked_at and not left and not waiting[answer.name]
         if mine:
             table["since"] = min(one.since for one in mine if one.since).isoformat(timespec="seconds")
     note_differences(spark, lake, run, told)
-    note_checks(spark, lake, run, facts)
+    note_checks(spark, lake, run, facts, waiting)
     for table in (facts["expectations"].get("tables") or {}).values():
         table.pop("evaluations", None)  # a report is to be short
-    lake.write(lake.at(FOLDER, f"{_number(lake, began)}.json"), facts)
+    write_report(lake, began, facts)
 
 
-def _number(lake: Lake, began: datetime) -> int:
-    """Of the report: Unix ms, but greater than all before, so that the newest is known where the clock was set back."""
-    stems = [name.removesuffix(".json") for name in lake.list(lake.at(FOLDER))]
-    last = max((int(stem) for stem in stems if stem.isdecimal()), default=0)
-    return max(int(began.timestamp() * 1000), last + 1)
+def _not_judged(facts: Mapping[str, Any], name: str, unmet: Sequence[Unmet]) -> list[Unmet]:
+    """Which of the table's expectations that were not met before this check left out."""
+    told = (facts["expectations"].get("tables") or {}).get(name)
+    if told is None:  # the lake does not have the table: none, if the source has no row either
+        return [] if facts["tables"][name]["equal"] else [*unmet]
+    left_out = told["unjudged"]
+    return [one for one in unmet if ROWS in left_out or one.check in left_out]

@@ -202,6 +202,23 @@ def test_a_sample_clears_what_it_looked_at_and_no_more(tmp_path: Path, received:
     assert received.bodies[-1]["message"] == "all clear: shop.items"
 
 
+def test_a_suite_file_is_well_again_when_a_check_has_read_it(tmp_path: Path, received: Any) -> None:
+    file = pipeline_file(tmp_path, received.url)
+
+    def went_well(unread: list[str]) -> None:
+        context = succeeded()
+        report = {"named": [], "tables": {"shop.items": {"equal": True}}, "expectations": {"unread": unread}}
+        context["ti"].xcom_pull = lambda task_ids: report
+        AllClear(file)(context)
+
+    failed_suite = {**RESULT, "tables": {}, "expectations": {"files": ["shop.items.json: cannot be read"]}}
+    Alert(file)({**failed(), "exception": JobFailed(failed_suite)})
+    went_well(["shop.items.json"])
+    assert len(received.bodies) == 1, "its table was not judged"
+    went_well([])
+    assert received.bodies[-1]["message"] == "all clear: suite files"
+
+
 def test_it_is_logged_kept_and_posted(tmp_path: Path, received: Any, capsys: pytest.CaptureFixture[str]) -> None:
     file = pipeline_file(tmp_path, received.url)
     Alert(file)(failed())

@@ -108,6 +108,19 @@ def test_tables_proof_and_alerts(client: TestClient, lake: Path) -> None:
     assert "hunter2secret" not in answer.text
 
 
+def test_a_table_that_was_not_judged_is_not_shown_as_well(client: TestClient, lake: Path) -> None:
+    left_out = {"ok": None, "evaluated": 0, "failed": [], "unjudged": {"its rows": "it was altered meanwhile"}}
+    equal = {"equal": True, "source_count": 5, "lake_count": 5}
+    last = {**LAST, "tables": {"shop.young": equal}, "expectations": {"ok": None, "tables": {"shop.young": left_out}}}
+    write(lake / "_status.json", STATUS)
+    write(lake / "_quality" / "last.json", last)
+    [shop] = client.get("/api/pipelines").json()["pipelines"]
+    assert {table["name"]: table["unjudged"] for table in shop["tables"] if table["unjudged"]} == {
+        "shop.young": "its rows: it was altered meanwhile"
+    }
+    assert shop["check"]["ok"] is None
+
+
 def test_a_wrong_file_and_an_unreadable_status_are_said(client: TestClient, lake: Path, tmp_path: Path) -> None:
     write(tmp_path / "pipelines" / "wrong.yaml", "name: [")
     write(lake / "_status.json", "{")

@@ -13,7 +13,7 @@ from contract.pipeline import Pipeline, load
 from contract.schema import Column, TableSchema
 from quality import checks, folder, suite
 from quality.operands import UntranslatableError
-from quality.report import describe, differences
+from quality.report import describe, differences, unjudged
 
 SCHEMA = TableSchema(
     db="shop",
@@ -56,6 +56,25 @@ def test_a_good_table_passes_and_leaves_pages_and_a_result(spark: SparkSession, 
     assert all(one["ok"] for one in table["evaluations"])
     assert "shop.orders" in (Path(result["docs"]) / "index.html").read_text()
     assert folder.read_last(pipeline)["expectations"]["ok"] is True
+
+
+def test_a_suite_of_which_a_table_was_not_judged_is_not_well_and_not_wrong(
+    spark: SparkSession, pipeline: Pipeline, tmp_path: Path
+) -> None:
+    own(tmp_path, "shop.items.json", "{")
+    frame = spark.createDataFrame(ROWS, "shop_id bigint, id bigint, state string")
+    results: dict[str, Any] = {name: {"source_count": 4, "equal": True} for name in ("shop.orders", "shop.items")}
+    given: dict[str, Any] = {"schemas": {"shop.orders": SCHEMA}, "frames": {"shop.orders": frame}}
+    found = suite.run(spark, pipeline, results, **given, unjudged={"shop.items": {"its rows": "altered"}})
+    assert (found["ok"], found["tables"]["shop.items"]["ok"], found["tables"]["shop.orders"]["ok"]) == (
+        None,
+        None,
+        True,
+    )
+    assert unjudged({"expectations": found}) == {"shop.items": "its rows: altered"}
+    assert (found["files"], found["unread"]) == ([], [str(tmp_path / "suites" / "shop" / "shop.items.json")])
+    results["shop.orders"]["source_count"] = 5
+    assert suite.run(spark, pipeline, results, **given, unjudged={"shop.items": {"its rows": "altered"}})["ok"] is False
 
 
 def test_a_check_of_some_tables_keeps_what_is_known_of_the_others(spark: SparkSession, pipeline: Pipeline) -> None:

@@ -52,6 +52,17 @@ def test_a_check_tells_its_expectations_and_every_fault() -> None:
     ]
 
 
+def test_a_check_tells_what_it_did_not_judge() -> None:
+    left_out = {"ok": None, "evaluated": 0, "failed": [], "unjudged": {"its rows": "altered"}}
+    well = {"ok": True, "evaluated": 4, "failed": [], "unjudged": {}}
+    tables = {"shop.a": left_out, "shop.b": well}
+    report = {"job": "verify", "pipeline": "shop", "ok": True, "expectations": {"ok": None, "tables": tables}}
+    assert list(lines(report))[1:] == [
+        "expectations: 4 evaluated, 0 failed",
+        "shop.a: no expectation checks its rows: altered",
+    ]
+
+
 def test_a_check_tells_what_speaks_against_a_table_that_is_equal() -> None:
     doubtful = {"equal": True, "doubts": ["stale since an ALTER"]}
     report = {

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,6 +16,10 @@ from pyspark.sql import SparkSession
 
 from contract.pipeline import Pipeline
 from contract.pipeline_columns import Columns
+from headrace.alerts import Alert, AllClear
+from headrace.spark_job import JobFailed
+from quality import folder
+from quality.report import SUITES
 from spark.checksum import Total
 from spark.errors import LakeError
 from spark.job import JobFailedError
@@ -22,6 +29,7 @@ from spark.lake import Lake
 from spark.proof.answer import Answer
 from spark.proof.boundary import Read
 from spark.proof.differences import CHANGED, Difference, dated, latest, next_run, note_checks, note_differences
+from spark.proof.judged import ALTERED, ROWS, Rules
 from spark.proof.splits import Ranges
 from spark.slot import writing
 from tests.checkpoints import checkpoint
@@ -31,12 +39,14 @@ ONE, TWO = (Difference("shop", "items", CHANGED, f'{{"id":{n}}}', ("name",)) for
 
 
 class Check:
-    """One that finds what it is told to find. `chosen`: of the two chunks; `meanwhile` runs while it does."""
+    """One that finds what it is told to find. `chosen`: of the two chunks; `meanwhile` runs while it does; `rules`: by
+    which its expectations judge the `frames`, where there are some."""
 
     def __init__(self, spark: SparkSession, lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
         self.spark, self.lake = spark, lake
         self.reading, self.lost, self.status = SimpleNamespace(found={}), set[str](), SimpleNamespace(run=7)
         self.frames: dict[str, Any] = {}
+        self.rules: dict[str, Rules] = {}
         self.found: list[Difference] = []
         self.meanwhile: list[Difference] = []
         self.facts: dict[str, Any] = {}
@@ -49,7 +59,9 @@ class Check:
         monkeypatch.setattr(checking, "chosen", lambda *_: [("shop", "items")])
         monkeypatch.setattr(checking, "Verification", lambda *_: self)
         monkeypatch.setattr(checking, "_compare", self._compare)
-        monkeypatch.setattr(checking, "_expectations", lambda *_: {})
+        monkeypatch.setattr(checking, "_rules", lambda *_: self.rules)
+        judge = checking._expectations
+        monkeypatch.setattr(checking, "_expectations", lambda *given: judge(*given) if self.rules else {})
 
     @contextmanager
     def _streamed(self, *_: Any) -> Iterator[Any]:
@@ -142,3 +154,69 @@ def test_what_mends_rows_that_differ_is_told_and_other_faults_say_it_themselves(
     check.facts = {"equal": False, "reason": "not yet snapshotted"}
     with pytest.raises(JobFailedError, match=r"not yet snapshotted$"):
         check.run()
+
+
+CHEAP = {"cheap": "`price` < 5"}
+JUDGED, LEFT_OUT = Rules(ITEMS, CHEAP, {}), Rules(None, {}, {ROWS: ALTERED})
+PARTLY = Rules(ITEMS, {}, {"CHECK cheap": ALTERED})
+
+
+class Judged:
+    """Checks of all rows of a table that is equal, by these rules, with the notifiers that their task has."""
+
+    def __init__(self, check: Check) -> None:
+        self.check, self.pipeline = check, check.lake.pipeline
+        check.answer = replace(check.answer, chosen=None)
+
+    def run(self, rules: Rules, *rows: tuple[int, str, int]) -> list[str]:
+        """What was told of it."""
+        frame = self.check.spark.createDataFrame([*rows], "id bigint, name string, price int")
+        self.check.frames = {"shop.items": frame.withColumn("price", frame.price.cast("decimal(10,2)"))}
+        self.check.rules, self.check.facts = {"shop.items": rules}, {"frame_rows": len(rows)}
+        ti: Any = SimpleNamespace(dag_id="shop.quality", task_id="verify", run_id="r", log_url="")
+        before = len(folder.read_alerts(self.pipeline, 100))
+        try:
+            report = verify(self.check.spark, self.pipeline, [])
+        except JobFailedError as error:
+            told = JobFailed({"error": "1 of 1 table(s)", **error.facts})
+            Alert(str(self.pipeline.path))({"ti": ti, "exception": told})
+        else:
+            ti.xcom_pull = lambda task_ids: report
+            AllClear(str(self.pipeline.path))({"ti": ti})
+        kept = folder.read_alerts(self.pipeline, 100)
+        return [alert["message"] for alert in kept[: len(kept) - before]]
+
+
+@pytest.fixture
+def judged(check: Check, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Judged:
+    monkeypatch.setenv("HEADRACE_SUITES", str(tmp_path / "suites"))
+    return Judged(check)
+
+
+def test_an_expectation_that_was_not_met_is_all_clear_when_it_is_judged_again(
+    spark: SparkSession, lake: Lake, judged: Judged
+) -> None:
+    assert judged.run(LEFT_OUT) == [], "nothing was at fault"
+    assert judged.run(JUDGED, (1, "a", 1), (1, "b", 9)) == ["1 of 1 table(s)"]
+    assert judged.run(LEFT_OUT) == []
+    assert judged.run(LEFT_OUT) == [], "nor does the next one that judges nothing"
+    assert judged.run(PARTLY, (1, "a", 1)) == [], "the key is unique by now, and of the constraint nobody knows"
+    assert judged.run(JUDGED, (1, "a", 1)) == ["all clear: shop.items"]
+    noted = spark.read.format("delta").load(lake.at("_checks")).where("check = 'CHECK cheap'").orderBy("run")
+    assert [row["ok"] for row in noted.collect()] == [False, None, None, None, True]
+
+
+def test_what_a_check_of_a_part_has_judged_is_clear(judged: Judged) -> None:
+    """Of the constraint nothing was at fault."""
+    assert judged.run(JUDGED, (1, "a", 1), (1, "b", 1)) == ["1 of 1 table(s)"]
+    assert judged.run(PARTLY, (1, "a", 1)) == ["all clear: shop.items"]
+
+
+def test_another_tables_fault_leaves_one_that_was_not_judged_at_fault(judged: Judged) -> None:
+    assert judged.run(JUDGED, (1, "a", 9)) == ["1 of 1 table(s)"]
+    own = Path(os.environ["HEADRACE_SUITES"], "shop", "shop.other.json")
+    own.parent.mkdir(parents=True)
+    own.write_text("{}")
+    judged.run(LEFT_OUT)
+    [alert] = folder.read_alerts(judged.pipeline, 1)
+    assert (alert["mended"], {*alert["since"]}) == ([], {"shop.items", SUITES})

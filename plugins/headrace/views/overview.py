@@ -14,7 +14,7 @@ from contract.pipeline import Pipeline
 from contract.status import LakeStatus
 from headrace import guides, pipeline_files, settings
 from quality import folder
-from quality.report import differences
+from quality.report import differences, unjudged
 from readers.status import read
 
 ALERTS = 5
@@ -61,7 +61,7 @@ def _quality(pipeline: Pipeline) -> tuple[dict[str, Any] | None, list[dict[str, 
 def _tables(lake: LakeStatus | None, check: dict[str, Any] | None) -> list[dict[str, Any]]:
     known = lake.tables if lake else {}
     proofs = (check or {}).get("tables", {})
-    faults = differences(check or {})
+    faults, left_out = differences(check or {}), unjudged(check or {})
     rows = []
     for name in sorted({*known, *proofs}):
         table, proof = known.get(name), proofs.get(name, {})
@@ -82,6 +82,7 @@ def _tables(lake: LakeStatus | None, check: dict[str, Any] | None) -> list[dict[
                 "not_compared": proof.get("reason") if proof.get("equal") is None else None,
                 "proved_rows": proof.get("source_count"),
                 "fault": faults.get(name),
+                "unjudged": left_out.get(name),
             }
         )
     return rows
@@ -93,6 +94,6 @@ def _check(pipeline: Pipeline, check: dict[str, Any] | None) -> dict[str, Any] |
     has_docs = (folder.docs(pipeline) / "index.html").exists()
     return {
         "at": check.get("at"),
-        "ok": not differences(check),
+        "ok": False if differences(check) else None if unjudged(check) else True,
         "docs": f"docs/{pipeline.name}/index.html" if has_docs else None,
     }
