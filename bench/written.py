@@ -11,6 +11,7 @@ import json
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from time import monotonic
@@ -22,6 +23,7 @@ from pyspark.sql import functions as fn
 
 from contract.pipeline import Pipeline
 from contract.schema import Column, TableSchema
+from spark.foreign import look
 from spark.lake import Lake
 from spark.merge import sequence
 from spark.schema import Schemas, prepare
@@ -98,7 +100,10 @@ def measure(
     for rows in sizes:
         schema = shape(db, rows)
         make(spark, lake, schema, rows)
-        path, merging = lake.table(schema.db, schema.table), Merging(spark, lake, Schemas([schema]))
+        path, merging = (
+            lake.table(schema.db, schema.table),
+            Merging(spark, lake, Schemas([schema]), partial(look, lake, None)),
+        )
         for number, count in enumerate(counts):
             before, began = lake.size(path), monotonic()
             merging._batch(changed(spark, schema, rows, count, 100 + number), number, "bench")

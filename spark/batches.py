@@ -5,15 +5,27 @@ An exception of the function comes out as it was raised; through the engine it w
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable
 
 from pyspark.sql import DataFrame
 
 from spark.errors import LakeError
+from spark.lake import Lake
 
 Handle = Callable[[DataFrame, int, str], None]
 NAMED_WITHIN = 60.0  # seconds
+
+
+def merged_to(lake: Lake) -> int | None:
+    """The version of `_changes` up to which the merge has come by its own checkpoint, whole commits alone; None where
+    it has none."""
+    folder = lake.checkpoint("tables")
+    done = [int(name) for name in lake.list(f"{folder}/commits") if name.isdigit()]
+    text = lake.text(f"{folder}/offsets/{max(done)}") if done else None
+    # The version that comes next, or of which a part is read.
+    return int(json.loads(text.splitlines()[-1])["reservoirVersion"]) - 1 if text else None
 
 
 def run_batches(frame: DataFrame, checkpoint: str, handle: Handle, wait: float = NAMED_WITHIN) -> None:

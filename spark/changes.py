@@ -14,6 +14,7 @@ so it is done only where a batch has a row that may be such a one; it is written
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
@@ -52,10 +53,13 @@ BOUNDS = {
 
 
 class Landing:
-    """One run of step 1. `landed` counts the new changes; `letters` has the records that are none."""
+    """One run of step 1. `landed` counts the new changes; `letters` has the records that are none. `look` raises
+    LakeError where somebody else wrote into `_changes`."""
 
-    def __init__(self, spark: SparkSession, pipeline: Pipeline, lake: Lake) -> None:
-        self.spark, self.pipeline, self.lake = spark, pipeline, lake
+    def __init__(
+        self, spark: SparkSession, pipeline: Pipeline, lake: Lake, look: Callable[[], object] = lambda: None
+    ) -> None:
+        self.spark, self.pipeline, self.lake, self.look = spark, pipeline, lake, look
         self.landed = 0
         self.letters = Letters(spark, lake)
         self.erasures = Erasures(lake)
@@ -161,6 +165,7 @@ class Landing:
         # The application id holds the query's: under a new checkpoint, numbers begin anew, and Delta would
         # pass by a number that it has seen without a word.
         writer = writer.option("txnAppId", f"headrace-changes-{query}").option("txnVersion", number)
+        self.look()  # behind a commit of ours, what somebody wrote before it could not be taken back
         writer.save(self.lake.changes)
         reached("changes written")
 

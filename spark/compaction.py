@@ -17,6 +17,8 @@ from contract.pipeline import Pipeline
 from contract.status import LakeStatus, parse
 from spark import ddl_topic
 from spark.ahead import foretold
+from spark.applied import AppliedSnapshots
+from spark.batches import merged_to
 from spark.changes import Landing
 from spark.evolution import Evolution
 from spark.failpoints import reached
@@ -66,8 +68,9 @@ class Compaction:
         text = lake.text(lake.status)
         self.last = parse(text) if text else None
         self.clean = not lake.exists(lake.at(UNFINISHED))
-        self.landing = Landing(spark, pipeline, lake)
-        self.foreign = Found({}, {})
+        self.look = partial(look, lake, self.last)
+        self.landing = Landing(spark, pipeline, lake, self.look)
+        self.foreign = Found()
         self.floors: dict[Name, list[int]] = {}
 
     def run(self) -> dict[str, Any]:
@@ -99,7 +102,9 @@ class Compaction:
         refuse_foreign(self.lake, self.last, self.checkpoint)
         if self.last:
             self.foreign = foreign_writes(self.lake, since_last(self.lake, self.last))
-        look(self.lake, self.last)
+        elif AppliedSnapshots(self.lake).tables or merged_to(self.lake) is not None:
+            print("the lake's status is gone: what others did to its tables is not known, a check shows it", flush=True)
+        self.look()
 
     def _land(self) -> None:
         topics = self.broker.topics(self.landing.topics())
@@ -115,22 +120,29 @@ class Compaction:
         if self.last and (told := foretold(self.lake, self.last)):
             self.lake.write(self.lake.status, told.model_dump(mode="json"))
             reached("snapshot foretold")
-        handoff = apply_ready(self.spark, self.lake)
+        handoff = apply_ready(self.spark, self.lake, self.look().version, self._doubted)
         if self.checkpoint:
             handoff.snapshots.find_gaps(self.checkpoint, self.last.checkpoint if self.last else None)
         self.floors = handoff.snapshots.floors()
         return handoff
 
+    def _doubted(self, name: Name) -> str | None:
+        """Why the table's own rows do not count: somebody else wrote it, and nothing has settled that yet."""
+        table = self.last.tables.get(".".join(name)) if self.last else None
+        if table and table.foreign:
+            return table.foreign.reason
+        return (self.foreign.told | foreign_writes(self.lake, since_looked(self.foreign, {}, [name])).told).get(name)
+
     def _follow(self, evolution: Evolution, handoff: HandOff) -> None:
         """What the source's statements did to the tables, and what somebody else did to those of the lake."""
         evolution.follow(*self.broker.ddl(evolution.read), self.floors)
         self.foreign = self.foreign.without(handoff.applied)
-        forget_lost(self.lake, handoff.snapshots, self.foreign.told)
+        forget_lost(handoff.snapshots, self.foreign.gone)
         for line in (*self.foreign.told.values(), *evolution.told):
             print(line, flush=True)
 
     def _merge(self, schemas: Schemas) -> Merging:
-        merging = Merging(self.spark, self.lake, schemas, self.floors, partial(look, self.lake, self.last))
+        merging = Merging(self.spark, self.lake, schemas, self.look, self.floors)
         if not (self.clean and self.last and self.last.changes_version == self.lake.version(self.lake.changes)):
             merging.run()
         merging.retry()
@@ -139,7 +151,7 @@ class Compaction:
     def _mend(self, merging: Merging, handoff: HandOff, schemas: Schemas) -> Mending:
         """Takes in the parts that repairs and backfills staged."""
         stopped = [*merging.stopped.tables, *handoff.refused]
-        mending = Mending(self.spark, self.lake, schemas, handoff.snapshots, stopped)
+        mending = Mending(self.spark, self.lake, schemas, handoff.snapshots, stopped, merging.looked.version)
         mending.run(self.checkpoint)
         merging.emptied |= {*self.foreign.told} | mending.tables  # nobody counted their rows
         return mending
@@ -163,8 +175,10 @@ class Compaction:
         handoff = standing.handoff
         applied = {name: handoff.snapshots.tables[name] for name in handoff.applied}
         names = standing.names(self.checkpoint)
-        found = foreign_writes(self.lake, since_looked(self.foreign, applied, names))
+        since = since_looked(self.foreign, applied, names) if self.last else dict.fromkeys(names)
+        found = foreign_writes(self.lake, since)
         standing.merging.emptied |= {*found.told}
+        forget_lost(handoff.snapshots, found.gone)
         for line in found.told.values():
             print(line, flush=True)
         return found

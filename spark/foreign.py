@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from contract import steps
 from contract.status import LakeStatus
 from spark.applied import Applied, AppliedSnapshots
+from spark.batches import merged_to
 from spark.commits import Commit, commits
 from spark.errors import LakeError
 from spark.lake import Lake
@@ -37,25 +38,27 @@ class Foreign:
 class Looked:
     """`_changes` up to a `version` in which nothing is of others; None where there is no such table. `merged`: the
     version up to which the last run merged it, None before the first. `undone`: whether between the two somebody else
-    wrote, which was taken back: the commits there are not all ours."""
+    wrote, which was taken back: the commits there are not all ours, but for those of `ours`."""
 
     version: int | None
     merged: int | None = None
     undone: bool = False
+    ours: tuple[int, ...] = ()
 
 
 def look(lake: Lake, last: LakeStatus | None) -> Looked:
     """Raises LakeError where somebody else wrote into `_changes` since the last run, or took it away."""
-    merged, version = last.changes_version if last else None, lake.version(lake.changes)
+    merged, version = last.changes_version if last else merged_to(lake), lake.version(lake.changes)
     if version == merged:
         return Looked(version, merged)
-    made = _rows_of(lake, lake.changes, merged)
+    made = _rows_of(lake, lake.changes, merged, version)
     if found := _done(lake, lake.changes, merged, version, made):
         raise LakeError(
             f"somebody else than Headrace's jobs changed {lake.changes}: {found.did}. Nothing of that was merged. "
             f"{_back(lake, found)}"
         )
-    return Looked(version, merged, any(not one.ours or one.restored is not None for one in made))
+    ours = tuple(one.version for one in made if one.ours and one.restored is None)
+    return Looked(version, merged, len(ours) < len(made), ours)
 
 
 def _back(lake: Lake, found: Foreign) -> str:
@@ -72,25 +75,29 @@ def _back(lake: Lake, found: Foreign) -> str:
 @dataclass(frozen=True)
 class Found:
     """Current tables. `told`: of those that somebody else changed or took away, what to do about it. `versions`: up to
-    which each was looked at, None where it is not there."""
+    which each was looked at, None where it is not there. `gone`: those that are not what they were, or not at all."""
 
-    told: dict[Name, str]
-    versions: dict[Name, int | None]
+    told: dict[Name, str] = field(default_factory=dict)
+    versions: dict[Name, int | None] = field(default_factory=dict)
+    gone: set[Name] = field(default_factory=set)
 
     def without(self, names: Iterable[Name]) -> Found:
         """Not telling of tables that were made anew since."""
-        return Found({name: told for name, told in self.told.items() if name not in {*names}}, self.versions)
+        told = {name: told for name, told in self.told.items() if name not in {*names}}
+        return Found(told, self.versions, self.gone - {*names})
 
 
 def foreign_writes(lake: Lake, since: Mapping[Name, int | None]) -> Found:
     """`since`: the version behind which nobody looked yet, of each current table; None where that is not known."""
-    found = Found({}, {})
+    found = Found()
     for name, behind in since.items():
         path = lake.table(*name)
         found.versions[name] = version = lake.version(path)
         if behind is None or version == behind or (version is None and behind == BEGINNING):
             continue
-        if done := _done(lake, path, behind, version, _rows_of(lake, path, behind)):
+        if done := _done(lake, path, behind, version, _rows_of(lake, path, behind, version)):
+            if version is None or version < behind:
+                found.gone.add(name)
             found.told[name] = (
                 f"somebody else than Headrace's jobs changed the lake's table {'.'.join(name)}: {done.did}. A check "
                 f"shows what differs now; to make the table anew, {steps.SNAPSHOT_TABLE}"
@@ -117,16 +124,17 @@ def since_looked(seen: Found, applied: Mapping[Name, Applied], names: Iterable[N
     return {name: applied[name].version if name in applied else begun.get(name, BEGINNING) for name in names}
 
 
-def forget_lost(lake: Lake, snapshots: AppliedSnapshots, found: Iterable[Name]) -> None:
-    """Tables that are gone lack what their snapshot had: they count as not snapshotted."""
-    for name in found:
-        if not lake.is_table(lake.table(*name)) and name in snapshots.tables:
+def forget_lost(snapshots: AppliedSnapshots, gone: Iterable[Name]) -> None:
+    """Tables that are gone lack what their snapshot had, also where changes have made them again: they count as not
+    snapshotted."""
+    for name in gone:
+        if name in snapshots.tables:
             snapshots.note(name, snapshots.tables[name].model_copy(update={"gap": True}))
 
 
-def _rows_of(lake: Lake, path: str, behind: int | None) -> list[Commit]:
+def _rows_of(lake: Lake, path: str, behind: int | None, to: int | None) -> list[Commit]:
     """The commits behind the version that change rows, the oldest first."""
-    found = commits(lake, path, BEGINNING if behind is None else behind)
+    found = commits(lake, path, BEGINNING if behind is None else behind, to) if to is not None else []
     return [one for one in found if not HARMLESS.search(one.operation)]
 
 

@@ -11,10 +11,12 @@ from collections.abc import Mapping, Set
 from contextlib import suppress
 from typing import Any
 
+from contract import names
 from contract.status import Foreign, LakeStatus
 from spark.applied import AppliedSnapshots
 from spark.errors import LakeError
 from spark.lake import Lake
+from spark.proof.reports import numbers
 from spark.stopped import Name
 
 UNKNOWN = -1  # the run, of a report of a version that did not say it
@@ -27,7 +29,7 @@ def marked(
     tables all of whose rows this run has set right."""
     snapshots, at = AppliedSnapshots(lake).tables, int(time.time() * 1000)
     marks = {name: mark for name, mark in _open(lake, last).items() if name not in mended}
-    check = max(_numbers(lake), default=0) if found else 0
+    check = max(numbers(lake), default=0) if found else 0
     for name, reason in found.items():
         snapshot = snapshots[name].id if name in snapshots else None
         marks[name] = Foreign(reason=reason, at=at, run=now.run, check=check, snapshot=snapshot)
@@ -44,7 +46,7 @@ def _open(lake: Lake, last: LakeStatus | None) -> dict[Name, Foreign]:
         return {}
     snapshots = {name: one.id for name, one in AppliedSnapshots(lake).tables.items()}
     open = {name: mark for name, mark in marks.items() if not mark.run or snapshots.get(name) == mark.snapshot}
-    for number in _numbers(lake) if open else ():
+    for number in numbers(lake) if open else ():
         if any(mark.check < number for mark in open.values()):
             run, equal = _check(lake, number)
             seen = {name for name, mark in open.items() if mark.check < number and mark.run <= run}
@@ -52,16 +54,10 @@ def _open(lake: Lake, last: LakeStatus | None) -> dict[Name, Foreign]:
     return open
 
 
-def _numbers(lake: Lake) -> list[int]:
-    """Of the checks that there are reports of; they grow."""
-    names = (name.removesuffix(".json") for name in lake.list(lake.at("_quality")))
-    return [int(name) for name in names if name.isdecimal()]
-
-
 def _check(lake: Lake, number: int) -> tuple[int, set[str]]:
     """The run whose lake the check compared, and the tables that it found to be equal, all of their rows."""
     with suppress(LakeError):  # a report that is broken proves nothing
-        report = lake.read(lake.at("_quality", f"{number}.json")) or {}
+        report = lake.read(lake.at(names.QUALITY, f"{number}.json")) or {}
         return report.get("lake_run", UNKNOWN), _equal(report)
     return UNKNOWN, set()
 

@@ -10,12 +10,13 @@ with the same result when it is done again. It is consistent once merged to P1.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 
 from pyspark import inheritable_thread_target
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from contract.schema import TableSchema
 from spark.applied import Applied, AppliedSnapshots
@@ -40,19 +41,25 @@ from spark.truncated import Truncated
 class HandOff:
     """What a run did with the staged snapshots. `applied`: the tables made anew. `refused`: why a table could not
     take its part, which the next run tries again. `snapshots`: each table's newest, of this run or an earlier.
-    `nulled`: for how many values of the applied rows the lake has a null."""
+    `nulled`: for how many values of the applied rows the lake has a null. `changes`: those that count, None before the
+    first. `doubted`: why a table's own rows do not count, None where they do."""
 
     snapshots: AppliedSnapshots
     stopped: StoppedTables
+    changes: DataFrame | None
+    doubted: Callable[[Name], str | None]
     applied: set[Name] = field(default_factory=set)
     refused: dict[Name, str] = field(default_factory=dict)
     nulled: dict[Name, int] = field(default_factory=dict)
 
 
-def apply_ready(spark: SparkSession, lake: Lake) -> HandOff:
+def apply_ready(
+    spark: SparkSession, lake: Lake, at: int | None = None, doubted: Callable[[Name], str | None] = lambda name: None
+) -> HandOff:
     """Applies every snapshot that is staged whole and not applied yet, the oldest first. A staging of which nothing
-    is needed any more is removed."""
-    result = HandOff(AppliedSnapshots(lake), StoppedTables(lake))
+    is needed any more is removed. `at`: the version of `_changes`, None: the newest; `doubted`: as of HandOff."""
+    changes = lake.frame(lake.changes, at) if lake.is_table(lake.changes) else None
+    result = HandOff(AppliedSnapshots(lake), StoppedTables(lake), changes, doubted)
     renames = renames_of(lake)
     for manifest in manifests(lake):
         tables = [
@@ -110,25 +117,26 @@ def _facts(manifest: Manifest, schema: TableSchema, version: int | None, seen: d
 
 
 def _apply_somehow(spark: SparkSession, lake: Lake, manifest: Manifest, schema: TableSchema, result: HandOff) -> None:
-    """Also where the table itself cannot be read, or has values in another form: then it is the staged rows, and all
-    changes since P0 are merged into it again, for which the table counts as stopped there."""
+    """Also where the table itself cannot be read, or has values in another form, or somebody else wrote it: then it is
+    the staged rows, and all changes since P0 are merged into it again, for which the table counts as stopped there."""
     name = (schema.db, schema.table)
     path = lake.table(*name)
     first = name not in result.snapshots.tables
     try:
         reason = landed_otherwise(schema, columns_of(spark, path)) if lake.is_table(path) else None
-        if reason is None:
-            return _apply(spark, lake, manifest, schema, first)
+        if reason is None and (reason := result.doubted(name)) is None:
+            return _apply(spark, lake, manifest, schema, result.changes, first)
     except Exception as error:
         if (reason := broken_table(name, path, error)) is None:
             raise
     result.stopped.stop(name, manifest.sequence(schema), reason)
-    return _apply(spark, lake, manifest, schema, first=False, readable=False)
+    return _apply(spark, lake, manifest, schema, result.changes, first=False, readable=False)
 
 
 def _apply(
-    spark: SparkSession, lake: Lake, manifest: Manifest, schema: TableSchema, first: bool, readable: bool = True
-) -> None:
+    spark: SparkSession, lake: Lake, manifest: Manifest, schema: TableSchema, changes: DataFrame | None, first: bool,
+    readable: bool = True,
+) -> None:  # fmt: skip
     """`first`: the table has no snapshot yet, so nobody goes back to a version of it."""
     name, path, p0 = f"{schema.db}.{schema.table}", lake.table(schema.db, schema.table), manifest.sequence(schema)
     staged = StagedRows(spark, lake, manifest.rows(lake, schema), manifest.id)
@@ -139,7 +147,7 @@ def _apply(
     if Truncated(lake).of((schema.db, schema.table)) > p0:
         rows = found.limit(0)  # read before the truncation, or of a change that came after it
     if first and rows is found and movable(spark, lake, schema) and not staged.scattered():
-        by_move(spark, lake, staged, schema, p0)
+        by_move(spark, lake, staged, schema, p0, changes)
     else:
-        by_write(spark, lake, rows, schema, p0, readable)
+        by_write(spark, lake, rows, schema, p0, changes, readable)
     reached("snapshot written")

@@ -56,7 +56,7 @@ class History:
         """The table's rows as they are, or were in a version, without the lake's own columns."""
         if not self.lake.is_table(self._path):
             raise LakeError(f"the lake has no table {self.name}: check its name, or {steps.SNAPSHOT_TABLE}")
-        return self._read(self._path, version).drop(*OWN)
+        return self.lake.frame(self._path, version).drop(*OWN)
 
     def as_of(self, moment: datetime) -> DataFrame:
         """The table's rows before the first of its transactions that was committed after `moment` (aware): each row
@@ -121,17 +121,13 @@ class History:
         changed = fn.expr(f"array_compact(array({', '.join(differing)}))").alias("changed")
         return rows.select("gtid", "ts", "op", "key", changed, "before", "after", "_seq").orderBy("_seq").drop("_seq")
 
-    def _read(self, path: str, version: int | None) -> DataFrame:
-        reader = self.spark.read.format("delta")
-        return (reader if version is None else reader.option("versionAsOf", str(version))).load(path)
-
     def _changes(self, version: int | None = None) -> DataFrame:
         """Of all tables."""
         if not self.lake.is_table(self.lake.changes):
             raise LakeError(
                 f"the lake {self.lake.root} has no changes yet: {steps.compaction(self.lake.pipeline)}, first"
             )
-        return self._read(self.lake.changes, version)
+        return self.lake.frame(self.lake.changes, version)
 
     def _mine(self, changes: DataFrame | None = None) -> DataFrame:
         """Since the history begins: changes of before are on their way out, one by one."""
@@ -174,7 +170,7 @@ class History:
         path = self.lake.at(names.REPAIRS)
         if not self.lake.is_table(path):
             return
-        repairs = self._read(path, None).where((fn.col("tbl") == self.name) & (fn.col("db") == self.db))
+        repairs = self.lake.frame(path).where((fn.col("tbl") == self.name) & (fn.col("db") == self.db))
         repairs = repairs.where((fn.col("source") == mended.SOURCE) & (fn.col("at") > fn.lit(moment)))
         if rows := repairs.select("key").distinct().count():
             print(mended.note(self.name, rows, moment.isoformat()), file=sys.stderr, flush=True)

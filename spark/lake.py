@@ -14,10 +14,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from contract import names
 from contract.durable_names import sync_folder
@@ -110,9 +111,32 @@ class Lake:
 
     def version(self, path: str) -> int | None:
         """The version of the Delta table at the path, None where there is no table. The log's newest commit is
-        a file of this number; to ask Delta would cost a query."""
-        commits = [name.removesuffix(".json") for name in self.list(f"{path}/_delta_log") if name.endswith(".json")]
-        return max((int(name) for name in commits if name.isdigit()), default=None)
+        a file of this number; to ask Delta would cost a query. From the log's last checkpoint on each is looked for,
+        since to list a log of weeks takes seconds."""
+        log = f"{path}/_delta_log"
+        at = self._checkpointed(log)
+        if at is None or not self._there(commit_file(path, at)):
+            return max(self.commits(path), default=None)
+        while self._there(commit_file(path, at + 1)):
+            at += 1
+        return at
+
+    def commits(self, path: str) -> list[int]:
+        """The versions whose commits the log of the table at the path has."""
+        found = (name.removesuffix(".json") for name in self.list(f"{path}/_delta_log") if name.endswith(".json"))
+        return sorted(int(name) for name in found if name.isdigit())
+
+    def _checkpointed(self, log: str) -> int | None:
+        """None where there is no checkpoint, or it cannot be told."""
+        with suppress(ValueError, KeyError, TypeError):
+            text = self._found(f"{log}/_last_checkpoint")
+            return int(json.loads(text)["version"]) if text else None
+        return None
+
+    def frame(self, path: str, version: int | None = None) -> DataFrame:
+        """The table at the path as it is, or as it was in a version."""
+        reader = self.spark.read.format("delta")
+        return (reader if version is None else reader.option("versionAsOf", str(version))).load(path)
 
     def read(self, path: str) -> Any | None:
         """The JSON of a file, or None where there is none. Raises LakeError where it is broken."""
@@ -138,9 +162,10 @@ class Lake:
             f"{way_back(path, self.root, snapshot(self.pipeline))}"
         )
 
-    def lines(self, path: str) -> list[str]:
-        """Of a file of Spark's or Delta's, each of which is JSON."""
-        return self._text(path).split("\n")  # JSON may have in it what else counts as the end of a line
+    def lines(self, path: str) -> list[str] | None:
+        """Of a file of Spark's or Delta's, each of which is JSON; None where there is no such file."""
+        text = self._found(path)
+        return None if text is None else text.split("\n")  # JSON may have in it what else counts as the end of a line
 
     def _text(self, path: str) -> str:
         stream = self._files.open(self._path(path))
@@ -231,6 +256,11 @@ class Lake:
     def delete(self, path: str) -> None:
         for wanted in (path, *(str(new.getPath().toString()) for new in self._new(path))):
             self._files.delete(self._path(wanted), True)
+
+
+def commit_file(path: str, version: int) -> str:
+    """Of the Delta table at the path."""
+    return f"{path}/_delta_log/{version:020d}.json"
 
 
 def _fill(stream: Any, value: Any) -> None:

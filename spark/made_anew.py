@@ -32,10 +32,12 @@ def movable(spark: SparkSession, lake: Lake, schema: TableSchema) -> bool:
     return not lake.is_table(path) or wanted >= {name.lower() for name in columns_of(spark, path)}
 
 
-def by_move(spark: SparkSession, lake: Lake, staged: StagedRows, schema: TableSchema, p0: list[int]) -> None:
-    """Done again, also by a run that finds the table gone already, it has the same result."""
+def by_move(
+    spark: SparkSession, lake: Lake, staged: StagedRows, schema: TableSchema, p0: list[int], changes: DataFrame | None
+) -> None:
+    """`changes`: of all tables. Done again, also by a run that finds the table gone already, it has the same result."""
     path = lake.table(schema.db, schema.table)
-    changed, known = _changed(spark, lake, schema, p0).persist(), _last_own(lake, staged, path)
+    changed, known = _changed(spark, lake, schema, p0, changes).persist(), _last_own(lake, staged, path)
     try:
         while True:
             # What is behind it, a driver appended that was thought dead.
@@ -76,9 +78,11 @@ def _take_in(spark: SparkSession, staged: StagedRows, schema: TableSchema, p0: l
 
 
 def by_write(
-    spark: SparkSession, lake: Lake, rows: DataFrame, schema: TableSchema, p0: list[int], readable: bool
-) -> None:
-    """`rows`: the staged ones. `readable`: whether the table's own are, else none of them stays."""
+    spark: SparkSession, lake: Lake, rows: DataFrame, schema: TableSchema, p0: list[int], changes: DataFrame | None,
+    readable: bool,
+) -> None:  # fmt: skip
+    """`rows`: the staged ones; `changes`: of all tables. `readable`: whether the table's own rows count, else none of
+    them stays."""
     path, wanted = lake.table(schema.db, schema.table), fields(schema)
     if not DeltaTable.isDeltaTable(spark, path):
         prepare(spark, path, schema, schema, lake.deletion_vectors)
@@ -88,7 +92,7 @@ def by_write(
     columns = {**wanted, **{name: kind for name, kind in present.items() if name.lower() not in known}}
     current = fitted(spark.read.format("delta").load(path), columns)
     newer = current.where(fn.col("_seq") > sequence(p0)) if readable else current.limit(0)
-    if readable and (superseded := _keys_after(spark, lake, schema, p0)) is not None:
+    if readable and (superseded := _keys_after(changes, schema, p0)) is not None:
         rows = rows.join(superseded, list(schema.key), "left_anti")
     together = newer.unionByName(rows, allowMissingColumns=True)
     table = together.select(*map(quoted, columns), *OWN)
@@ -96,7 +100,9 @@ def by_write(
     table.write.format("delta").mode("overwrite").option("overwriteSchema", "true").save(path)
 
 
-def _changed(spark: SparkSession, lake: Lake, schema: TableSchema, p0: list[int]) -> DataFrame:
+def _changed(
+    spark: SparkSession, lake: Lake, schema: TableSchema, p0: list[int], changes: DataFrame | None
+) -> DataFrame:
     """One row a key that was changed since P0: the table's own, where it has one, whole and THERE, else the key."""
     path, wanted, key = lake.table(schema.db, schema.table), fields(schema), list(schema.key)
     if lake.is_table(path):
@@ -108,15 +114,14 @@ def _changed(spark: SparkSession, lake: Lake, schema: TableSchema, p0: list[int]
         )
     lacking = {name: kind for name, kind in wanted.items() if name.lower() not in map(str.lower, rows.columns)}
     rows = rows.withColumns({name: fn.lit(None).cast(kind) for name, kind in lacking.items()} | {THERE: fn.lit(True)})
-    superseded = _keys_after(spark, lake, schema, p0)
+    superseded = _keys_after(changes, schema, p0)
     return rows if superseded is None else rows.join(superseded, key, "full_outer")
 
 
-def _keys_after(spark: SparkSession, lake: Lake, schema: TableSchema, p0: list[int]) -> DataFrame | None:
+def _keys_after(changes: DataFrame | None, schema: TableSchema, p0: list[int]) -> DataFrame | None:
     """The keys' columns of the changes behind P0; None where nothing was changed yet."""
-    if not lake.is_table(lake.changes):
+    if changes is None:
         return None
-    changes = spark.read.format("delta").load(lake.changes)
     rows = behind(changes, (schema.db, schema.table), p0).where(fn.col("op") != "t")
     # By value: where ALTER TABLE changed a key column meanwhile, the texts of one key differ. What cannot be read as
     # the snapshot's key is of another key.

@@ -14,17 +14,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import reduce
 from itertools import groupby
 
 from delta.tables import DeltaTable
 from pyspark import inheritable_thread_target
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
 from contract.schema import TableSchema
 from spark.batches import run_batches
 from spark.broken import broken_table
+from spark.commits import partitions
 from spark.errors import TableStoppedError
 from spark.failpoints import reached
 from spark.foreign import Looked
@@ -58,8 +60,8 @@ class Merging:
     spark: SparkSession
     lake: Lake
     schemas: Schemas
+    look: Callable[[], Looked]
     floors: Mapping[Name, list[int]] = field(default_factory=dict)
-    look: Callable[[], Looked] | None = None
     merged: dict[Name, int] = field(default_factory=dict)
     rows: dict[Name, int] = field(default_factory=dict)
     emptied: set[Name] = field(default_factory=set)
@@ -70,11 +72,10 @@ class Merging:
 
     def __post_init__(self) -> None:
         self.stopped, self.truncated = StoppedTables(self.lake), Truncated(self.lake)
-        self.looked = self._look()
+        self.looked = self.look()
 
     def run(self) -> None:
         """Merges every commit of `_changes` that is new."""
-        self.looked = self._look()
         if self.looked.version is None:
             return
         if self.looked.undone:
@@ -84,9 +85,6 @@ class Merging:
         run_batches(source.select(*USED), self.lake.checkpoint("tables"), self._batch)
         reached("merged")
 
-    def _look(self) -> Looked:
-        return self.look() if self.look else Looked(self.lake.version(self.lake.changes))
-
     def retry(self) -> None:
         """Tries the stopped tables again, but for those that are no longer the pipeline's."""
         for name, stop in list(self.stopped.tables.items()):
@@ -94,24 +92,32 @@ class Merging:
                 self.stopped.release(name)
 
     def _batch(self, changes: DataFrame, number: int, query: str) -> None:
-        looked = self._look()  # what the batch has was there by now
-        changes = self._new(looked) if looked.undone else changes
-        # Not kept in memory: to read a table's own files again costs a fraction of that.
+        looked = self.look()  # what the batch has was there by now
+        if not looked.undone:
+            # Not kept in memory: to read a table's own files again costs a fraction of that.
+            return self._merge_all(changes)
+        new = self._new(replace(looked, merged=self.looked.merged)).persist()  # to find these rows costs much more
+        try:
+            self._merge_all(new)
+        finally:
+            new.unpersist()
+
+    def _merge_all(self, changes: DataFrame) -> None:
         parts = [part for part in parts_of(changes) if not self._waits(part)]
         with ThreadPoolExecutor(THREADS) as pool:
             list(pool.map(inheritable_thread_target(self.spark)(lambda part: self._merge(changes, part)), parts))
 
     def _new(self, looked: Looked) -> DataFrame:
         """What is in `_changes` and was not when the last run had merged it: the commits between tell of changes that
-        somebody wrote or removed, too."""
-        changes = self._changes(looked.version)
+        somebody wrote or removed, too. Of the partitions alone to which commits of ours added since."""
+        changes = self.lake.frame(self.lake.changes, looked.version)
         if looked.merged is None:
-            return changes
-        return changes.join(self._changes(looked.merged).select("_seq"), "_seq", "left_anti").select(*USED)
-
-    def _changes(self, version: int | None) -> DataFrame:
-        reader = self.spark.read.format("delta").option("versionAsOf", str(version))
-        return reader.load(self.lake.changes).select(*USED)
+            return changes.select(*USED)
+        added = set().union(*(partitions(self.lake, self.lake.changes, version) for version in looked.ours))
+        there = reduce(Column.__or__, (_in(partition) for partition in added), fn.lit(False))
+        known = self.lake.frame(self.lake.changes, looked.merged).where(there)
+        keys = ["tbl", "_seq"]
+        return changes.where(there).join(known.select(*keys), keys, "left_anti").select(*USED)
 
     def _wanted(self, name: Name) -> bool:
         return self.lake.pipeline.tables.match(*name)
@@ -127,7 +133,10 @@ class Merging:
 
     def _again(self, name: Name, stop: Stopped) -> bool:
         db, table = name
-        mine = self._changes(self._look().version).where((fn.col("tbl") == f"{db}.{table}") & (fn.col("db") == db))
+        if (version := self.look().version) is None:
+            return True
+        changes = self.lake.frame(self.lake.changes, version).select(*USED)
+        mine = changes.where((fn.col("tbl") == f"{db}.{table}") & (fn.col("db") == db))
         mine = mine.where(fn.col("_seq") >= sequence(stop.since))
         return all(self._merge(mine, part) for part in parts_of(mine))
 
@@ -188,3 +197,9 @@ class Merging:
         count = sum(nulled(last.where(fn.col("schema") == schema.version), "after", schema) for schema in likely)
         if count:
             self.nulled[part.name] = self.nulled.get(part.name, 0) + count
+
+
+def _in(partition: tuple[tuple[str, str | None], ...]) -> Column:
+    """As Delta's log has it, in which each value is a text."""
+    parts = [fn.col(name).cast("string").eqNullSafe(fn.lit(value)) for name, value in partition]
+    return reduce(Column.__and__, parts, fn.lit(True))

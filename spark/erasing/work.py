@@ -13,6 +13,7 @@ import uuid
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -22,6 +23,7 @@ from contract import names
 from contract.checkpoint import Checkpoint
 from contract.erased_key import ErasedKey
 from contract.schema import TableSchema
+from contract.status import parse
 from spark import compaction
 from spark.applied import AppliedSnapshots
 from spark.erasing import past
@@ -29,6 +31,7 @@ from spark.erasing.erasures import Begun, Erased, Erasures
 from spark.erasing.topics import Topics
 from spark.erasing.traces import Traces
 from spark.failpoints import reached
+from spark.foreign import look
 from spark.job import JobFailedError
 from spark.kafka import Broker
 from spark.lake import Lake
@@ -145,7 +148,7 @@ class Erasing:
             if progress := staging.progress(self.schema.db, self.schema.table):
                 staging.forget(progress)
                 self.lake.delete(f"{staging.folder}/{names.escape(self.schema.db)}/{names.escape(self.schema.table)}")
-        self.lake.delete(self.lake.at("_quality", "unfinished.json"))  # where its chunks begin
+        self.lake.delete(self.lake.at(names.QUALITY, "unfinished.json"))  # where its chunks begin
         reached("staging erased")
 
     def paths(self) -> list[str]:
@@ -171,7 +174,9 @@ class Erasing:
     def _follow(self) -> None:
         """Gets the merge behind the new beginning of the log of `_changes`: at its next start Spark asks for what the
         last batch had, so that one is to begin there."""
-        Merging(self.spark, self.lake, self.schemas, AppliedSnapshots(self.lake).floors()).run()
+        text = self.lake.text(self.lake.status)
+        watch = partial(look, self.lake, parse(text) if text else None)
+        Merging(self.spark, self.lake, self.schemas, watch, AppliedSnapshots(self.lake).floors()).run()
 
 
 def followed(lake: Lake) -> int:

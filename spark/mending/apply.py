@@ -47,7 +47,8 @@ FOUND = "key string, since timestamp"
 
 @dataclass
 class Mending:
-    """One run's. `waiting`: the tables whose changes wait themselves. `done`: what became of each part, by its id;
+    """One run's. `waiting`: the tables whose changes wait themselves. `at`: the version of `_changes` that counts, None
+    where there is none. `done`: what became of each part, by its id;
     `tables`: those that were written; `whole`: those of which all rows were compared and are right now."""
 
     spark: SparkSession
@@ -55,6 +56,7 @@ class Mending:
     schemas: Schemas
     snapshots: AppliedSnapshots
     waiting: Iterable[Name]
+    at: int | None
     done: dict[str, PartStatus] = field(default_factory=dict)
     tables: set[Name] = field(default_factory=set)
     whole: set[Name] = field(default_factory=set)
@@ -138,9 +140,9 @@ class Mending:
 
     def _later(self, part: Part) -> DataFrame | None:
         """The changes behind the part's P0; None where nothing was changed yet."""
-        if not self.lake.is_table(self.lake.changes):
+        if self.at is None:
             return None
-        changes = self.spark.read.format("delta").load(self.lake.changes)
+        changes = self.lake.frame(self.lake.changes, self.at)
         return behind(changes.select(*USED), part.name, part.sequence)
 
     def _staged(self, part: Part, columns: dict[str, str]) -> DataFrame:

@@ -25,6 +25,7 @@ from spark.tables import Merging
 from stack.mysql import USER, MySQL
 from tests.integration.decoding import HOST, run
 from tests.integration.edge_values import CASES
+from tests.spark.lake_by_hand import unwatched
 
 FAR = ("'0000-01-01 00:00:00'", "'0001-01-01 00:00:00'", "'1582-10-10 12:00:00'", "'9999-12-31 23:59:59'")
 DAYS = ("2024-02-31", "2023-02-29", "1900-02-29", "2024-04-31", "2024-02-29", "2000-02-29", "2024-01-31", "2024-11-30")
@@ -113,7 +114,7 @@ def test_dates_that_are_merged_are_proven_whatever_the_lake_makes_of_them(
         "'worth' as db", "'worth.t' as tbl", "key", "'c' as op", "after", "1 as schema", "timestamp'2026-01-01' as ts",
         "named_struct('epoch', 0L, 'file', 1L, 'pos', 1L, 'event', 0L, 'row', 0L) as _seq",
     )  # fmt: skip
-    step = Merging(spark, lake, Schemas([shown.schema]))
+    step = Merging(spark, lake, Schemas([shown.schema]), unwatched(lake))
     step._batch(told, 0, "q")
     assert step.stopped.tables == {}
     assert bool(step.nulled) == (setting == "null")

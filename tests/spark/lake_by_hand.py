@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from pyspark.sql import SparkSession
 
 from contract.checkpoint import Checkpoint
 from contract.schema import TableSchema
+from spark.foreign import Looked
 from spark.lake import Lake
 from spark.manifests import MANIFEST, Manifest
 from spark.mending.parts import Part, put, write_keys
@@ -67,6 +69,11 @@ def staged(spark: SparkSession, lake: Lake, manifest: Manifest, *rows: dict[str,
     whole = manifest.model_copy(update={"nulled": {name: added.nulled}, "versions": {name: added.version}})
     lake.write(f"{manifest.folder(lake)}/{MANIFEST}", whole.model_dump(mode="json"))
     return whole
+
+
+def unwatched(lake: Lake) -> Callable[[], Looked]:
+    """Nobody else writes into `_changes`."""
+    return lambda: Looked(lake.version(lake.changes))
 
 
 def land(spark: SparkSession, lake: Lake, *rows: tuple[Any, ...]) -> None:

@@ -29,7 +29,7 @@ from spark.schema import Schemas
 from spark.tables import Merging
 from tests import checkpoints
 from tests.spark.changes_by_hand import ITEMS, LINES, change, changes
-from tests.spark.lake_by_hand import staged
+from tests.spark.lake_by_hand import staged, unwatched
 
 NAME = ("shop", "items")
 FUTURE = "20991231T000000000Z"  # the id of a snapshot that was made while the clock was ahead
@@ -68,7 +68,7 @@ def stage(spark: SparkSession, lake: Lake, id: str, pos: int, *rows: dict[str, A
 def merged(spark: SparkSession, lake: Lake) -> Merging:
     """As far as a compaction run does it: the hand-off, the merge, the stopped tables."""
     floors = apply_ready(spark, lake).snapshots.floors()
-    merging = Merging(spark, lake, Schemas([ITEMS, LINES]), floors)
+    merging = Merging(spark, lake, Schemas([ITEMS, LINES]), unwatched(lake), floors)
     merging.run()
     merging.retry()
     return merging
@@ -138,7 +138,7 @@ def test_a_table_that_somebody_else_wrote_in_between(spark: SparkSession, lake: 
     assert "it is gone" in gone[NAME]
     snapshots = AppliedSnapshots(lake)
     snapshots.note(NAME, Applied(id="1", p0="", p1="", rows=2, applied_at=1, floor=[0, 1, 4, -1, -1]))
-    forget_lost(lake, snapshots, gone)
+    forget_lost(snapshots, gone)
     assert AppliedSnapshots(lake).gap(NAME)
 
 

@@ -17,7 +17,7 @@ from spark.rows import parsed
 from spark.schema import Schemas
 from spark.tables import Merging
 from tests.spark.changes_by_hand import ITEMS, change, changes
-from tests.spark.lake_by_hand import AT, item, seq, stage
+from tests.spark.lake_by_hand import AT, item, seq, stage, unwatched
 
 ID = Column(name="id", type="int", nullable=False)
 
@@ -34,7 +34,7 @@ def rows(spark: SparkSession, lake: Lake, schema: TableSchema) -> list[tuple[Any
 
 
 def merging(spark: SparkSession, lake: Lake, *schemas: TableSchema) -> Merging:
-    return Merging(spark, lake, Schemas([*schemas, ITEMS]))
+    return Merging(spark, lake, Schemas([*schemas, ITEMS]), unwatched(lake))
 
 
 @pytest.mark.parametrize(("kind", "values"), [("varchar", ("kept", "new")), ("int", (5, 6))])

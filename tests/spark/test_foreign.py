@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from shutil import rmtree
 from typing import Any
 
+import polars as pl
 import pytest
+from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import SparkSession
 
 from contract import status
 from contract.pipeline import Pipeline
+from spark.failpoints import hooked
 from spark.lake import Lake
 from spark.session import OURS
-from tests.spark.lake_by_hand import AT, NAME, item, part, stage
+from tests.spark.changes_by_hand import change
+from tests.spark.lake_by_hand import AT, NAME, ids, item, land, part, seq, stage
 
 Compact = Callable[[], dict[str, Any]]
 OLDER = 4_000_000_000_000  # a check's number: those since count on from it, whatever the clock says
@@ -70,3 +75,62 @@ def test_by_a_snapshot(spark: SparkSession, lake: Lake, compact: Compact) -> Non
     stage(spark, lake, "2", AT, item(1), item(2))
     assert not foreign(compact())
     assert not foreign(compact())
+
+
+def test_by_a_snapshot_that_has_the_rows_which_somebody_took(spark: SparkSession, lake: Lake, compact: Compact) -> None:
+    """The row's change behind P0 was merged before, and comes no more: the table's own rows count for nothing."""
+    land(spark, lake, change(seq(AT - 1), "c", item(1)), change(seq(AT + 5), "u", item(1, "new")))
+    land(spark, lake, change(seq(AT + 6), "c", item(2)))
+    compact()
+    stage(spark, lake, "2", AT, item(1))
+    DeltaTable(lake.table(*NAME)).delete("id = 1")
+    write_deltalake(
+        lake.table(*NAME), pl.read_delta(lake.table(*NAME)).with_columns(pl.lit(7).alias("id")), mode="append"
+    )
+    assert not foreign(compact())
+    assert ids(spark, lake) == [(1, "new"), (2, "a")]
+
+
+def test_by_a_snapshot_applied_while_somebody_writes(spark: SparkSession, lake: Lake, compact: Compact) -> None:
+    land(spark, lake, change(seq(AT - 1), "c", item(1)), change(seq(AT + 5), "u", item(1, "new")))
+    compact()
+    stage(spark, lake, "2", AT, item(1))
+
+    def harm(at: str) -> None:
+        if at == "run noted":
+            DeltaTable(lake.table(*NAME)).delete("id = 1")
+
+    with hooked(harm):
+        compact()
+    assert ids(spark, lake) == [(1, "new")]
+
+
+def test_a_table_whose_folder_goes_during_a_run_counts_as_not_snapshotted(
+    spark: SparkSession, pipeline: Pipeline, lake: Lake, compact: Compact
+) -> None:
+    stage(spark, lake, "1", 50, item(1), item(2))
+    for n in range(3):
+        compact()
+        land(spark, lake, change(seq(AT + n), "c", item(3 + n)))
+
+    def harm(at: str) -> None:
+        if at == "run noted":
+            rmtree(lake.table(*NAME))
+
+    with hooked(harm):
+        compact()
+    for _ in range(2):
+        [table] = status.read(pipeline).tables.values()  # type: ignore[union-attr]
+        assert (table.snapshot, table.freshness_ms) == (None, None)
+        assert "not yet snapshotted" in str(table.unread)
+        compact()
+
+
+@pytest.mark.usefixtures("marked")
+def test_a_status_that_is_gone_marks_nothing_anew_and_brings_nothing_back(
+    spark: SparkSession, lake: Lake, compact: Compact, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lake.delete(lake.status)
+    assert not foreign(compact())
+    assert "the lake's status is gone" in capsys.readouterr().out
+    assert ids(spark, lake) == [(2, "a")]

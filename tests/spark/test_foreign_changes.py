@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -15,13 +17,15 @@ from pyspark.sql import DataFrame, SparkSession
 from contract import status
 from contract.pipeline import Pipeline
 from spark import tables
+from spark.changes import Landing
+from spark.commits import commits
 from spark.errors import LakeError
 from spark.failpoints import hooked
 from spark.foreign import look
-from spark.lake import Lake
+from spark.lake import Lake, commit_file
 from spark.session import OURS
-from tests.spark.changes_by_hand import change, changes
-from tests.spark.lake_by_hand import NAME, ids, item, seq
+from tests.spark.changes_by_hand import change, changes, record, records
+from tests.spark.lake_by_hand import NAME, ids, item, seq, stage, unwatched
 from tests.spark.test_bad_input import standing
 
 Compact = Callable[[], dict[str, Any]]
@@ -158,7 +162,7 @@ def test_what_somebody_writes_during_a_run_is_not_merged(
 @pytest.mark.usefixtures("landed")
 def test_a_stopped_table_is_not_mended_from_it(spark: SparkSession, lake: Lake, compact: Compact) -> None:
     later(spark, lake)
-    tables.Merging(spark, lake, tables.Schemas([])).stopped.stop(NAME, list(seq(0)), "for a test")
+    tables.Merging(spark, lake, tables.Schemas([]), unwatched(lake)).stopped.stop(NAME, list(seq(0)), "for a test")
     looks = []
 
     def hook(at: str) -> None:
@@ -209,15 +213,91 @@ def test_one_in_the_first_run_of_a_lake(spark: SparkSession, lake: Lake, compact
     assert ids(spark, lake) == [(1, "a")]
 
 
+@pytest.mark.usefixtures("landed")
+@pytest.mark.parametrize("harm", [append, pytest.param(remove, marks=pytest.mark.soak)])
+def test_a_snapshot_is_not_applied_by_it(spark: SparkSession, lake: Lake, compact: Compact, harm: Harm) -> None:
+    """Keys that have a change behind P0 are left out of it: those of somebody's changes are not."""
+    stage(spark, lake, "1", 150, item(1), item(4))
+    later(spark, lake)
+
+    def late(at: str) -> None:
+        if at == "run noted":
+            harm(lake)
+
+    with hooked(late), pytest.raises(LakeError, match="somebody else than Headrace's jobs changed") as told:
+        compact()
+    take_back(spark, told)
+    compact()
+    assert ids(spark, lake) == ROWS
+
+
+def test_it_can_be_taken_back_where_it_came_before_the_landing(
+    spark: SparkSession, pipeline: Pipeline, lake: Lake
+) -> None:
+    """Behind a commit of ours it could not."""
+    Landing(spark, pipeline, lake)._batch(records(spark, record(1, seq(100), "c", item(1))), 0, "q")
+    last = standing(changes_version=lake.version(lake.changes))
+    landing = Landing(spark, pipeline, lake, partial(look, lake, last))
+    DeltaTable(lake.changes).delete()
+    more = record(2, seq(300), "c", item(9))
+    with pytest.raises(LakeError, match="RESTORE TABLE") as told:
+        landing._batch(records(spark, more), 1, "q")
+    take_back(spark, told)
+    landing._batch(records(spark, more), 1, "q")
+    assert look(lake, last).undone
+
+
+@pytest.mark.usefixtures("landed")
+def test_a_status_that_is_gone_brings_nothing_back(spark: SparkSession, lake: Lake, compact: Compact) -> None:
+    """By the merge's own checkpoint it is known what was merged."""
+    append(lake)
+    with pytest.raises(LakeError) as told:
+        compact()
+    take_back(spark, told)
+    lake.delete(lake.status)
+    later(spark, lake)
+    compact()
+    assert ids(spark, lake) == ROWS
+
+
+@pytest.mark.parametrize(
+    "told", ['{"timestamp":"noon","operation":"WRITE"}', '{"operation":"RESTORE","operationParameters":"v1"}', "7"]
+)
+def test_a_commit_that_says_it_in_another_form_is_told(
+    spark: SparkSession, lake: Lake, compact: Compact, told: str
+) -> None:
+    land(spark, lake, 100, ("c", 1, "a"))
+    path, version = lake.changes, lake.version(lake.changes)
+    assert version is not None
+    Path(commit_file(path, version + 1)).write_text(f'{{"commitInfo":{told}}}\n')
+    [commit] = commits(lake, path, version)
+    assert (commit.version, commit.ours, commit.at, commit.restored) == (version + 1, False, None, None)
+    with pytest.raises(LakeError, match=f"as version {version + 1}"):
+        look(lake, standing(changes_version=version))
+
+
+def test_the_version_of_a_table_and_its_commits_with_checkpoints_and_without(spark: SparkSession, lake: Lake) -> None:
+    for n in range(23):
+        write_deltalake(lake.at("t"), pl.DataFrame({"n": [n]}), mode="append")
+        assert lake.version(lake.at("t")) == n
+    DeltaTable(lake.at("t")).create_checkpoint()
+    write_deltalake(lake.at("t"), pl.DataFrame({"n": [23]}), mode="append")
+    assert lake.version(lake.at("t")) == 23
+    assert [one.version for one in commits(lake, lake.at("t"), 20)] == [21, 22, 23]
+    assert [one.version for one in commits(lake, lake.at("t"), -1, 2)] == [0, 1, 2]
+    Path(commit_file(lake.at("t"), 22)).unlink()  # as a clean-up of the log does with those before a checkpoint
+    assert lake.version(lake.at("t")) == 23
+    assert [one.version for one in commits(lake, lake.at("t"), 20)] == [21, 23]
+    assert lake.version(lake.at("none")) is None
+
+
 def test_a_commit_that_says_nothing_of_itself_is_told(spark: SparkSession, lake: Lake, compact: Compact) -> None:
     """As Delta's protocol allows."""
     land(spark, lake, 100, ("c", 1, "a"))
     compact()
     version = lake.version(lake.changes)
     assert version is not None
-    commit = f"{lake.changes}/_delta_log/{version + 1:020d}.json"
-    with open(commit, "w") as file:
-        file.write('{"txn":{"appId":"somebody","version":1}}\n')
+    Path(commit_file(lake.changes, version + 1)).write_text('{"txn":{"appId":"somebody","version":1}}\n')
     with pytest.raises(LakeError, match=rf"a commit that does not say what it did as version {version + 1}\."):
         compact()
 

@@ -23,7 +23,7 @@ from spark.schema import Schemas
 from spark.tables import Merging
 from spark.unfinished import BEAT
 from tests.spark.changes_by_hand import ITEMS, change, changes, truncation
-from tests.spark.lake_by_hand import AT, NAME, checkpoint, executed, ids, item, land, seq, stage
+from tests.spark.lake_by_hand import AT, NAME, checkpoint, executed, ids, item, land, seq, stage, unwatched
 
 
 def test_what_the_source_removed_without_an_event_stays_away(
@@ -55,12 +55,12 @@ def test_a_stopped_table_goes_on_behind_its_snapshot(spark: SparkSession, lake: 
     unknown: TableSchema = ITEMS.model_copy(update={"version": 9})
     first = [change(seq(5), "c", item(1)), change(seq(6), "c", item(2), unknown)]
     land(spark, lake, *first, change(seq(AT + 5), "u", item(4, "new")))
-    before = Merging(spark, lake, Schemas([ITEMS]))
+    before = Merging(spark, lake, Schemas([ITEMS]), unwatched(lake))
     before._batch(changes(spark, *first), 0, "q")
     assert "schema version 9" in before.stopped.tables[NAME].reason
     stage(spark, lake, "1", AT, item(4))
     floors = apply_ready(spark, lake).snapshots.floors()
-    after = Merging(spark, lake, Schemas([ITEMS]), floors)
+    after = Merging(spark, lake, Schemas([ITEMS]), unwatched(lake), floors)
     after.retry()
     assert after.stopped.tables == {}
     assert ids(spark, lake) == [(4, "new")]

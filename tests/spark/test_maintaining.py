@@ -28,6 +28,7 @@ from spark.slot import writing
 from spark.tables import Merging
 from spark.tidying import files_of, vacuum
 from tests.spark.changes_by_hand import ITEMS, LINES, change, changes
+from tests.spark.lake_by_hand import unwatched
 from tests.spark.sessions import pipeline_in
 
 CHANGES = [change((0, 1, n, 0, 0), "c", {"id": n, "name": "a", "price": "1.00"}) for n in range(1, 13)]
@@ -174,7 +175,7 @@ def test_a_compaction_has_its_turn_between_two_tables(
     def compact() -> None:
         with writing(lake, "compact", patience=120):
             new = change((0, 1, 200, 0, 0), "u", {"id": 1, "name": "new", "price": "1.00"})
-            Merging(spark, lake, Schemas([ITEMS]))._batch(changes(spark, new), 0, "q")
+            Merging(spark, lake, Schemas([ITEMS]), unwatched(lake))._batch(changes(spark, new), 0, "q")
             seen.append("merged")
 
     beside = threading.Thread(target=compact)

@@ -15,6 +15,7 @@ from spark.lake import Lake
 from spark.schema import Schemas
 from spark.tables import THREADS, Merging
 from tests.spark.changes_by_hand import ITEMS, change, changes
+from tests.spark.lake_by_hand import unwatched
 
 BROKEN = "t3"
 WAIT = 60  # seconds in which the others of THREADS are to come
@@ -62,7 +63,7 @@ def test_tables_of_one_run(
 ) -> None:
     together = meeting(monkeypatch)
     changes(spark, *made(count, rows)).write.format("delta").save(lake.changes)
-    step = Merging(spark, lake, Schemas([schema_of(f"t{n}") for n in range(count)]))
+    step = Merging(spark, lake, Schemas([schema_of(f"t{n}") for n in range(count)]), unwatched(lake))
     step.run()
     assert not together.broken, "tables were merged one after the other"
     for n in range(count):

@@ -31,7 +31,7 @@ from stack.s3 import S3
 from tests.s3_server import s3_server
 from tests.spark import test_erasing
 from tests.spark.changes_by_hand import ITEMS, change, changes, record
-from tests.spark.lake_by_hand import AT, ids, item, part, seq, stage
+from tests.spark.lake_by_hand import AT, ids, item, part, seq, stage, unwatched
 from tests.spark.sessions import PIPELINE
 from tests.spark.test_erasing import GONE
 from tests.spark.test_repair import damage
@@ -55,7 +55,7 @@ def merged(spark: SparkSession, lake: Lake, *given: tuple[int, str, int, str]) -
     """By a run of its own. Each: place, operation, id, name."""
     rows = [change((0, 1, at, 0, 0), op, {"id": id, "name": name, "price": "1.00"}) for at, op, id, name in given]
     changes(spark, *rows).write.format("delta").mode("append").save(lake.changes)
-    step = Merging(spark, lake, Schemas([ITEMS]))
+    step = Merging(spark, lake, Schemas([ITEMS]), unwatched(lake))
     step.run()
     assert step.merged == {("shop", "items"): len(rows)}
 

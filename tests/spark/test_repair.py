@@ -203,7 +203,7 @@ def test_what_became_of_a_run_s_parts_is_told_of_all_of_them_and_for_days(spark:
         return status.PartStatus(db="shop", table=id, job="repair", at=int(at * 1000))
 
     now, many = time.time(), range(status.PARTS + 10)
-    mending = Mending(spark, lake, Schemas([ITEMS]), AppliedSnapshots(lake), [])
+    mending = Mending(spark, lake, Schemas([ITEMS]), AppliedSnapshots(lake), [], lake.version(lake.changes))
     mending.done = {f"done{n:03d}": became("t", now) for n in many}
     hour = {f"hour{n:03d}": became("t", now - 3600) for n in many}
     month = {f"a{n:03d}": became("t", now - 30 * 86400) for n in many}

@@ -32,7 +32,7 @@ from spark.stopped import StoppedTables
 from spark.tables import Merging
 from spark.tidying import join_small_files, vacuum
 from tests.spark.changes_by_hand import ITEMS, LINES, Row, compact_json, key_of
-from tests.spark.lake_by_hand import staged
+from tests.spark.lake_by_hand import staged, unwatched
 from tests.spark.sessions import pipeline_in
 
 NOW = datetime.now(UTC)
@@ -262,7 +262,7 @@ def test_nothing_goes_from_a_lake_without_a_place_or_behind_a_killed_compaction(
 
 def test_the_next_compaction_merges_what_is_new_and_nothing_else(spark: SparkSession, lake: Lake) -> None:
     schemas = Schemas([*TABLES.values()])
-    first = Merging(spark, lake, schemas)
+    first = Merging(spark, lake, schemas, unwatched(lake))
     first.run()
     assert first.merged == {("shop", "items"): 4, ("shop", "lines"): 2}
     cut(lake, 9)
@@ -270,7 +270,7 @@ def test_the_next_compaction_merges_what_is_new_and_nothing_else(spark: SparkSes
     vacuum(spark, lake, lake.changes, 0)
     new = spark.createDataFrame([change(0, "u", item("d"), item("e"))], CHANGE).selectExpr("*", "to_date(ts) AS day")
     new.write.format("delta").mode("append").save(lake.changes)
-    step = Merging(spark, lake, schemas)
+    step = Merging(spark, lake, schemas, unwatched(lake))
     step.run()
     assert step.merged == {("shop", "items"): 1}
     assert [row["name"] for row in History(spark, lake, "shop", "items").now().collect()] == ["e"]

@@ -15,6 +15,7 @@ from spark.lake import Lake
 from spark.schema import Schemas
 from spark.tables import Merging
 from tests.spark.changes_by_hand import ITEMS, LINES, change, changes, truncation
+from tests.spark.lake_by_hand import unwatched
 
 WIDER = ITEMS.model_copy(
     update={"version": 2, "columns": (*ITEMS.columns, Column(name="note", type="varchar", length=9))}
@@ -40,7 +41,7 @@ def item(n: int, name: str | None = "a", price: str | None = "1.00") -> dict[str
 
 
 def merging(spark: SparkSession, lake: Lake, *schemas: TableSchema) -> Merging:
-    return Merging(spark, lake, Schemas(schemas or (ITEMS, LINES)))
+    return Merging(spark, lake, Schemas(schemas or (ITEMS, LINES)), unwatched(lake))
 
 
 def rows(spark: SparkSession, lake: Lake, table: str = "items") -> list[tuple[Any, ...]]:

@@ -22,7 +22,7 @@ from spark.schema import Schemas, landed_otherwise
 from spark.tables import Merging
 from tests.spark.changes_by_hand import change as change_of
 from tests.spark.changes_by_hand import changes
-from tests.spark.lake_by_hand import AT, checkpoint, land, seq, stage
+from tests.spark.lake_by_hand import AT, checkpoint, land, seq, stage, unwatched
 
 COLUMNS = (
     Column(name="id", type="int", nullable=False),
@@ -59,7 +59,7 @@ def lake_of(spark: SparkSession, pipeline: Pipeline) -> Callable[[Unfit], Lake]:
 
 
 def merging(spark: SparkSession, lake: Lake, *schemas: TableSchema) -> Merging:
-    return Merging(spark, lake, Schemas(map(lake.pipeline.lake.lands, schemas or (PEOPLE, DAYS))))
+    return Merging(spark, lake, Schemas(map(lake.pipeline.lake.lands, schemas or (PEOPLE, DAYS))), unwatched(lake))
 
 
 def rows(spark: SparkSession, lake: Lake, table: str = "people") -> list[tuple[Any, ...]]:
