@@ -8,7 +8,7 @@ no table from being checked.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -41,13 +41,14 @@ def run(
     constraints: Mapping[str, Mapping[str, str]] | None = None,
     unjudged: Mapping[str, Mapping[str, str]] | None = None,
     some: bool = False,
+    later: Callable[[str], Mapping[str, str]] = lambda name: {},
 ) -> dict[str, Any]:
     """`results`, `schemas` and `frames` are keyed by `db.table`. Of a table's result `frame_rows` (the rows that
     MySQL has for the frame's state), else `source_count`, is what its row count must be; none where it is None, of a
     sample. Without a frame the table is read as it is now, which is right only while nothing is written.
     `constraints`: each table's CHECK clauses by name. `unjudged`: what of a table no expectation is asked of, and why;
-    without a schema that is all. `some`: these are not all of the pipeline's tables, so what was
-    kept of the others stays.
+    without a schema that is all. `later` tells it of one that was asked, which then counts for nothing. `some`: these
+    are not all of the pipeline's tables, so what was kept of the others stays.
 
     Gives `{"ok", "docs", "tables": {name: {"ok", "evaluated", "failed": [...], "evaluations": [...], "untranslated":
     {what: why}, "unjudged": {what: why}}}, "files": [...], "unread": [...]}`; `ok` is None where nothing was evaluated
@@ -69,9 +70,10 @@ def run(
         unasked = dict.fromkeys(expectations.unasked(schema), UNNAMED)
         told, left_out = untranslated | unasked, dict((unjudged or {}).get(name, {}))
         tables[name] = {**_validate(context, checked, data, rows), "untranslated": told, "unjudged": left_out}
+        if passed := later(name):
+            tables[name] = {**_nothing(), "unjudged": {**left_out, **passed}}
     for name, why in (unjudged or {}).items():
-        nothing: dict[str, Any] = {"ok": None, "evaluated": 0, "failed": [], "evaluations": [], "untranslated": {}}
-        tables.setdefault(name, {**nothing, "unjudged": dict(why)})
+        tables.setdefault(name, {**_nothing(), "unjudged": dict(why)})
     shutil.rmtree(folder.docs(pipeline), ignore_errors=True)  # else every check ever made would keep its pages
     context.build_data_docs()
     unread = custom.unread(pipeline, results, [name for name, table in tables.items() if table["ok"] is None], some)
@@ -79,6 +81,11 @@ def run(
     result["unread"] = unread
     _keep(pipeline, results, result, some)
     return result
+
+
+def _nothing() -> dict[str, Any]:
+    """The result of a table of which nothing was judged."""
+    return {"ok": None, "evaluated": 0, "failed": [], "evaluations": [], "untranslated": {}}
 
 
 def _ok(tables: Mapping[str, Mapping[str, Any]], files: list[str]) -> bool | None:

@@ -156,6 +156,8 @@ class _Database:
         return [names.free(f"{table.table}{ending}", self.taken[table.db]) for ending in PAST]
 
     def _table(self, table: status.TableStatus) -> None:
+        if table.version is None and table.stopped:
+            raise LakeReadError(f"the lake has no rows of {table.db}.{table.table}: {table.stopped}")
         if table.version is None:
             raise LakeReadError(
                 f"the lake has no rows of {table.db}.{table.table} yet: {steps.snapshot(self.pipeline)}"
@@ -174,6 +176,8 @@ class _Database:
     def _past(self, table: status.TableStatus) -> None:
         name, now = f"{table.db}.{table.table}", f"{quoted(table.db)}.{quoted(table.table)}"
         raw, changes = f"{quoted(RAW)}.{quoted(name)}", f"{names.lake_root(self.pipeline)}/{names.CHANGES}"
+        if not DeltaTable.is_deltatable(changes, self.options):
+            raise LakeReadError(f"the lake has no changes yet: {name} has a past from its first one on")
         mine = f"tbl = {literal(name)} AND db = {literal(table.db)}"
         followed = store.small_file(self.pipeline, renames.FILE)
         renamed = renames.of(renames.parse(followed), table.db, table.table)

@@ -40,6 +40,9 @@ TOLD = {
 }
 
 
+STOPS = {"widened": "the lake's column would have to be another type"}  # of a table that is stopped by it
+
+
 @dataclass(frozen=True)
 class ShapeChange:
     """`column`: None of the whole table. `before`, `after`: in words. `rule`: what becomes of the lake's table."""
@@ -56,8 +59,10 @@ class ShapeChange:
         values = f" ({self.before or 'none'} -> {self.after or 'none'})"
         if (self.kind, self.rule) == ("renamed", CARRIED):
             return f"{what}{values}: the lake's column has the new name, too"
-        end = "; the table is stopped until it is read again" if self.rule == STOPPED else ""
-        return f"{what}{values}: {TOLD[self.kind]}{end}"
+        if self.rule == STOPPED:
+            why = STOPS.get(self.kind, TOLD[self.kind])
+            return f"{what}{values}: {why}; the table is stopped until it is read again"
+        return f"{what}{values}: {TOLD[self.kind]}"
 
 
 def shape_changes(before: TableSchema, after: TableSchema) -> list[ShapeChange]:

@@ -20,6 +20,7 @@ from contract.patterns import any_matches
 from contract.pipeline import Pipeline
 from contract.schema import TableSchema
 from contract.status import LakeStatus, TableStatus, parse
+from spark.applied import AppliedSnapshots
 from spark.checksum import Total, totals
 from spark.errors import LakeError
 from spark.lake import Lake
@@ -114,7 +115,8 @@ class Verification:
         last = totals(rows, answer.schema, fn.expr(answer.split.number()))
         past = self.past(answer, status, schemas, now)
         steps = past.steps(answer.high, answer.split.number) if past else []
-        found = replace(found_of(answer, last, steps, why(table), began), doubts=doubts(table, answer))
+        found = found_of(answer, last, steps, why(table), began)
+        found = replace(found, doubts=doubts(table, answer, found))
         if (place := self.altered.get((table.db, table.table))) is not None and answer.older_than(place):
             self.lost.add(answer.name)
             return replace(found, boundary=None, reason=ALTERED)
@@ -126,6 +128,13 @@ class Verification:
             self.lost.add(answer.name)
             return replace(found, reason=f"{lost} while it was checked: verify again")
         return found
+
+    def made_anew(self, name: Name) -> bool:
+        """Whether another snapshot than the one that is checked was applied to the table meanwhile. The files of a
+        table's first one take the place of those that it had before, which a check may still read."""
+        applied = AppliedSnapshots(self.lake).tables.get(name)
+        table = self.status.tables.get(".".join(name)) if self.status else None
+        return applied is not None and (table is None or table.snapshot is None or table.snapshot.id != applied.id)
 
     def pin(self, wrong: Sequence[tuple[Answer, Finding]], shapes: Shapes, seconds: float) -> list[Difference]:
         """The rows that differ in the chunks that do, and the chunks of which no rows can be told."""

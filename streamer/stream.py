@@ -102,6 +102,7 @@ class Stream:
         self._elder: Commit | None = None  # the last one of the server before this one
         self.read_at = 0.0  # Unix seconds: when bytes last came
         self.caught_up_at = 0.0  # Unix seconds: when the server last had nothing more for us
+        self.complete_at = 0.0  # and when all that it had was released, too
         self.transactions = 0
         self.seen: Seen | None = None  # delivered before the start, and read again
         self.goal: Goal | None = None  # of a oneshot run
@@ -186,6 +187,8 @@ class Stream:
                 self.read_at = time.time()
             else:
                 self.caught_up_at = time.time()
+                if self.delivery.ledger.depth == 0:
+                    self.complete_at = self.caught_up_at
                 self._idle(decoder)
             self.delivery.turn()
             if not chunk or not connection.more():

@@ -57,9 +57,11 @@ def found_of(
     return Finding(lake, boundary, rows, time.time() - began, why if wrong else None, wrong)
 
 
-def doubts(table: TableStatus, answer: Answer) -> tuple[str, ...]:
-    """Told where the table is equal, which ends a mark that somebody else wrote it (foreign.py), and no other one."""
-    foreign = table.foreign.reason if table.foreign and answer.chosen is None else None
+def doubts(table: TableStatus, answer: Answer, found: Finding) -> tuple[str, ...]:
+    """What speaks against the table, which may be equal. That ends a mark that somebody else wrote it (foreign.py), and
+    no other one."""
+    equal = found.boundary is not None and answer.chosen is None
+    foreign = table.foreign.reason if table.foreign and equal else None
     settled = f"{foreign}. This check found all of its rows equal: the next compaction takes this mark away"
     return tuple(settled if told == foreign else told for told in table.doubts())
 

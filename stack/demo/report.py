@@ -14,8 +14,10 @@ from contract.names import lake_root
 from contract.status import LakeStatus
 from stack.demo import lake_query
 from stack.demo.journey import Facts, Journey, position
+from stack.platform import Platform, Ports
 
 NAMES = ("insert", "update", "delete")
+ASKED = ("streamer", "mysql", "kafka")  # ports of servers
 
 
 def show(console: Console, journey: Journey, peak_memory: int, seconds: float) -> bool:
@@ -136,14 +138,17 @@ def _addresses(console: Console, journey: Journey) -> None:
             ("streamer", platform.streamer.url),
             ("lake", str(lake)),
             ("MySQL", f"{platform.mysql.address}, user root, password in {platform.mysql.home}/root.password"),
-            (
-                "headrace",
-                "export HEADRACE_MYSQL_PASSWORD=$(cat "
-                f"{platform.mysql.home}/headrace.password), then .venv/bin/headrace status pipelines/flights.yaml",
-            ),
+            ("headrace", f"{_exports(platform)}, then .venv/bin/headrace status pipelines/flights.yaml"),
             ("stop", "make demo-down (data stays; `make demo` goes on with it)"),
         ],
     )
+
+
+def _exports(platform: Platform) -> str:
+    """What the pipeline file asks of the environment; of the ports those that are not its own."""
+    ports, usual = platform.ports._asdict(), Ports()._asdict()
+    others = [f"HEADRACE_{name.upper()}_PORT={ports[name]}" for name in ASKED if ports[name] != usual[name]]
+    return " ".join(["export", f"HEADRACE_MYSQL_PASSWORD=$(cat {platform.mysql.home}/headrace.password)", *others])
 
 
 def _pairs(console: Console, pairs: list[tuple[str, str]]) -> None:

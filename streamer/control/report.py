@@ -140,13 +140,13 @@ class Report:
 
 
 def lag_seconds(stream: Stream, ledger: Ledger, released_ts_ms: int) -> float:
-    """Now minus the last released transaction's commit time; 0 when the server had nothing more and all is
-    released."""
+    """Since when something may be there that is not released: now minus the last released transaction's commit time, or
+    minus when all was last released that the server had, if that was later; 0 while that is so."""
     last = stream.last
     if stream.connected and ledger.depth == 0 and stream.caught_up_at > stream.read_at:
         return 0.0
-    reference = released_ts_ms if last is None or ledger.depth else max(last.ts_ms, released_ts_ms)
-    return max(0.0, round(time.time() - reference / 1000, 3))
+    released = released_ts_ms if last is None or ledger.depth else max(last.ts_ms, released_ts_ms)
+    return max(0.0, round(time.time() - max(released / 1000, stream.complete_at), 3))
 
 
 def _delivered(stream: Stream, ledger: Ledger, released: Any) -> tuple[str, int]:

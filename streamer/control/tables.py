@@ -37,6 +37,9 @@ def show_topics(out: Console, done: Provisioned) -> None:
     out.print(table)
 
 
+SAME = 1.0  # seconds between an error and the state that it brought
+
+
 def show_status(out: Console, status: dict[str, Any]) -> None:
     out.print(status_view(status))
 
@@ -52,7 +55,11 @@ def _parts(status: dict[str, Any]) -> Iterator[RenderableType]:
     yield f"[bold]{status['pipeline']}[/]  [{colour}]{status['state']}[/]{reason}  since {since:%Y-%m-%d %H:%M:%S} UTC"
     if (error := status["last_error"]) is not None:
         at = datetime.fromtimestamp(error["at"], UTC)
-        yield f"[dim]last error, {at:%Y-%m-%d %H:%M:%S} UTC:[/] {escape(error['message'])}"
+        over = status["state"] in ("streaming", "waiting") and error["at"] < status["since"] - SAME
+        named = "an error before this" if over else "last error"
+        yield f"[dim]{named}, {at:%Y-%m-%d %H:%M:%S} UTC:[/] {escape(error['message'])}"
+    if status["waiting_for"] and (told := status.get("sink", {}).get("last_error")):
+        yield f"[yellow]{escape(status['sink']['title'])}:[/] {escape(told)}"
     if (reload := status["tables"]["reload"]) is not None:
         text = f"{reload['message']}\n→ {reload['next_step']}"
         yield f"[yellow]pipeline file not taken:[/] {escape(text)}"

@@ -73,6 +73,8 @@ def test_a_suite_of_which_a_table_was_not_judged_is_not_well_and_not_wrong(
     )
     assert unjudged({"expectations": found}) == {"shop.items": "its rows: altered"}
     assert (found["files"], found["unread"]) == ([], [str(tmp_path / "suites" / "shop" / "shop.items.json")])
+    later = suite.run(spark, pipeline, results, **given, later=lambda name: {"its rows": "made anew"})["tables"]
+    assert (later["shop.orders"]["ok"], later["shop.orders"]["unjudged"]) == (None, {"its rows": "made anew"})
     results["shop.orders"]["source_count"] = 5
     assert suite.run(spark, pipeline, results, **given, unjudged={"shop.items": {"its rows": "altered"}})["ok"] is False
 

@@ -242,6 +242,12 @@ def test_what_the_jobs_note_of_the_lake_is_read_and_a_users_table_of_that_name_c
     assert rows_of(pipeline, "SELECT kind FROM __differences") == [("changed",)]
 
 
+def test_before_the_first_change_a_table_has_no_past(pipeline: Pipeline) -> None:
+    Path(names.lake_root(pipeline), names.CHANGES).rename(Path(names.lake_root(pipeline), "away"))
+    with pytest.raises(LakeReadError, match=r"no changes yet: shop\.items has a past from its first one on"):
+        query(pipeline, "SELECT * FROM items_history")
+
+
 def test_a_time_that_the_lake_has_not_come_to_is_told(pipeline: Pipeline) -> None:
     file = Path(names.lake_root(pipeline), "_status.json")
     found = LakeStatus.model_validate_json(file.read_text())

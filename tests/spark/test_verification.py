@@ -232,6 +232,8 @@ def test_what_speaks_against_a_table_is_told_though_it_is_equal(spark: SparkSess
     assert doubt.startswith(
         "somebody else changed it. This check found all of its rows equal: the next compaction takes"
     )
+    wrong = result(answer(2, 5), compared(spark, answer(2, 5), foreign)[1], LOW)
+    assert (wrong["equal"], wrong["doubts"]) == (False, ["somebody else changed it"])
     sampled = replace(equal, chosen=frozenset({0}))
     assert result(sampled, compared(spark, sampled, foreign)[1], LOW)["doubts"] == ["somebody else changed it"]
     made_in_the_stream = TABLE.model_copy(update={"snapshot": None})

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,6 +21,7 @@ from headrace.alerts import Alert, AllClear
 from headrace.spark_job import JobFailed
 from quality import folder
 from quality.report import SUITES
+from spark.applied import Applied, AppliedSnapshots
 from spark.checksum import Total
 from spark.errors import LakeError
 from spark.job import JobFailedError
@@ -32,8 +34,10 @@ from spark.proof.differences import CHANGED, Difference, dated, latest, next_run
 from spark.proof.judged import ALTERED, ROWS, Rules
 from spark.proof.splits import Ranges
 from spark.slot import writing
+from spark.verification import Verification
 from tests.checkpoints import checkpoint
 from tests.spark.changes_by_hand import ITEMS
+from tests.spark.lake_by_hand import NAME
 
 ONE, TWO = (Difference("shop", "items", CHANGED, f'{{"id":{n}}}', ("name",)) for n in (1, 2))
 
@@ -46,6 +50,7 @@ class Check:
         self.spark, self.lake = spark, lake
         self.reading, self.lost, self.status = SimpleNamespace(found={}), set[str](), SimpleNamespace(run=7)
         self.frames: dict[str, Any] = {}
+        self.made_anew = lambda name: False
         self.rules: dict[str, Rules] = {}
         self.found: list[Difference] = []
         self.meanwhile: list[Difference] = []
@@ -154,6 +159,47 @@ def test_what_mends_rows_that_differ_is_told_and_other_faults_say_it_themselves(
     check.facts = {"equal": False, "reason": "not yet snapshotted"}
     with pytest.raises(JobFailedError, match=r"not yet snapshotted$"):
         check.run()
+
+
+def test_what_is_not_met_and_what_is_not_equal_are_told_apart() -> None:
+    def counted(*facts: bool, wrong: set[str]) -> str:
+        tables = {f"shop.{name}": {"equal": equal} for name, equal in zip("abc", facts, strict=False)}
+        return checking._counted({"tables": tables}, dict.fromkeys(sorted(wrong), "x"))
+
+    assert counted(True, False, wrong={"shop.b"}) == "1 of 2 table(s) are not as the source"
+    unmet = "table(s) or suite file(s) are not met"
+    assert counted(True, True, wrong={"shop.b"}) == f"expectations of 1 equal {unmet}"
+    assert counted(True, True, wrong={"shop.b", SUITES}) == f"expectations of 2 equal {unmet}"
+    both = f"1 of 3 table(s) are not as the source, and expectations of 1 other {unmet}"
+    assert counted(True, False, True, wrong={"shop.a", "shop.b"}) == both
+
+
+def test_a_table_whose_snapshot_is_applied_meanwhile_is_to_be_checked_again(
+    spark: SparkSession, lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the first one the files take the place of those that are read."""
+    table = SimpleNamespace(snapshot=None)
+    check: Any = SimpleNamespace(lake=lake, lost=set[str](), spark=spark, low=checkpoint(), source=SimpleNamespace())
+    check.status = SimpleNamespace(tables={"shop.items": table})
+    check.made_anew = partial(Verification.made_anew, check)
+    assert not check.made_anew(NAME)
+    answer = Check(spark, lake, monkeypatch).answer
+    monkeypatch.undo()
+
+    def compare(*_: Any) -> None:
+        AppliedSnapshots(lake).note(NAME, Applied(id="1", p0="", p1="", rows=1, applied_at=1, floor=[0, 1, 4, -1, -1]))
+        raise FileNotFoundError("part-00000.parquet")
+
+    check.compare, check.wait = compare, lambda *_: SimpleNamespace(tables={})
+    check.pipeline, check.source.executed = lake.pipeline, lambda: ""
+    check.reading = SimpleNamespace(kept=SimpleNamespace(forget=lambda: None))
+    results: dict[str, Any] = {}
+    assert checking._compare(check, [answer], lambda: None, results) == []  # type: ignore[arg-type,return-value]
+    assert (results["shop.items"]["equal"], results["shop.items"]["reason"]) == (False, checking.MADE_ANEW)
+    assert check.lost == {"shop.items"}
+    table.snapshot = SimpleNamespace(id="1")
+    with pytest.raises(FileNotFoundError):
+        checking._compare(check, [answer], lambda: None, results)  # type: ignore[arg-type,return-value]
 
 
 CHEAP = {"cheap": "`price` < 5"}

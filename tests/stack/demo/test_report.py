@@ -18,6 +18,7 @@ from contract.pipeline import Pipeline
 from contract.status import LakeStatus, TableStatus
 from stack.demo import lake_query, report
 from stack.demo.journey import Facts
+from stack.platform import Ports
 
 EXAMPLE = Path(__file__).parents[3] / "pipelines" / "flights.yaml"
 DAY = date(2014, 1, 1)
@@ -57,6 +58,7 @@ def journey(pipeline: Pipeline, **check: Any) -> Any:
         airflow=SimpleNamespace(url="http://a"),
         streamer=SimpleNamespace(url="http://s"),
         mysql=SimpleNamespace(address="m:1", home=Path("/m")),
+        ports=Ports(streamer=29181),
     )
     return SimpleNamespace(
         pipeline=pipeline, facts=facts, replay=replay, platform=platform, airflow=platform.airflow, lake=lambda: status
@@ -73,6 +75,7 @@ def test_the_last_line_counts_tables_rows_and_changes(pipeline: Pipeline) -> Non
     good, page = shown(journey(pipeline))
     assert good
     assert page.splitlines()[-1] == "demo: ok, 1 tables equal, 4 rows, 7 changes"
+    assert "/m/headrace.password) HEADRACE_STREAMER_PORT=29181, then" in " ".join(page.split())
     for words in ("http://a", "http://s", "binlog.000002:4", "`gate`", "1 rolled back", "1 min 1 s"):
         assert words in page
 

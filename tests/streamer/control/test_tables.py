@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from streamer.control.tables import _product, _put_aside, _transformed
+import io
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from streamer.control.tables import _product, _put_aside, _transformed, show_status
 
 
 def test_what_failed_stands_out_and_has_a_next_step() -> None:
@@ -14,3 +20,20 @@ def test_what_failed_stands_out_and_has_a_next_step() -> None:
 def test_the_source_stands_under_its_own_name() -> None:
     assert _product({"server_version": "9.7.4"}) == "MySQL"
     assert _product({"server_version": "11.4.9-MariaDB-log"}) == "MariaDB"
+
+
+@pytest.mark.parametrize(
+    ("facts", "said"),
+    [
+        ({"state": "streaming", "since": 900.0}, "an error before this, 1970-01-01 00:10:00 UTC: MySQL is away"),
+        ({"state": "waiting", "waiting_for": "MySQL", "since": 600.0}, "last error, 1970-01-01 00:10:00 UTC: MySQL is"),
+        ({"state": "waiting", "waiting_for": "Kafka", "since": 900.0}, "Kafka: all brokers are down"),
+        ({"state": "failed", "since": 900.0}, "last error, 1970-01-01 00:10:00 UTC: MySQL is away"),
+    ],
+)
+def test_an_error_that_is_over_does_not_pass_for_the_one_of_now(facts: dict[str, Any], said: str) -> None:
+    out = io.StringIO()
+    told = {"pipeline": "shop", "waiting_for": None, "last_error": {"at": 600.0, "message": "MySQL is away"}, **facts}
+    sink = {"title": "Kafka", "last_error": "all brokers are down" if facts.get("waiting_for") == "Kafka" else None}
+    show_status(Console(file=out, width=200), {**told, "sink": sink, "tables": {"reload": None}})
+    assert said in out.getvalue()
