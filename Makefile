@@ -23,7 +23,7 @@ WORKERS ?= 2
 	clean
 
 help: ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 24
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 24
 
 install: $(INSTALLED) ## virtual environment from the lock, nothing outside the checkout
 

@@ -195,9 +195,7 @@ def test_a_repair_that_comes_between_its_staging_and_its_place_is_not_undone(
     assert ids(spark, lake) == [(1, "a"), (2, "not logged"), (4, "d"), (7, "g")]
     told = status.read(pipeline)
     assert told is not None
-    assert (
-        told.parts[staged].refused
-        == "1 of the rows were mended from the source meanwhile, and no change says what they are"
-    )
+    refused = told.parts[staged].refused or ""
+    assert refused.startswith("rows (1) were mended from the source meanwhile, and no change says what they are: take")
     assert told.parts[other].refused is None
     assert lake.list(lake.at("_parts")) == []
