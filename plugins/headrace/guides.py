@@ -105,7 +105,7 @@ def of(purpose: str, pipeline: Pipeline) -> str:
         file=pipeline.path,
         lake=lake_root(pipeline),
         quality=folder.folder(pipeline),
-        compaction=f"Compaction runs at `{schedule}` (cron, UTC)" if schedule else "Compaction runs when it is triggered",
+        compaction=f"Compaction runs {f'at `{schedule}` (cron, UTC)' if schedule else 'when it is triggered'}",
         history=_history(pipeline),
         vacuum=pipeline.maintenance.vacuum_hours,
         webhook=" the webhook" if pipeline.quality.webhook else "",

@@ -117,8 +117,8 @@ class Mending:
             return f"a column of {'.'.join(part.name)} was renamed since the rows were read: run the {part.job} again"
         if part.source != MYSQL and applied and (count := mended(self.spark, self.lake, part, applied)):
             return (
-                f"rows ({count:,}) were mended from the source meanwhile, and no change says what they are: take the rows "
-                "from MySQL (source mysql, --source mysql)"
+                f"rows ({count:,}) were mended from the source meanwhile, and no change says what they are: take the "
+                "rows from MySQL (source mysql, --source mysql)"
             )
         if any(one.tbl == ".".join(part.name) and one.until >= part.p0.place for one in self.erased):
             return f"rows of {'.'.join(part.name)} were erased since these were read: run the {part.job} again"
