@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pymysql
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as fn
@@ -35,6 +36,7 @@ from tests.integration.decoding import run
 from tests.integration.edge_values import CASES
 from tests.integration.streaming import Streamer
 
+DEADLOCK, CHANGED = 1213, 1412
 ZEROS = "SET sql_mode = '', NAMES utf8mb4"
 # Column type, and the literals that are stored; NULL is stored besides.
 TYPES: dict[str, Sequence[str]] = {
@@ -142,14 +144,23 @@ def writing(site: Site, stop: threading.Event) -> None:
     with site.server.connect(database=site.name, autocommit=False) as connection, connection.cursor() as cursor:
         while not stop.wait(0.02):
             n += 1
-            new = "INSERT INTO `lines` (region, n, v) VALUES"
-            cursor.execute(f"{new} ('new', {n}, 0), ('new', {n + 1_000_000}, 1)")
-            cursor.execute(f"UPDATE `lines` SET v = v + 1 WHERE n = {n % 400}")
-            cursor.execute(f"DELETE FROM `lines` WHERE n = {(n + 200) % 400}")
-            cursor.execute(f"{new.replace('INSERT', 'REPLACE')} ('again', {(n + 200) % 400}, {n})")
-            cursor.execute(f"UPDATE `lines` SET n = n + {n}000 WHERE n = {(n + 100) % 400}")
-            cursor.execute(f"UPDATE floats SET single = {n} / 7 WHERE id = {n % 5}")
+            try:
+                written(cursor, n)
+            except pymysql.err.OperationalError as error:  # the table was altered meanwhile, or its rows were
+                if error.args[0] not in (DEADLOCK, CHANGED):
+                    raise
+                connection.rollback()
             (connection.rollback if n % 10 == 0 else connection.commit)()
+
+
+def written(cursor: Any, n: int) -> None:
+    new = "INSERT INTO `lines` (region, n, v) VALUES"
+    cursor.execute(f"{new} ('new', {n}, 0), ('new', {n + 1_000_000}, 1)")
+    cursor.execute(f"UPDATE `lines` SET v = v + 1 WHERE n = {n % 400}")
+    cursor.execute(f"DELETE FROM `lines` WHERE n = {(n + 200) % 400}")
+    cursor.execute(f"{new.replace('INSERT', 'REPLACE')} ('again', {(n + 200) % 400}, {n})")
+    cursor.execute(f"UPDATE `lines` SET n = n + {n}000 WHERE n = {(n + 100) % 400}")
+    cursor.execute(f"UPDATE floats SET single = {n} / 7 WHERE id = {n % 5}")
 
 
 def altering(site: Site) -> Callable[..., None]:
