@@ -119,8 +119,8 @@ class LakeStatus(Record):
     """`checkpoint`: the lake holds everything up to it (None: nothing was released yet). `changes_version`:
     the Delta version of `_changes` that the tables' versions are merged from. `unreadable`: records that are no change
     and were put aside since the first run. `parts`: what became of them, by their ids; of the last PARTS, and of all
-    that were staged or taken in the last PARTS_MS.
-    `written_at`: Unix ms UTC."""
+    that were staged or taken in the last PARTS_MS. `refused`: why nothing is merged any more, and no table has a past
+    that is known, until that is mended. `written_at`: Unix ms UTC."""
 
     format: int = FORMAT
     pipeline: str
@@ -130,6 +130,7 @@ class LakeStatus(Record):
     checkpoint: Checkpoint | None
     changes_version: int | None
     unreadable: int = 0
+    refused: str | None = None
     tables: dict[str, TableStatus]
     parts: dict[str, PartStatus] = {}
 

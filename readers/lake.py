@@ -100,7 +100,7 @@ def _first_line(error: Exception) -> str:
 class _Database:
     def __init__(self, pipeline: Pipeline, found: status.LakeStatus) -> None:
         self.pipeline, self.tables, self.options = pipeline, found.tables, store.options(pipeline)
-        self.since = found.checkpoint.since if found.checkpoint else None
+        self.since, self.refused = found.checkpoint.since if found.checkpoint else None, found.refused
         self.complete = datetime.fromtimestamp(found.checkpoint.ts_ms // 1000, UTC) if found.checkpoint else None
         self.taken: dict[str, set[str]] = {}
         for table in self.tables.values():
@@ -127,7 +127,8 @@ class _Database:
         self._noted(words)
         path = ",".join(quoted(db) for db in dict.fromkeys([*(table.db for table, _ in wanted), RAW]))
         self.connection.execute(f"SET search_path = {literal(path)}")
-        doubts = [f"{table.db}.{table.table}: {doubt}" for table, _ in wanted for doubt in table.doubts()]
+        doubts = [self.refused] if self.refused and wanted else []
+        doubts += [f"{table.db}.{table.table}: {doubt}" for table, _ in wanted for doubt in table.doubts()]
         return doubts + [told for table, past in wanted if past for told in self._of_times(table, past[-1], sql)]
 
     def _noted(self, words: Set[str]) -> None:
@@ -202,7 +203,8 @@ class _Database:
         versions, changed, at = (f"{quoted(table.db)}.{quoted(name)}" for name in self._names(table))
         self.connection.execute(f"CREATE VIEW {changed} AS {past.changes()}")
         self.connection.execute(f"CREATE VIEW {versions} AS {past.history()}")
-        as_of = past.as_of(self._began(table, changes, kept.since if kept else None, broken), table.no_past())
+        no_past = f"has no past for now: {self.refused}" if self.refused else table.no_past()
+        as_of = past.as_of(self._began(table, changes, kept.since if kept else None, broken), no_past)
         self.connection.execute(f"CREATE MACRO {at}({MOMENT}) AS TABLE {as_of}")
 
     def _ended(self, one: Break, changes: str) -> datetime | None:

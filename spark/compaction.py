@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -20,9 +19,10 @@ from spark.ahead import foretold
 from spark.applied import AppliedSnapshots
 from spark.batches import merged_to
 from spark.changes import Landing
+from spark.errors import LakeError
 from spark.evolution import Evolution
 from spark.failpoints import reached
-from spark.foreign import Found, foreign_writes, forget_lost, look, since_last, since_looked
+from spark.foreign import Found, Looked, foreign_writes, forget_lost, look, since_last, since_looked
 from spark.foreign_marks import marked
 from spark.handoff import HandOff, apply_ready
 from spark.job import JobFailedError
@@ -68,7 +68,6 @@ class Compaction:
         text = lake.text(lake.status)
         self.last = parse(text) if text else None
         self.clean = not lake.exists(lake.at(UNFINISHED))
-        self.look = partial(look, lake, self.last)
         self.landing = Landing(spark, pipeline, lake, self.look)
         self.foreign = Found()
         self.floors: dict[Name, list[int]] = {}
@@ -105,6 +104,17 @@ class Compaction:
         elif AppliedSnapshots(self.lake).tables or merged_to(self.lake) is not None:
             print("the lake's status is gone: what others did to its tables is not known, a check shows it", flush=True)
         self.look()
+
+    def look(self) -> Looked:
+        """Of `_changes`. Raises LakeError where somebody else wrote into it, which the status then says to who reads
+        the lake meanwhile."""
+        try:
+            return look(self.lake, self.last)
+        except LakeError as error:
+            if self.last and self.last.refused != str(error):
+                told = self.last.model_copy(update={"refused": str(error)})
+                self.lake.write(self.lake.status, told.model_dump(mode="json"))
+            raise
 
     def _land(self) -> None:
         topics = self.broker.topics(self.landing.topics())

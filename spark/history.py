@@ -184,6 +184,8 @@ class History:
             self.lake.text(self.lake.at(lost_changes.FILE)), self.lake.pipeline, self.db, self.table
         )
         since = max(filter(None, (joined, lost, breaks.last(self._breaks))), default=None)
+        if status and status.refused:
+            raise LakeError(f"{self.name} has no past for now: {status.refused}")
         if status and (table := status.tables.get(self.name)) and (told := table.no_past()):
             raise LakeError(f"{self.name} {told}")
         kept = history_of(self.lake).since(self.name)  # asked behind the changes' version, since it is noted first

@@ -242,6 +242,15 @@ def test_what_the_jobs_note_of_the_lake_is_read_and_a_users_table_of_that_name_c
     assert rows_of(pipeline, "SELECT kind FROM __differences") == [("changed",)]
 
 
+def test_no_table_has_a_past_while_somebody_elses_changes_are_there(pipeline: Pipeline) -> None:
+    file = Path(names.lake_root(pipeline), "_status.json")
+    found = LakeStatus.model_validate_json(file.read_text())
+    file.write_text(found.model_copy(update={"refused": "somebody else changed _changes"}).model_dump_json())
+    assert query(pipeline, "SELECT * FROM items").doubts[0] == "somebody else changed _changes"
+    with pytest.raises(LakeReadError, match=r"shop\.items has no past for now: somebody else changed _changes"):
+        list(query(pipeline, "SELECT * FROM items_as_of('2026-11-22 10:54:00+00')").rows())
+
+
 def test_before_the_first_change_a_table_has_no_past(pipeline: Pipeline) -> None:
     Path(names.lake_root(pipeline), names.CHANGES).rename(Path(names.lake_root(pipeline), "away"))
     with pytest.raises(LakeReadError, match=r"no changes yet: shop\.items has a past from its first one on"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,12 +17,14 @@ from pyspark.sql import DataFrame, SparkSession
 
 from contract import status
 from contract.pipeline import Pipeline
+from readers.lake import query
 from spark import tables
 from spark.changes import Landing
 from spark.commits import commits
 from spark.errors import LakeError
 from spark.failpoints import hooked
 from spark.foreign import look
+from spark.history import History
 from spark.lake import Lake, commit_file
 from spark.session import OURS
 from tests.spark.changes_by_hand import change, changes, record, records
@@ -91,6 +94,10 @@ def test_what_was_taken_back_leaves_the_rows_that_the_changes_make(
     ) as told:
         compact()
     assert ids(spark, lake) == [(1, "a")]
+    assert str(told.value) in query(pipeline, "SELECT * FROM items").doubts
+    without = "items has no past for now: somebody else than Headrace"
+    with pytest.raises(LakeError, match=without):
+        History(spark, lake, *NAME).as_of(datetime(2026, 1, 1, tzinfo=UTC))
     take_back(spark, told)
     later(spark, lake)
     assert compact()["tables"]["shop.items"]["foreign"] is None
