@@ -100,10 +100,8 @@ def measure(
     for rows in sizes:
         schema = shape(db, rows)
         make(spark, lake, schema, rows)
-        path, merging = (
-            lake.table(schema.db, schema.table),
-            Merging(spark, lake, Schemas([schema]), partial(look, lake, None)),
-        )
+        path = lake.table(schema.db, schema.table)
+        merging = Merging(spark, lake, Schemas([schema]), partial(look, lake, None))
         for number, count in enumerate(counts):
             before, began = lake.size(path), monotonic()
             merging._batch(changed(spark, schema, rows, count, 100 + number), number, "bench")

@@ -21,11 +21,16 @@ NAMED_WITHIN = 60.0  # seconds
 def merged_to(lake: Lake) -> int | None:
     """The version of `_changes` up to which the merge has come by its own checkpoint, whole commits alone; None where
     it has none."""
-    folder = lake.checkpoint("tables")
-    done = [int(name) for name in lake.list(f"{folder}/commits") if name.isdigit()]
-    text = lake.text(f"{folder}/offsets/{max(done)}") if done else None
-    # The version that comes next, or of which a part is read.
-    return int(json.loads(text.splitlines()[-1])["reservoirVersion"]) - 1 if text else None
+    done = [int(name) for name in lake.list(f"{lake.checkpoint('tables')}/commits") if name.isdigit()]
+    behind = version_behind(lake, max(done)) if done else None
+    return None if behind is None else behind - 1
+
+
+def version_behind(lake: Lake, batch: int) -> int | None:
+    """The version of `_changes` that comes behind a batch of the merge, or of which the batch has a part; None where
+    the checkpoint does not have the batch."""
+    text = lake.text(f"{lake.checkpoint('tables')}/offsets/{batch}")
+    return int(json.loads(text.splitlines()[-1])["reservoirVersion"]) if text else None
 
 
 def run_batches(frame: DataFrame, checkpoint: str, handle: Handle, wait: float = NAMED_WITHIN) -> None:

@@ -112,8 +112,8 @@ class Compaction:
             return look(self.lake, self.last)
         except LakeError as error:
             if self.last and self.last.refused != str(error):
-                told = self.last.model_copy(update={"refused": str(error)})
-                self.lake.write(self.lake.status, told.model_dump(mode="json"))
+                self.last = self.last.model_copy(update={"refused": str(error)})
+                self.lake.write(self.lake.status, self.last.model_dump(mode="json"))
             raise
 
     def _land(self) -> None:
@@ -129,6 +129,7 @@ class Compaction:
         ddl_topic.prove(self.lake, self.broker, evolution, self.landing.seen)
         if self.last and (told := foretold(self.lake, self.last)):
             self.lake.write(self.lake.status, told.model_dump(mode="json"))
+            self.last = told
             reached("snapshot foretold")
         handoff = apply_ready(self.spark, self.lake, self.look().version, self._doubted)
         if self.checkpoint:

@@ -7,7 +7,6 @@ and ends as it would have.
 
 from __future__ import annotations
 
-import json
 import time
 import uuid
 from collections.abc import Sequence
@@ -26,6 +25,7 @@ from contract.schema import TableSchema
 from contract.status import parse
 from spark import compaction
 from spark.applied import AppliedSnapshots
+from spark.batches import version_behind
 from spark.erasing import past
 from spark.erasing.erasures import Begun, Erased, Erasures
 from spark.erasing.topics import Topics
@@ -183,8 +183,7 @@ def followed(lake: Lake) -> int:
     """The version of `_changes` from which on the merge needs the log."""
     folder = f"{lake.checkpoint('tables')}/offsets"
     last = sorted(int(name) for name in lake.list(folder) if name.isdigit())[-2:]
-    texts = [lake.text(f"{folder}/{number}") or "" for number in last]
-    versions = [int(json.loads(text.splitlines()[-1])["reservoirVersion"]) for text in texts]
+    versions = [version for number in last if (version := version_behind(lake, number)) is not None]
     return min(versions) if len(versions) == 2 else 0
 
 
