@@ -67,7 +67,7 @@ def judged(
     answer = Answer(Columns().show(OLD), Ranges((ID,), []), [Read({}, "", HIGH)])
     status: Any = SimpleNamespace(checkpoint=checkpoint(pipeline="shop", pos=END))
     frame = spark.createDataFrame(ROWS_OF_NEW, "id bigint, name string, state string")
-    check: Any = SimpleNamespace(spark=spark, frames={"shop.t": frame})
+    check: Any = SimpleNamespace(spark=spark, frames={"shop.t": frame}, made_anew=lambda name: False)
     check.later = {"shop.t": last_shape(answer, status, Schemas(known))}
     rules = job._rules(judging, check, [answer])
     told = job._expectations(check, pipeline, rules, {"shop.t": {"equal": True, "frame_rows": 3}}, some=False)
