@@ -1,5 +1,5 @@
-"""A table of the lake made of a snapshot's staged rows: those, but for the ones whose key was changed since P0, and the
-table's own rows that are newer.
+"""A table of the lake made of a snapshot's staged rows: those, but for the ones whose key was changed, or mended from
+the source, since P0, and the table's own rows that are newer.
 
 Written as one commit of the table; or, the first time, when nobody goes back to a version of it, by the staged table
 taking its place: so its rows are written once.
@@ -16,6 +16,7 @@ from contract.schema import TableSchema
 from spark.delta_names import without_vectors
 from spark.failpoints import reached
 from spark.lake import Lake
+from spark.mending.mended import keys_behind
 from spark.merge import behind, sequence
 from spark.rows import beside, keys_of
 from spark.schema import OWN, columns_of, fields, fitted, prepare
@@ -92,8 +93,11 @@ def by_write(
     columns = {**wanted, **{name: kind for name, kind in present.items() if name.lower() not in known}}
     current = fitted(spark.read.format("delta").load(path), columns)
     newer = current.where(fn.col("_seq") > sequence(p0)) if readable else current.limit(0)
-    if readable and (superseded := _keys_after(changes, schema, p0)) is not None:
-        rows = rows.join(superseded, list(schema.key), "left_anti")
+    if readable:
+        # The newer ones too: of a part that is still staged the table may have the rows already.
+        key = newer.select(*map(quoted, schema.key))
+        superseded = _keys_after(spark, lake, schema, p0, changes)
+        rows = rows.join(key if superseded is None else superseded.unionByName(key), list(schema.key), "left_anti")
     together = newer.unionByName(rows, allowMissingColumns=True)
     table = together.select(*map(quoted, columns), *OWN)
     without_vectors(spark, path, columns)
@@ -114,15 +118,20 @@ def _changed(
         )
     lacking = {name: kind for name, kind in wanted.items() if name.lower() not in map(str.lower, rows.columns)}
     rows = rows.withColumns({name: fn.lit(None).cast(kind) for name, kind in lacking.items()} | {THERE: fn.lit(True)})
-    superseded = _keys_after(changes, schema, p0)
+    superseded = _keys_after(spark, lake, schema, p0, changes)
     return rows if superseded is None else rows.join(superseded, key, "full_outer")
 
 
-def _keys_after(changes: DataFrame | None, schema: TableSchema, p0: list[int]) -> DataFrame | None:
-    """The keys' columns of the changes behind P0; None where nothing was changed yet."""
+def _keys_after(
+    spark: SparkSession, lake: Lake, schema: TableSchema, p0: list[int], changes: DataFrame | None
+) -> DataFrame | None:
+    """The keys' columns of the changes behind P0, and of the rows that were mended from the source as of a place behind
+    it; None where there are none."""
+    mended = keys_behind(spark, lake, schema, p0)
     if changes is None:
-        return None
+        return mended
     rows = behind(changes, (schema.db, schema.table), p0).where(fn.col("op") != "t")
     # By value: where ALTER TABLE changed a key column meanwhile, the texts of one key differ. What cannot be read as
     # the snapshot's key is of another key.
-    return keys_of(rows.select("key").distinct(), schema)
+    changed = keys_of(rows.select("key").distinct(), schema)
+    return changed if mended is None else changed.unionByName(mended).distinct()

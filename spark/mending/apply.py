@@ -28,7 +28,7 @@ from spark.errors import TableStoppedError
 from spark.failpoints import reached
 from spark.lake import Lake
 from spark.mending.final import KIND, compared, differing, folded, widened
-from spark.mending.mended import mended
+from spark.mending.mended import P0, mended
 from spark.mending.parts import MYSQL, Part, parts
 from spark.merge import behind, misfit, sequence
 from spark.proof.differences import CHANGED, CHUNK, DUPLICATE, EXTRA, MISSING, last_check, latest
@@ -170,6 +170,7 @@ class Mending:
             "run": fn.lit(part.id), "at": fn.lit(datetime.now(UTC)), "job": fn.lit(part.job), "by": fn.lit(part.by),
             "source": fn.lit(part.source), "part": fn.lit(part.told), "db": fn.lit(db), "tbl": fn.lit(f"{db}.{table}"),
             "snapshot": fn.lit(applied.id if applied else ""),  # that the table is of, and not one of later
+            P0: sequence(part.sequence),
         }  # fmt: skip
         check = fn.lit(last_check(self.spark, self.lake, db, table)).cast("string")
         began = fn.coalesce("since", fn.lit(chunks).cast("timestamp"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from spark.applied import AppliedSnapshots
 from spark.failpoints import hooked
 from spark.lake import Lake
 from spark.mending.apply import Mending
+from spark.mending.mended import mended
 from spark.mending.parts import parts
 from spark.proof.differences import CHANGED, Difference, next_run, note_checks, note_differences
 from spark.schema import Schemas
@@ -139,6 +141,31 @@ def test_a_run_that_dies_in_a_repair_is_made_good_by_the_next(
     assert compact()["parts"]["p1"]["rows"] == {"changed": 2, "duplicate": 1, "extra": 1, "missing": 1}
     assert ids(spark, lake) == [(1, "a"), (2, "a"), (3, "a"), (4, "a"), (5, "a"), (9, "new")]
     assert audit(spark, lake) == FOUND
+
+
+@pytest.mark.usefixtures("damaged")
+@pytest.mark.parametrize("died", [False, True])
+def test_a_snapshot_that_read_its_rows_before_a_repair_did_undoes_none_of_it(
+    spark: SparkSession, lake: Lake, compact: Compact, died: bool
+) -> None:
+    """What was mended has no change: the snapshot's rows of these keys are older. `died`: the run did, behind the
+    repair, so that the part is still staged."""
+    part(spark, lake, "p1", AT + 20, *(item(n) for n in (1, 2, 3, 4, 5)), item(9, "new"))
+
+    def crash(at: str) -> None:
+        if died and at == "part replaced":
+            raise CrashError
+
+    with hooked(crash), pytest.raises(CrashError) if died else nullcontext():
+        compact()
+    assert len(parts(lake)) == died
+    stage(spark, lake, "2", AT + 10, item(1), item(3, "x"), item(4), item(5), item(6), item(9, "new"))
+    compact()
+    assert ids(spark, lake) == [(1, "a"), (2, "a"), (3, "a"), (4, "a"), (5, "a"), (9, "new")]
+    applied = AppliedSnapshots(lake).tables[NAME]
+    assert applied.id == "2"
+    asked = part(spark, lake, "p2", AT + 10, item(2), keys=[item(2), item(5), item(6)])
+    assert mended(spark, lake, asked, applied) == 2, "nor are they made of the changes behind that snapshot"
 
 
 def test_a_part_waits_until_the_lake_has_what_its_rows_may_show(
