@@ -1,10 +1,11 @@
 """The hand-off: a staged snapshot becomes the tables, between the two steps of a compaction run.
 
 Staged rows are as fresh as P0 at least, maybe fresher, and get `_seq` = P0. A staged row is dropped if
-`_changes` holds a change of its key after P0 (the change carries the whole row), or it was mended from the source as
-of a place after P0; changes that come later are newer than P0 and win. Rows of the table that are not newer than P0 go: those that were read come back from
-the staging, the others should not be there. So the table is its newer rows and the staged ones (made_anew.py),
-with the same result when it is done again. It is consistent once merged to P1.
+`_changes` holds a change of its key after P0 (the change carries the whole row), or it was mended from the
+source as of a place after P0; changes that come later are newer than P0 and win. Rows of the table that are
+not newer than P0 go: those that were read come back from the staging, the others should not be there. So the
+table is its newer rows and the staged ones (made_anew.py), with the same result when it is done again. It is
+consistent once merged to P1.
 """
 
 from __future__ import annotations
