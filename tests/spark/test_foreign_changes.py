@@ -45,7 +45,8 @@ def append(lake: Lake) -> None:
     rows = pl.read_delta(lake.changes)
     newer = pl.col("_seq").struct.with_fields((pl.field("pos") + 10_000).cast(pl.Int64).alias("pos"))
     other = pl.col("after").str.replace('"a"', '"foreign"')
-    write_deltalake(lake.changes, rows.with_columns(newer, other), mode="append", partition_by=["tbl"])
+    by = DeltaTable(lake.changes).metadata().partition_columns
+    write_deltalake(lake.changes, rows.with_columns(newer, other), mode="append", partition_by=by)
 
 
 def remove(lake: Lake) -> None:
