@@ -255,6 +255,26 @@ def test_it_can_be_taken_back_where_it_came_before_the_landing(
     assert look(lake, last).undone
 
 
+def test_between_what_a_run_lands_and_the_marks_of_it_it_makes_no_mark(
+    spark: SparkSession, pipeline: Pipeline, lake: Lake
+) -> None:
+    """By the marks it is known what comes again: the streamer's replay lands nothing twice."""
+    Landing(spark, pipeline, lake)._batch(records(spark, record(1, seq(100), "c", item(1))), 0, "q")
+    landing = Landing(spark, pipeline, lake, partial(look, lake, standing(changes_version=lake.version(lake.changes))))
+
+    def harm(at: str) -> None:
+        if at == "changes written":
+            remove(lake)
+
+    with hooked(harm), pytest.raises(LakeError, match="RESTORE TABLE") as told:
+        landing._batch(records(spark, record(2, seq(300), "c", item(9))), 1, "q")
+    take_back(spark, told)
+    landing._batch(records(spark, record(2, seq(300), "c", item(9))), 1, "q")
+    landing._batch(records(spark, record(3, seq(300), "c", item(9)), record(4, seq(400), "c", item(10))), 2, "q")
+    found = spark.read.format("delta").load(lake.changes).select("_seq.pos").collect()
+    assert sorted(row["pos"] for row in found) == [100, 300, 400]
+
+
 @pytest.mark.usefixtures("landed")
 def test_a_status_that_is_gone_brings_nothing_back(spark: SparkSession, lake: Lake, compact: Compact) -> None:
     """By the merge's own checkpoint it is known what was merged."""
