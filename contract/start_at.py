@@ -20,6 +20,11 @@ EXPECTED = (
 )
 
 
+def since(file: int, pos: int) -> str:
+    """For a person, from where on a binlog is followed; continues "since". Of a file's beginning no position tells."""
+    return f"the beginning of binlog file {file}" if pos <= FIRST else f"binlog file {file}, position {pos:,}"
+
+
 class Place(NamedTuple):
     """`pos`: bytes, from the file's start."""
 
