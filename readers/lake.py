@@ -24,7 +24,7 @@ from contract import breaks, lost_changes, names, renames, status, steps
 from contract.breaks import Break
 from contract.pipeline import Pipeline
 from contract.sequence import FIELDS
-from readers import as_of_notes, kept_history, store, unknown_name
+from readers import as_of_notes, kept_history, noted, store, unknown_name
 from readers.past import MOMENT, Past, behind, leaving, literal, parts, quoted
 from readers.status import read
 
@@ -32,10 +32,6 @@ OWN = ("_seq", "_ts")
 RAW = "_headrace"  # the schema of what the views are made from
 BATCH = 1000  # rows
 PAST = ("_history", "_changes", "_as_of")
-# What the jobs note of the lake, as tables of no database.
-NOTED = (
-    names.DIFFERENCES, names.REPAIRS, names.SCHEMA_CHANGES, names.ERASURES, names.CHECKS, names.DEAD_LETTERS,
-)  # fmt: skip
 
 
 class LakeReadError(Exception):
@@ -133,10 +129,13 @@ class _Database:
 
     def _noted(self, words: Set[str]) -> None:
         taken = set[str]().union(*self.taken.values())
-        for name in NOTED:
+        for name, columns in noted.COLUMNS.items():
             shown, path = names.free(name, taken), f"{names.lake_root(self.pipeline)}/{name}"
             if shown in words and DeltaTable.is_deltatable(path, self.options):
                 self._make(f"{quoted(RAW)}.{quoted(shown)}", "*", self._stream(path))
+            elif shown in words:
+                shape = ", ".join(f"{quoted(column)} {kind}" for column, kind in columns.items())
+                self.connection.execute(f"CREATE TABLE {quoted(RAW)}.{quoted(shown)} ({shape})")
 
     def _of_times(self, table: status.TableStatus, as_of: str, sql: str) -> Iterator[str]:
         """Of each time that the statement spells out: whether the lake has come to it, and what was mended since."""
