@@ -85,7 +85,7 @@ def query(pipeline: Pipeline, sql: str) -> Answer:
     except (DeltaError, OSError) as error:
         raise LakeReadError(f"{names.lake_root(pipeline)} cannot be read: {_first_line(error)}") from None
     except duckdb.Error as error:
-        raise LakeReadError(unknown_name.told(str(error), found.tables, database.parts())) from None
+        raise LakeReadError(unknown_name.told(str(error), pipeline, found.tables, database.parts())) from None
     return Answer([column[0] for column in cursor.description], cursor, doubts)
 
 

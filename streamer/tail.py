@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
 
-from contract import names
+from contract import names, table_names
 from contract.patterns import is_plain
 from contract.pipeline import Pipeline
 from streamer.kafka import broker, topics
@@ -58,11 +58,10 @@ def silent(pipeline: Pipeline, patterns: Iterable[str]) -> Iterator[str]:
         yield f"nothing was sent of {pipeline.name} yet; does headrace run run? Waiting for its first change"
         return
     for pattern in filter(is_plain, patterns):
-        db, _, table = pattern.partition(".")
-        if not pipeline.tables.match(db, table):
-            yield f"{pattern} is not among the pipeline's tables (tables.include, tables.exclude)"
+        if why := table_names.refused(pipeline, pattern):
+            yield why
             continue
-        topic = names.events_topic(pipeline, db, table)
+        topic = names.events_topic(pipeline, *pattern.split(".", 1))
         if topic not in there:
             yield (
                 f"nothing was sent of {pattern} yet: there is no topic {topic}. Is the name right, capitals and all? "

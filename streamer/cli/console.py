@@ -12,6 +12,7 @@ import structlog
 import typer
 from rich.console import Console
 
+from contract import table_names
 from contract.patterns import check
 from contract.pipeline import Pipeline, PipelineFileError
 from streamer.errors import HeadraceError
@@ -43,20 +44,14 @@ def table_patterns(given: list[str] | None) -> tuple[str, ...]:
 def refuse_others(pipeline: Pipeline, tables: Iterable[str]) -> None:
     """Raises typer.BadParameter for a name that no table of the pipeline can have."""
     for name in tables:
-        db, table = named(name)
-        if not pipeline.tables.match(db, table):
-            globs = ", ".join(pipeline.tables.include)
-            raise typer.BadParameter(
-                f"{name} is not one of the pipeline's tables ({globs}): see tables in {pipeline.path}"
-            )
+        if why := table_names.refused(pipeline, name):
+            raise typer.BadParameter(why)
 
 
-def named(table: str) -> tuple[str, str]:
+def named(table: str) -> None:
     """Raises typer.BadParameter."""
-    db, _, name = table.partition(".")
-    if not (db and name):
+    if not all(table.partition(".")):
         raise typer.BadParameter(f"{table!r} is no table's name: write it as db.table")
-    return db, name
 
 
 @contextmanager

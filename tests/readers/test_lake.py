@@ -244,6 +244,16 @@ def test_what_the_jobs_note_of_the_lake_is_read_and_a_users_table_of_that_name_c
     assert rows_of(pipeline, "SELECT kind FROM __differences") == [("changed",)]
 
 
+def test_a_table_that_the_file_excludes_is_told_to_be_so(pipeline: Pipeline) -> None:
+    without = pipeline.path.read_text().replace('["shop.*"]', '["shop.*"], exclude: ["shop.*_secret"]')
+    pipeline.path.write_text(without)
+    for name in ("the_secret", "shop.the_secret"):
+        told = CliRunner().invoke(app, ["sql", str(pipeline.path), f"SELECT * FROM {name}"])
+        assert (told.exit_code, "Did you mean" in told.stderr) == (1, False)
+        assert "left out of the pipeline by" in told.stderr
+        assert "tables.exclude[0], which is shop.*_secret: take that out to follow it" in told.stderr
+
+
 @pytest.mark.parametrize("name", noted.COLUMNS)
 def test_of_what_nothing_was_noted_yet_there_are_no_rows_and_that_is_no_error(pipeline: Pipeline, name: str) -> None:
     told = CliRunner().invoke(app, ["sql", str(pipeline.path), f"SELECT count(*) FROM {name}", "--format", "csv"])
