@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import structlog
 import typer
@@ -17,9 +17,24 @@ from contract.patterns import check
 from contract.pipeline import Pipeline, PipelineFileError
 from streamer.errors import HeadraceError
 
-PLAIN_WIDTH = 1000  # characters
-# In a pipe no line is broken: whoever searches the output finds whole names and paths.
-out = Console(highlight=False, width=None if sys.stdout.isatty() else PLAIN_WIDTH)
+PLAIN_WIDTH = 10_000_000  # characters
+
+
+class Piped(Console):
+    """For a pipe: no line is broken, so that whoever searches the output finds whole names and paths, and none is
+    filled up with blanks to the width of its longest neighbour."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(width=PLAIN_WIDTH, **given)
+
+    def print(self, *objects: Any, **given: Any) -> None:
+        with self.capture() as captured:
+            super().print(*objects, **given)
+        self.file.write("\n".join(line.rstrip() for line in captured.get().split("\n")))
+        self.file.flush()
+
+
+out = Console(highlight=False) if sys.stdout.isatty() else Piped(highlight=False)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
 File = Annotated[Path, typer.Argument(metavar="PIPELINE", help="the pipeline file, such as pipelines/flights.yaml")]
 Log = Annotated[
