@@ -69,6 +69,20 @@ def silent(pipeline: Pipeline, patterns: Iterable[str]) -> Iterator[str]:
             )
 
 
+def waits_for(pipeline: Pipeline, patterns: Iterable[str], beginning: bool) -> str:
+    """What a reader is shown, in words, so that silence is none of which nobody knows what it means."""
+    asked = [*patterns]
+    of = ", ".join(_with_topic(pipeline, one) for one in asked) if asked else f"all tables of {pipeline.name}"
+    since = "from the beginning of their topics" if beginning else "from now on"
+    return f"showing the changes of {of} {since}, by Kafka at {pipeline.kafka.bootstrap}; Ctrl-C ends it"
+
+
+def _with_topic(pipeline: Pipeline, pattern: str) -> str:
+    if not is_plain(pattern):
+        return pattern
+    return f"{pattern} (topic {names.events_topic(pipeline, *pattern.split('.', 1))})"
+
+
 def changes(
     pipeline: Pipeline,
     wanted: Callable[[str, str], bool],
