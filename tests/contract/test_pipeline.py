@@ -184,7 +184,6 @@ def test_what_is_not_allowed_is_said(tmp_path: Path, old: str, new: str, words: 
             "\ntransforms: [{tables: [a.b], function: f}]\nlake:",
             "write one, such as package.module.function",
         ),
-        ("\nlake:", "\nsinks: [{type: kafka}, {type: kafka}]\nlake:", ""),
     ],
 )
 def test_each_mistake_of_a_value_says_what_to_write_instead(tmp_path: Path, old: str, new: str, fix: str) -> None:
