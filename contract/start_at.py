@@ -54,9 +54,8 @@ def parse(text: str) -> Start:
         if TIME.fullmatch(text):
             return moment(text)
     except ValueError as error:
-        raise MistakeError(
-            str(error), "write it as 2026-11-21T17:00:00Z, or with another zone, such as +02:00"
-        ) from None
+        fix = "write it as 2026-11-21T17:00:00Z, or with another zone, such as +02:00"
+        raise MistakeError(str(error), fix) from None
     try:
         return gtids.parse(text)
     except ValueError as error:
