@@ -24,7 +24,7 @@ from contract import breaks, lost_changes, names, renames, status, steps
 from contract.breaks import Break
 from contract.pipeline import Pipeline
 from contract.sequence import FIELDS
-from readers import as_of_notes, kept_history, noted, store, unknown_name
+from readers import as_of_notes, gone_file, kept_history, noted, store, unknown_name
 from readers.past import MOMENT, Past, behind, leaving, literal, parts, quoted
 from readers.status import read
 
@@ -83,8 +83,11 @@ def query(pipeline: Pipeline, sql: str) -> Answer:
         doubts = database.load(sql)
         cursor: Any = database.connection.execute(sql)
     except (DeltaError, OSError) as error:
-        raise LakeReadError(f"{names.lake_root(pipeline)} cannot be read: {_first_line(error)}") from None
+        told = gone_file.told(str(error)) or _first_line(error)
+        raise LakeReadError(f"{names.lake_root(pipeline)} cannot be read: {told}") from None
     except duckdb.Error as error:
+        if told := gone_file.told(str(error)):
+            raise LakeReadError(f"{names.lake_root(pipeline)} cannot be read: {told}") from None
         raise LakeReadError(unknown_name.told(str(error), pipeline, found.tables, database.parts())) from None
     return Answer([column[0] for column in cursor.description], cursor, doubts)
 

@@ -244,6 +244,15 @@ def test_what_the_jobs_note_of_the_lake_is_read_and_a_users_table_of_that_name_c
     assert rows_of(pipeline, "SELECT kind FROM __differences") == [("changed",)]
 
 
+def test_a_file_that_went_away_while_it_was_read_is_one_line_with_the_next_step(pipeline: Pipeline) -> None:
+    for file in Path(names.lake_table(pipeline, "shop", "items")).glob("*.parquet"):
+        file.unlink()
+    told = CliRunner().invoke(app, ["sql", str(pipeline.path), "SELECT * FROM items"])
+    assert (told.exit_code, len(told.stderr.splitlines())) == (1, 1)
+    assert "a file of the lake is not there (" in told.stderr
+    assert "Run it again; where it says the same, the file is lost" in told.stderr
+
+
 def test_a_table_that_the_file_excludes_is_told_to_be_so(pipeline: Pipeline) -> None:
     without = pipeline.path.read_text().replace('["shop.*"]', '["shop.*"], exclude: ["shop.*_secret"]')
     pipeline.path.write_text(without)
