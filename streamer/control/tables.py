@@ -15,7 +15,7 @@ from contract.steps import snapshot_of
 
 if TYPE_CHECKING:
     from streamer.kafka.topics import Provisioned
-    from streamer.preflight.command import Result
+    from streamer.preflight.findings import Result
 
 MARKS = {"ok": "[green]ok[/]", "warning": "[yellow]warning[/]", "error": "[red]error[/]"}
 STATES = {"created": "[green]created[/]", "as wanted": "as wanted", "differs": "[yellow]differs[/]"}
