@@ -86,8 +86,8 @@ def query(pipeline: Pipeline, sql: str) -> Answer:
         told = gone_file.told(str(error)) or _first_line(error)
         raise LakeReadError(f"{names.lake_root(pipeline)} cannot be read: {told}") from None
     except duckdb.Error as error:
-        if told := gone_file.told(str(error)):
-            raise LakeReadError(f"{names.lake_root(pipeline)} cannot be read: {told}") from None
+        if gone := gone_file.told(str(error)):
+            raise LakeReadError(f"{names.lake_root(pipeline)} cannot be read: {gone}") from None
         raise LakeReadError(unknown_name.told(str(error), pipeline, found.tables, database.parts())) from None
     return Answer([column[0] for column in cursor.description], cursor, doubts)
 
