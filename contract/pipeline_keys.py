@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import Field, field_validator
 
 from contract import patterns
+from contract.mistake import MistakeError
 from contract.patterns import TablePattern
 from contract.pipeline_columns import ColumnRuleError, Place
 from contract.pipeline_kafka import Section
@@ -22,7 +23,7 @@ class KeyRule(Section):
     @classmethod
     def _once(cls, columns: tuple[str, ...]) -> tuple[str, ...]:
         if len({name.casefold() for name in columns}) < len(columns):
-            raise ValueError("names a column twice")
+            raise MistakeError("names a column twice", "name each column once")
         return columns
 
 

@@ -17,6 +17,7 @@ from pyspark.sql import functions as fn
 from contract import status
 from contract.pipeline import Pipeline
 from contract.schema import Column
+from readers import noted
 from spark.applied import AppliedSnapshots
 from spark.failpoints import hooked
 from spark.jobs.repair import MOST_CHUNKS, _choosing
@@ -83,6 +84,7 @@ def test_whatever_is_wrong_is_mended_once_and_told(
     assert ids(spark, lake) == right
     assert audit(spark, lake) == FOUND
     rows = spark.read.format("delta").load(lake.at("_repairs"))
+    assert rows.columns == [*noted.COLUMNS["_repairs"]]
     [row] = rows.where("kind = 'changed' and key = '{\"id\":3}'").collect()
     assert (row["since"].astimezone(UTC), row["check"], row["by"]) == (at, "20261122T000000000Z", "test")
     assert row["columns"][0]["source"] != row["columns"][0]["lake"]
