@@ -74,6 +74,19 @@ def of_changes(path: str, unsearched: int) -> list[Remains]:
     return [Remains(path, why)] if unsearched else []
 
 
+def of_renamed(spark: SparkSession, lake: Lake, name: str) -> list[Remains]:
+    """Of tables with which a statement changed names: their rows, and changes of before, have another name here."""
+    path = lake.at(names.SCHEMA_CHANGES)
+    if not lake.is_table(path):
+        return []
+    renames = spark.read.format("delta").load(path).where("kind = 'rename'").select("at", "statement", "db", "tbl")
+    mine = renames.where(fn.concat_ws(".", "db", "tbl") == name).select("at", "statement").distinct()
+    full = fn.concat_ws(".", "db", "tbl").alias("name")
+    others = renames.join(mine, ["at", "statement"], "left_semi").select(full).where(fn.col("name") != name)
+    why = "a RENAME gave rows of one of the two the other's name: erase the keys there, too"
+    return [Remains(f"the table {row['name']}", why) for row in others.distinct().orderBy("name").collect()]
+
+
 def of_staged(folders: Mapping[str, str]) -> list[Remains]:
     """Of rows that a compaction could not take yet: folder -> what they are of."""
     why = "rows of {} that its table cannot take: the compaction's report says why; a new snapshot of it removes them"

@@ -100,6 +100,7 @@ def _remains(erasing: Erasing, topics: list[Any], run: str) -> list[record.Remai
     others = erasing.topics.others(int(at.timestamp() * 1000))
     found = record.of_files(erasing.paths(), erasing.hours, at)
     found += record.of_changes(erasing.lake.changes, erasing.traces.unsearched())
+    found += record.of_renamed(erasing.spark, erasing.lake, erasing.traces.name)
     found += record.of_staged(staged(erasing.lake, erasing.schema))
     found.append(record.DATA_DOCS)
     found += record.of_topics(topics, "the broker removes it by age")

@@ -13,6 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from contract.checkpoint import Checkpoint
+from contract.ddl_record import DdlRecord
 from contract.erased_key import keys_of
 from contract.pipeline import Pipeline
 from contract.status import parse
@@ -29,6 +30,7 @@ from spark.lake import Lake
 from spark.proof.differences import Difference, next_run, note_differences
 from spark.records import once, shaped
 from spark.schema import Schemas
+from spark.schema_change_rows import note, of_statement
 from spark.unfinished import Beating
 from tests import checkpoints
 from tests.spark.changes_by_hand import ITEMS, key_of, records
@@ -283,6 +285,16 @@ def test_what_nobody_can_search_is_told_of(stats: None, spark: SparkSession, lak
     with Beating(lake, lake.at("_parts", "p2")), pytest.raises(LakeError, match=r"are being read .*_parts/p2.*run the"):
         refuse_reading(lake, ITEMS)
     refuse_reading(lake, ITEMS)
+
+
+def test_rows_that_had_another_tables_name_are_told_of(spark: SparkSession, lake: Lake) -> None:
+    assert record.of_renamed(spark, lake, "shop.clients") == []
+    renames = [("customers", 10, "a"), ("clients", 10, "a"), ("orders", 11, "b"), ("old_orders", 11, "b")]
+    facts: dict[str, Any] = {"db": "shop", "kind": "rename", "ts_ms": 1_000}
+    told = [DdlRecord(**facts, table=table, statement=text, seq=(0, 1, pos)) for table, pos, text in renames]
+    note(spark, lake, [of_statement(one) for one in told])
+    [left] = record.of_renamed(spark, lake, "shop.clients")
+    assert left.told().startswith("the table shop.customers: until somebody removes it (a RENAME gave rows")
 
 
 def test_a_key_that_was_altered_meanwhile_is_asked_for_again(
