@@ -317,6 +317,23 @@ def test_a_table_without_a_key_joins_and_is_named() -> None:
     assert "changed by foreign keys in silence: shop.t; by a schedule, run the DAG sales.snapshot, or" in shown
 
 
+def test_of_a_table_whose_changes_alone_are_kept_nobody_is_told_to_do_anything() -> None:
+    keyless = shape("id", "v")
+    keyless.schema = keyless.schema.model_copy(update={"key": ()})
+    settings = pipeline()
+    keys = [{"tables": ["shop.t"], "changes_only": True}]
+    settings = Pipeline.model_validate(settings.model_dump() | {"source": settings.source, "keys": keys})
+    what = rig(Binlog([transaction(1, [1], keyless)]), asked=settings)
+    report = Report(settings, what.status)
+    report.attach(None, what.stream, what.ledger, what.watcher, what.checkpoints, what.sink)  # type: ignore[arg-type]
+    with capture_logs() as logs:
+        until(what, lambda: what.sink.events())
+    assert not [line for line in logs if "without a key" in line["event"]]
+    what.watcher.checkpoint = what.watcher.checkpoint.joining({"shop.t": True, "shop.u": True}, (0, 1, 4))
+    told = report._tables(report._parts)
+    assert (told["without_key"], [*told["not_yet_snapshotted"]]) == ([], ["shop.u"])
+
+
 def test_exactly_once_the_checkpoint_is_committed_before_the_transaction_that_has_the_first_record() -> None:
     binlog = Binlog([transaction(n, [2, 2]) for n in range(1, 5)])
     binlog.wanted = Tables(include=("shop.other",)).match
