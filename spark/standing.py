@@ -16,6 +16,7 @@ from contract.steps import SNAPSHOT_TABLE
 from spark import lost
 from spark.ahead import ahead
 from spark.broken import broken_table
+from spark.changes_only import KEPT
 from spark.going import staying
 from spark.handoff import HandOff
 from spark.lake import Lake
@@ -73,6 +74,18 @@ class Standing:
         name, path = (db, table), self.lake.table(db, table)
         last = self.last.tables.get(f"{db}.{table}") if self.last else None
         merged, stop = self.merging.merged.get(name, 0), self._stopped().get(name)
+        changes = self.counts.get(name, 0) if not self.clean else (last.changes if last else 0) + merged
+        if self.lake.pipeline.changes_only(db, table):  # there are no rows of which more could be said
+            return TableStatus(
+                db=db,
+                table=table,
+                rows=0,
+                changes=changes,
+                changes_last_run=merged,
+                freshness_ms=self._fresh(last, stop, checkpoint),
+                stopped=stop,
+                changes_only=True,
+            )
         snapshots = self.handoff.snapshots
         if last and self.clean and name not in self.handoff.applied | self.merging.emptied:
             rows = last.rows + self.merging.rows.get(name, 0)
@@ -84,7 +97,7 @@ class Standing:
             db=db,
             table=table,
             rows=rows,
-            changes=self.counts.get(name, 0) if not self.clean else (last.changes if last else 0) + merged,
+            changes=changes,
             changes_last_run=merged,
             freshness_ms=None if unread or later else self._fresh(last, stop, checkpoint),
             version=at,
@@ -162,7 +175,8 @@ class Standing:
         return checkpoint.ts_ms if checkpoint else None
 
     def _stopped(self) -> dict[Name, str]:
-        waiting = {name: stop.reason for name, stop in self.merging.stopped.tables.items()}
+        stopped = self.merging.stopped.tables.items()
+        waiting = {name: stop.reason for name, stop in stopped if stop.reason != KEPT}
         return {**waiting, **self.handoff.refused}
 
     def _counts(self) -> dict[Name, int]:

@@ -27,8 +27,8 @@ def unread(checkpoint: Checkpoint, read_lake: ReadLake) -> dict[str, Place]:
 
 
 def told(pipeline: Pipeline, names: Iterable[str]) -> list[str]:
-    """Those of the names that a snapshot can read. Of the others the lake keeps the changes alone: their marks stay, for
-    the day on which it is to have their rows, and nobody is told to do anything."""
+    """Those of the names that a snapshot can read. Of the others the lake keeps the changes alone: their marks stay,
+    for the day on which it is to have their rows, and nobody is told to do anything."""
     return [name for name in names if not pipeline.changes_only(*name.split(".", 1))]
 
 

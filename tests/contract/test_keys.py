@@ -53,8 +53,8 @@ def test_a_rule_of_columns_is_known_by_what_it_was_known_by_before_there_were_ot
 
 
 BOTH_OR_NEITHER = {
-    'columns: [id], changes_only: true': "has both columns and changes_only: true",
-    'changes_only: false': "has neither columns nor changes_only: true",
+    "columns: [id], changes_only: true": "has both columns and changes_only: true",
+    "changes_only: false": "has neither columns nor changes_only: true",
     "columns: []": "is empty",
 }
 
