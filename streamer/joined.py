@@ -32,6 +32,11 @@ def told(pipeline: Pipeline, names: Iterable[str]) -> list[str]:
     return [name for name in names if not pipeline.changes_only(*name.split(".", 1))]
 
 
+def without_rows(pipeline: Pipeline, names: Iterable[str]) -> list[str]:
+    """The others."""
+    return [name for name in names if pipeline.changes_only(*name.split(".", 1))]
+
+
 def over(checkpoint: Checkpoint, read_lake: ReadLake) -> list[str]:
     """Those of which a snapshot was applied since, or that have left: when one joins again it is marked again."""
     return sorted(checkpoint.joined.keys() - unread(checkpoint, read_lake).keys())

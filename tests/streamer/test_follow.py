@@ -264,7 +264,7 @@ def test_an_open_xa_transaction_is_waited_for(edited: Edited) -> None:
     until(what, lambda: followed(what))
     assert report.as_dict()["tables"] == {
         "include": ["shop.t", "shop.u"], "exclude": [], "cascades": [], "pending": False, "reload": None,
-        "without_key": [], "not_yet_snapshotted": {},
+        "without_key": [], "changes_only": [], "not_yet_snapshotted": {},
     }  # fmt: skip
 
 
@@ -332,6 +332,8 @@ def test_of_a_table_whose_changes_alone_are_kept_nobody_is_told_to_do_anything()
     what.watcher.checkpoint = what.watcher.checkpoint.joining({"shop.t": True, "shop.u": True}, (0, 1, 4))
     told = report._tables(report._parts)
     assert (told["without_key"], [*told["not_yet_snapshotted"]]) == ([], ["shop.u"])
+    assert told["changes_only"] == ["shop.t"]
+    assert "changes only, without rows in the lake: shop.t" in show_tables(told, "sales")
 
 
 def test_exactly_once_the_checkpoint_is_committed_before_the_transaction_that_has_the_first_record() -> None:
