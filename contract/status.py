@@ -72,7 +72,7 @@ class TableStatus(Record):
     until a snapshot, or a check of all of it that finds them equal. `nulled`: for how many values, since the
     first run, the lake has a null because its types cannot hold them; those of a run that was killed, of a repair and
     of a backfill are not counted. `changes_only`: the lake keeps the table's changes and has no rows of it, so that
-    nothing is said of those; `stopped` is then why its changes cannot be shown."""
+    nothing is said of those; `stopped` is then why its changes cannot be shown, `unequal` why they are not all."""
 
     db: str
     table: str

@@ -51,7 +51,8 @@ class Standing:
     def names(self, checkpoint: Checkpoint | None) -> list[Name]:
         """Of all tables that the status tells of, sorted."""
         known = {(t.db, t.table) for t in self.last.tables.values()} if self.last else set()
-        touched = {*self.merging.merged, *self.handoff.snapshots.tables, *self._stopped(), *self.counts, *self.stale}
+        touched = {*self.merging.merged, *self.handoff.snapshots.tables, *self.counts, *self.stale}
+        touched |= {*self.merging.stopped.tables, *self.handoff.refused}
         joined = {name for name in map(_name, checkpoint.joined) if name} if checkpoint else set()
         return sorted(
             name for name in known | touched | joined | {*self.lacking} if self.lake.pipeline.tables.match(*name)
@@ -84,6 +85,7 @@ class Standing:
                 changes_last_run=merged,
                 freshness_ms=self._fresh(last, stop, checkpoint),
                 stopped=stop,
+                unequal=self._lacking(name, checkpoint),
                 changes_only=True,
             )
         snapshots = self.handoff.snapshots
@@ -168,6 +170,18 @@ class Standing:
             f"a record too large for Kafka was put aside (the topic {names.dead_letter_topic(self.lake.pipeline)} says "
             f"where): {SNAPSHOT_TABLE}, which reads such rows from the source"
         )
+
+    def _lacking(self, name: Name, checkpoint: Checkpoint | None) -> str | None:
+        """What the changes lack of a table that has nothing else: no snapshot brings it."""
+        if loss := self.handoff.snapshots.loss(name, self._born(name)):
+            return f"its changes are not all: {lost.told(loss)}"
+        if name in self.lacking:
+            told = f"records of its topic are none and were put aside (the lake's table {names.DEAD_LETTERS} has them)"
+            return f"its changes may not be all: {told}"
+        if checkpoint is None or ".".join(name) not in checkpoint.unequal:
+            return None
+        topic = names.dead_letter_topic(self.lake.pipeline)
+        return f"its changes are not all: a record too large for Kafka was put aside (the topic {topic} says where)"
 
     def _fresh(self, last: TableStatus | None, stop: str | None, checkpoint: Checkpoint | None) -> int | None:
         if stop:

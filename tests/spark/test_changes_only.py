@@ -25,14 +25,17 @@ from spark.history import History, views
 from spark.job import JobFailedError
 from spark.jobs.erase import _refuse_unfit
 from spark.lake import Lake
+from spark.maintenance import Maintaining
 from spark.mending.choice import blocked
 from spark.retention import Retention
 from spark.stopped import StoppedTables
 from tests.spark.changes_by_hand import ITEMS, compact_json, record, records
 from tests.spark.lake_by_hand import checkpoint, seq, stage
+from tests.spark.test_erasing import COUNTED, GONE, erasing, filled, holding, stats
 from tests.spark.test_history import CHANGE
 from tests.spark.test_renames import Broker, ddl
 
+__all__ = ["stats"]  # a fixture
 NAME = ("shop", "clicks")
 CLICKS = TableSchema(
     db="shop", table="clicks", version=1, key=(), since=Sequence(0, 1, 1),
@@ -261,3 +264,22 @@ def test_its_changes_go_by_their_age_though_it_waits_with_them(spark: SparkSessi
         StoppedTables(lake).stop(name, [0, 1, 1, 0, 0], KEPT, kept=True)
     kept = Retention(spark, lake, LakeStatus.model_construct(), 30)._places()
     assert [table for table, *_ in kept] == ["shop.items"]
+
+
+def test_changes_of_a_key_are_erased_and_the_empty_table_is_looked_after(
+    stats: None, spark: SparkSession, pipeline: Pipeline
+) -> None:
+    only = ruled(pipeline, {"tables": ["shop.items"], "changes_only": True})
+    lake = Lake(spark, only)
+    filled(spark, lake)
+    assert holding(lake, GONE)
+    begun = erasing(spark, lake).run()
+    assert begun.removed == COUNTED | {"table": 0}
+    assert holding(lake, GONE) == []
+    told = status(lake, "shop.items")
+    assert (told.changes, told.rows, told.changes_only) == (2, 0, True)
+    assert "its changes may not be all: records of its topic" in (told.unequal or "")
+    assert [row[0] for row in query(only, "SELECT after.id FROM items_changes").rows()] == [2, 3]
+    done = Maintaining(spark, lake).run()["tables"]
+    assert (done["shop.items"]["files"], done["_changes"]["files_after"] > 0) == (0, True)
+    assert [row[0] for row in query(only, "SELECT after.id FROM items_changes").rows()] == [2, 3]
