@@ -92,8 +92,12 @@ class Merging:
             only = self._only(name)
             if not self._wanted(name) or (only and stop.kept and stop.reason == KEPT):
                 continue
-            if (only and stop.kept) or self._again(name, stop):
-                self._keep(name, stop.since) if only else self.stopped.release(name)
+            if not (only and stop.kept) and not self._again(name, stop):
+                continue
+            if only:
+                self._keep(name, stop.since)
+            else:
+                self.stopped.release(name)
         note_missing(self.spark, self.lake, self.schemas)
 
     def _batch(self, changes: DataFrame, number: int, query: str) -> None:
