@@ -7,6 +7,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator
 
+from contract.mistake import MistakeError
+
 PRESETS = ("@hourly", "@daily", "@weekly", "@monthly", "@quarterly", "@yearly")
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
@@ -27,13 +29,14 @@ def check(text: str) -> str:
         return text
     given = text.split()
     if len(given) != len(FIELDS):
-        raise ValueError(
+        raise MistakeError(
             f"{text!r} is no cron schedule: it has {len(given)} fields, not 5 (minute, hour, day of the month, month, "
-            f"day of the week); every five minutes is '*/5 * * * *', and {', '.join(PRESETS)} are known"
+            "day of the week)",
+            f"write '*/5 * * * *' for every five minutes, '0 3 * * *' for 3 at night, or one of {', '.join(PRESETS)}",
         )
     _, _, days, months, _ = (_numbers(one, *field) for one, field in zip(given, FIELDS, strict=True))
     if given[4] == "*" and min(days) > max(LENGTHS[month - 1] for month in months):
-        raise ValueError(f"{text!r} never comes: no such month has a day {min(days)}")
+        raise MistakeError(f"{text!r} never comes: no such month has a day {min(days)}", "write a day that it has")
     return text
 
 
@@ -48,7 +51,8 @@ def _numbers(given: str, field: str, low: int, high: int, names: dict[str, int])
         first, last = _ends(match, low, high, names) if match else (None, None)
         step = int(match["step"] or 1) if match else 0
         if first is None or last is None or not low <= first <= last <= high or not step:
-            raise ValueError(f"{given!r} is no {field} of a cron schedule: {low} to {high}, as in '*', '1,2', '1-5/2'")
+            what = f"{given!r} is no {field} of a cron schedule: {low} to {high}, as in '*', '1,2', '1-5/2'"
+            raise MistakeError(what, f"write {low} to {high}, several by comma, or *")
         found.update(range(first, last + 1, step))
     return found
 

@@ -14,6 +14,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator
 
+from contract.mistake import MistakeError
+
 WHOLE = 2  # a slash at either end
 
 
@@ -37,9 +39,17 @@ def check(pattern: str, form: str, example: str) -> None:
         try:
             re.compile(pattern[1:-1])
         except re.error as error:
-            raise ValueError(f"{pattern!r} is no regular expression: {error}") from None
+            fix = f"mend it, or write a name with * in the place of some signs, such as {example}"
+            raise MistakeError(f"{pattern!r} is no regular expression: {error}", fix) from None
     elif pattern.count(".") != form.count("."):
-        raise ValueError(f"{pattern!r} is not of the form {form}, such as {example}, or a /regular expression/")
+        what = f"{pattern!r} is not of the form {form}, such as {example}, or a /regular expression/"
+        raise MistakeError(what, f"write {_with_all(pattern, form)}")
+
+
+def _with_all(pattern: str, form: str) -> str:
+    """The pattern with all of what it does not say, where it is too short for the form."""
+    missing = form.count(".") - pattern.count(".")
+    return pattern + missing * ".*" if pattern and missing > 0 else f"it as {form}"
 
 
 def _checked(form: str, example: str) -> AfterValidator:

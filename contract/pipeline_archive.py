@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
+from contract.mistake import MistakeError
 from contract.pipeline_kafka import Section
 from contract.pipeline_source import Source
 
@@ -25,9 +26,10 @@ class Archive(Section):
     @model_validator(mode="after")
     def _a_spool_for_a_url(self) -> Archive:
         if self.remote and self.spool is None:
-            raise ValueError("target is a URL, so spool is needed: a local folder for the files on their way to it")
+            what = "target is a URL, so spool is needed: a local folder for the files on their way to it"
+            raise MistakeError(what, "add spool: and a folder of this machine")
         if not self.remote and (self.spool is not None or self.options):
-            raise ValueError("target is a folder, so spool and options have no use: remove them")
+            raise MistakeError("target is a folder, so spool and options have no use", "remove spool and options")
         return self
 
     @property

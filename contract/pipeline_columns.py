@@ -11,6 +11,7 @@ from pydantic import Field, SecretStr, field_validator, model_validator
 
 from contract import masks, patterns, types
 from contract.masks import Kind, Mask
+from contract.mistake import MistakeError
 from contract.patterns import ColumnPattern
 from contract.pipeline_file import place_of
 from contract.pipeline_kafka import Section
@@ -50,9 +51,13 @@ class MaskRule(Section):
     @model_validator(mode="after")
     def _fits(self) -> MaskRule:
         if (self.n is None) == (self.mask in COUNTED):
-            raise ValueError(f"n is for {' and '.join(COUNTED)}, and they need it: how many characters they leave")
+            what = f"n is for {' and '.join(COUNTED)}, and they need it: how many characters they leave"
+            raise MistakeError(
+                what, f"add n, such as n: 4, to a mask {' or '.join(COUNTED)}, and remove it from others"
+            )
         if self.keys and self.mask != "hash":
-            raise ValueError(f"two keys may have one {self.mask}, so that rows would be lost: only hash can mask a key")
+            what = f"two keys may have one {self.mask}, so that rows would be lost: only hash can mask a key"
+            raise MistakeError(what, "write mask: hash, or remove keys: true")
         return self
 
     def chooses(self, column: Column, schema: TableSchema) -> bool:
@@ -88,7 +93,7 @@ class Columns(Section):
     @model_validator(mode="after")
     def _secret_for_hashes(self) -> Columns:
         if self.secret is None and any(rule.mask == "hash" for rule in self.masks):
-            raise ValueError("a hash needs a secret: write columns.secret: ${NAME} and set the variable NAME")
+            raise MistakeError("a hash needs a secret", "write columns.secret: ${NAME} and set the variable NAME")
         return self
 
     @property

@@ -9,6 +9,7 @@ from pathlib import Path
 from pydantic import Field, SecretStr, model_validator
 
 from contract import regular_file
+from contract.mistake import MistakeError
 from contract.pipeline_kafka import Section
 from contract.pipeline_secrets import SIZE
 from contract.pipeline_source import Port, host_name
@@ -28,11 +29,11 @@ class Http(Section):
     def _one_token(self) -> Http:
         host_name(self.host)
         if self.token is not None and self.token_file is not None:
-            raise ValueError("give token or token_file, not both")
+            raise MistakeError("has token and token_file, and takes one of them", "remove one of the two")
         if not self.asks and not loopback(self.host):
-            raise ValueError(
-                f"whoever reaches {self.host} could read the pipeline's status: give token_file (or token), made with: "
-                "openssl rand -hex 32; or listen on 127.0.0.1"
+            raise MistakeError(
+                f"whoever reaches {self.host} could read the pipeline's status",
+                "give token_file (or token), made with: openssl rand -hex 32; or listen on 127.0.0.1",
             )
         return self
 

@@ -7,6 +7,7 @@ from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from contract import patterns
+from contract.mistake import MistakeError
 from contract.patterns import TablePattern
 from contract.pipeline_columns import ColumnRuleError, Place
 from contract.pipeline_kafka import Section
@@ -29,7 +30,7 @@ class KeyRule(Section):
     @classmethod
     def _once(cls, columns: tuple[str, ...]) -> tuple[str, ...]:
         if len({name.casefold() for name in columns}) < len(columns):
-            raise ValueError("names a column twice")
+            raise MistakeError("names a column twice", "name each column once")
         return columns
 
     @model_validator(mode="after")

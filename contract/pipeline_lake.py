@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field, field_validator
 
 from contract import CHECKOUT
+from contract.mistake import MistakeError
 from contract.pipeline_kafka import Misfit, Section
 from contract.schema import TableSchema, Unfit
 from contract.types import may_not_fit
@@ -54,7 +55,7 @@ class S3(Section):
     @classmethod
     def _not_elsewhere(cls, given: dict[str, str | bool | int]) -> dict[str, str | bool | int]:
         if wrong := sorted(set(given) & HERE.keys()):
-            raise ValueError(f"{wrong[0]} is not for here: it is lake.s3.{HERE[wrong[0]]}")
+            raise MistakeError(f"{wrong[0]} is not for here", f"write it as lake.s3.{HERE[wrong[0]]}")
         return given
 
     @property
@@ -91,9 +92,9 @@ class Lake(Section):
     @classmethod
     def _path(cls, given: str) -> str:
         if OTHER_S3.match(given):
-            raise ValueError(f"Spark's own client of S3 is named s3a: write {S3A}{given.partition('://')[2]}")
+            raise MistakeError("Spark's own client of S3 is named s3a", f"write {S3A}{given.partition('://')[2]}")
         if given.startswith(S3A) and not IN_S3.fullmatch(given):
-            raise ValueError("is no bucket and folder: write s3a://bucket/folder, the bucket in lower case letters")
+            raise MistakeError("is no bucket and folder", "write s3a://bucket/folder, the bucket in lower case letters")
         return given
 
     def lands(self, schema: TableSchema) -> TableSchema:

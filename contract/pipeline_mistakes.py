@@ -14,6 +14,7 @@ from contract.pipeline_secrets import Keys
 
 Model = TypeVar("Model", bound=BaseModel)
 
+OTHERS = "see what docs/configuration.md says of it"
 TOLD = 100  # mistakes of values, beyond which they are only counted
 TYPES = {
     "array": "a list, such as [a, b]", "boolean": "true or false", "integer": "a whole number", "number": "a number",
@@ -67,10 +68,10 @@ def _problem(model: type[BaseModel], item: dict[str, Any], read: Read) -> Proble
         return Problem(line, dotted(keys), _message(item), form, f"write {form}")  # an expression says less
     # What our own checks refuse is of the right type: to say the type would not help.
     allowed = item.get("ctx", {}).get("allowed") or ("" if item["type"] == "value_error" else _allowed(section, name))
-    known = item.get("ctx", {}).get("fix")
+    known = item.get("ctx", {}).get("fix") or getattr(item.get("ctx", {}).get("error"), "fix", None)
     one_of = "one of " if item["type"] == "literal_error" and ", " in allowed else ""
-    change = f"write {one_of}{allowed}" if allowed else "change it"
-    fix = known or "; ".join(filter(None, [change, _description(section, name)]))
+    change = f"write {one_of}{allowed}" if allowed else ""
+    fix = known or "; ".join(filter(None, [change, _description(section, name)])) or OTHERS
     return Problem(line, dotted(keys) or "file", _message(item), allowed, fix)
 
 

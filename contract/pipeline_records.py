@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from pydantic import Field, field_validator
 
+from contract.mistake import MistakeError
 from contract.pipeline_kafka import Misfit, Section
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class Records(Section):
     @classmethod
     def _once(cls, headers: tuple[Header, ...]) -> tuple[Header, ...]:
         if len(set(headers)) < len(headers):
-            raise ValueError("names a header twice")
+            raise MistakeError("names a header twice", "name each header once")
         return headers
 
     @property

@@ -14,6 +14,7 @@ from pydantic import AfterValidator, Field, SecretStr, field_validator, model_va
 from contract import gtids, regular_file
 from contract.gtid import GtidSet
 from contract.gtid_places import MARK, UpTo
+from contract.mistake import MistakeError
 from contract.pipeline_kafka import Section
 from contract.pipeline_secrets import SIZE
 from contract.pipeline_tls import Tls
@@ -31,7 +32,8 @@ def host_name(text: str) -> str:
             return str(ipaddress.IPv6Address(bare))
     elif NAME.fullmatch(bare):
         return bare
-    raise ValueError(f"{text!r} is no name of a host, nor an address")
+    fix = "write a host's name or address, such as db.example.org, 10.0.0.7 or ::1, without a port"
+    raise MistakeError(f"{text!r} is no name of a host, nor an address", fix)
 
 
 class Source(Section):
@@ -63,7 +65,9 @@ class Source(Section):
     @model_validator(mode="after")
     def _one_secret(self) -> Source:
         if (self.password is None) == (self.password_file is None):
-            raise ValueError("give exactly one of password (as ${ENV}) and password_file")
+            both = self.password is not None
+            fix = "remove one of the two" if both else "add password: ${NAME}, or password_file: and a path"
+            raise MistakeError(f"has {'both' if both else 'none'} of password and password_file, and takes one", fix)
         return self
 
     @model_validator(mode="after")
@@ -71,7 +75,8 @@ class Source(Section):
         known = [(self.host, self.port), *map(address, self.failover)]
         for host, port in known:
             if known.count((host, port)) > 1:
-                raise ValueError(f"{host}:{port} stands in host and failover, or twice in failover")
+                what = f"{host}:{port} stands in host and failover, or twice in failover"
+                raise MistakeError(what, "name each server once")
         return self
 
     @property
@@ -117,5 +122,5 @@ def address(text: str) -> tuple[str, int]:
     elif text.count(":") == 1:
         host, _, port = text.partition(":")
     if not host or not port.isdigit() or not 1 <= int(port) <= 65535:
-        raise ValueError(f"{text!r} is no address: host or host:port is expected, such as db2.example.org:3306")
+        raise MistakeError(f"{text!r} is no address", "write host or host:port, such as db2.example.org:3306")
     return host_name(host), int(port)

@@ -7,6 +7,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
+from contract.mistake import MistakeError
 from contract.pipeline_kafka import Section
 
 Mode = Literal["disabled", "preferred", "required", "verify_ca", "verify_identity"]
@@ -25,19 +26,21 @@ class Tls(Section):
     @model_validator(mode="after")
     def _trusts_by_its_file(self) -> Tls:
         if self.ca_file is not None and self.mode not in VERIFYING:
-            raise ValueError(
-                f"ca_file says whom to trust, and mode {self.mode} trusts whoever answers: write mode: "
-                "verify_identity (or verify_ca, which does not look at the host's name), or remove ca_file"
+            raise MistakeError(
+                f"ca_file says whom to trust, and mode {self.mode} trusts whoever answers",
+                "write mode: verify_identity (or verify_ca, which does not look at the host's name), or remove ca_file",
             )
         return self
 
     @model_validator(mode="after")
     def _shows_a_certificate(self) -> Tls:
         if (self.cert_file is None) != (self.key_file is None):
-            raise ValueError("cert_file and key_file, a client's certificate and its key, go together")
+            missing = "key_file" if self.key_file is None else "cert_file"
+            what = "cert_file and key_file, a client's certificate and its key, go together"
+            raise MistakeError(what, f"add {missing}, or remove the other one")
         if self.cert_file is not None and self.mode not in ENCRYPTING:
-            raise ValueError(
-                f"cert_file is for a connection by TLS, and mode {self.mode} may be without it: write mode: "
-                "verify_identity, verify_ca or required"
+            raise MistakeError(
+                f"cert_file is for a connection by TLS, and mode {self.mode} may be without it",
+                "write mode: verify_identity, verify_ca or required",
             )
         return self

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from pydantic import Field, model_validator
 
 from contract import patterns
+from contract.mistake import MistakeError
 from contract.patterns import TablePattern
 from contract.pipeline_kafka import Cleanup, Kafka, Section
 
@@ -35,7 +36,7 @@ class TopicRule(Section):
     @model_validator(mode="after")
     def _sets_something(self) -> TopicRule:
         if all(getattr(self, name) is None for name in TopicSettings._fields):
-            raise ValueError(f"sets nothing: give {', '.join(TopicSettings._fields)}, or some of them")
+            raise MistakeError("sets nothing", f"give {', '.join(TopicSettings._fields)}, or some of them")
         return self
 
 

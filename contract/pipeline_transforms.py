@@ -9,6 +9,7 @@ from typing import Literal
 from pydantic import Field, field_validator, model_validator
 
 from contract import patterns, regular_file
+from contract.mistake import MistakeError
 from contract.patterns import TablePattern
 from contract.pipeline_kafka import Section
 
@@ -32,7 +33,7 @@ class TransformRule(Section):
     @classmethod
     def _dotted(cls, path: str | None) -> str | None:
         if path is not None and not DOTTED.fullmatch(path):
-            raise ValueError(f"{path!r} is no dotted path, such as package.module.function")
+            raise MistakeError(f"{path!r} is no dotted path", "write one, such as package.module.function")
         return path
 
     @field_validator("helpers")
@@ -40,16 +41,18 @@ class TransformRule(Section):
     def _names(cls, helpers: dict[str, str]) -> dict[str, str]:
         for name, path in helpers.items():
             if not name.isidentifier():
-                raise ValueError(f"{name!r} is no name in Python")
+                raise MistakeError(f"{name!r} is no name in Python", "write letters, digits and _, no digit first")
             cls._dotted(path)
         return helpers
 
     @model_validator(mode="after")
     def _one_function(self) -> TransformRule:
         if (self.script is None) == (self.function is None):
-            raise ValueError("needs one of script, a Python file, and function, a dotted path")
+            given = self.script is not None
+            what = "needs one of script, a Python file, and function, a dotted path"
+            raise MistakeError(what, "remove one of the two" if given else "add script: or function:")
         if self.helpers and self.script is None:
-            raise ValueError("helpers are names for a script: a function imports what it needs")
+            raise MistakeError("helpers are names for a script: a function imports what it needs", "remove helpers")
         return self
 
     @property

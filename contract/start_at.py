@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 from contract import gtids
 from contract.gtid import GtidSet
 from contract.gtid_places import NAME
+from contract.mistake import MistakeError
 from contract.moments import moment
 
 PLACE = re.compile(r"(?P<file>[^\s:/]+\.\d+):(?P<pos>\d+)")
@@ -18,6 +19,11 @@ FIRST = 4  # behind a binlog file's magic number
 EXPECTED = (
     "earliest, latest, a GTID set, a file and position such as binlog.000012:4, or a time such as 2026-11-21T17:00:00Z"
 )
+
+
+def since(file: int, pos: int) -> str:
+    """For a person, from where on a binlog is followed; continues "since". Of a file's beginning no position tells."""
+    return f"the beginning of binlog file {file}" if pos <= FIRST else f"binlog file {file}, position {pos:,}"
 
 
 class Place(NamedTuple):
@@ -41,12 +47,17 @@ def parse(text: str) -> Start:
         return "latest"
     if found := PLACE.fullmatch(text) or NAME.fullmatch(text):  # as transaction.id has it where there are no GTIDs
         if int(found["pos"]) < FIRST:
-            raise ValueError(f"no event of a binlog file begins before position {FIRST}")
+            what = f"no event of a binlog file begins before position {FIRST}"
+            raise MistakeError(what, f"write {found['file']}:{FIRST}, or a later position")
         return Place(found["file"], int(found["pos"]))
-    if TIME.fullmatch(text):
-        return moment(text)
+    try:
+        if TIME.fullmatch(text):
+            return moment(text)
+    except ValueError as error:
+        fix = "write it as 2026-11-21T17:00:00Z, or with another zone, such as +02:00"
+        raise MistakeError(str(error), fix) from None
     try:
         return gtids.parse(text)
     except ValueError as error:
         why = f" ({error})" if GTID_LIKE.search(text) else ""
-        raise ValueError(f"{text!r} is none of {EXPECTED}{why}") from None
+        raise MistakeError(f"{text!r} is none of {EXPECTED}{why}", "write one of them") from None

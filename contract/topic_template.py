@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from string import Formatter
 
+from contract.mistake import MistakeError
 from contract.patterns import is_regex
 
 LEGAL = re.compile(r"[A-Za-z0-9_-]")
@@ -82,15 +83,18 @@ def check(template: str) -> None:
     """Raises ValueError for a template that makes no topic names, or names that do not tell the table."""
     for text, field, form, conversion in Formatter().parse(template):
         if field is not None and (field not in FIELDS or form or conversion):
-            raise ValueError(f"unknown field {{{field}}} (allowed: {', '.join(FIELDS)})")
+            what = f"unknown field {{{field}}} (allowed: {', '.join(FIELDS)})"
+            raise MistakeError(what, f"write {' or '.join(f'{{{one}}}' for one in FIELDS)} in its place")
         if not TEXT.fullmatch(text):
-            raise ValueError(f"{text!r} is not allowed in a topic's name (letters, digits, dot, _ and - are)")
+            what = f"{text!r} is not allowed in a topic's name (letters, digits, dot, _ and - are)"
+            raise MistakeError(what, "write one of those in its place")
     between = None
     for text, field in _pieces(template):
         between = between + text if between is not None else None
         if field in ("db", "table"):
             if between is not None and "." not in between:
-                raise ValueError("two tables could get one topic: a name may hold any other character than a dot")
+                what = "two tables could get one topic: a name may hold any other character than a dot"
+                raise MistakeError(what, "write a dot between {db} and {table}")
             between = ""
 
 

@@ -8,6 +8,7 @@ folder is HEADRACE_SUITES, by default `quality/` of the checkout.
 
 from __future__ import annotations
 
+import difflib
 import json
 import os
 import runpy
@@ -22,6 +23,8 @@ from contract.pipeline import Pipeline
 from contract.schema import TableSchema
 from readers.status import read
 
+COLUMN = ("column", "column_A", "column_B")  # what an expectation calls its columns, beside a list of them
+ASKS_FOR_IT = "expect_column_to_exist"
 FOLDER = Path(__file__).resolve().parent
 
 
@@ -35,15 +38,33 @@ def folder(pipeline: str) -> Path:
 
 def of_table(pipeline: str, schema: TableSchema, wrong: list[str]) -> list[Expectation]:
     """What the user's files say of the table, `.json` before `.py`; what is wrong with a file goes to `wrong`."""
-    path = folder(pipeline) / f"{schema.db}.{schema.table}.json"
-    found: list[Expectation] = []
-    try:
-        found += _from_json(path) if path.exists() else []
-        path = path.with_suffix(".py")
-        found += _from_python(path, schema) if path.exists() else []
-    except SuiteFileError as error:
-        wrong.append(str(error))
+    path, found = folder(pipeline) / f"{schema.db}.{schema.table}.json", list[Expectation]()
+    for file, reads in ((path, _from_json), (path.with_suffix(".py"), _from_python)):
+        try:
+            listed = reads(file, schema) if file.exists() else []
+        except SuiteFileError as error:
+            wrong.append(str(error))
+            continue
+        for one in listed:
+            if told := _no_column(one, schema):
+                wrong.append(f"{file}: {told}")
+            else:
+                found.append(one)
     return found
+
+
+def _no_column(one: Expectation, schema: TableSchema) -> str | None:
+    """Of an expectation of columns that the table does not have: which, and which ones it has."""
+    kind, kwargs = one.configuration.type, one.configuration.kwargs
+    known = [column.name for column in schema.columns]
+    named = [*filter(None, (kwargs.get(key) for key in COLUMN)), *(kwargs.get("column_list") or ())]
+    missing = [name for name in named if isinstance(name, str) and name.lower() not in {*map(str.lower, known)}]
+    if not missing or kind == ASKS_FOR_IT:
+        return None
+    close = difflib.get_close_matches(missing[0], known, 1)
+    hint = f", did you mean {close[0]}?" if close else "."
+    table = f"{schema.db}.{schema.table}"
+    return f"{kind}: {table} has no column {', '.join(missing)}{hint} Its columns are {', '.join(known)}"
 
 
 def strays(pipeline: Pipeline, tables: Iterable[str]) -> list[str]:
@@ -55,6 +76,18 @@ def strays(pipeline: Pipeline, tables: Iterable[str]) -> list[str]:
         + ", ".join(sorted(known))
         for path in _files(pipeline)
         if path.stem not in known
+    ]
+
+
+def unused(pipeline: Pipeline, tables: Iterable[str]) -> list[str]:
+    """Files of tables that the lake has and that are checked no more: the source has none of that name by now, such as
+    behind a RENAME. `tables`: all that are checked."""
+    gone = _in_the_lake(pipeline) - {*tables}
+    return [
+        f"{path} was not run: {path.stem} is in the lake, and no table of the source any more. Name the file after the "
+        "table that it is to check now, or remove it"
+        for path in _files(pipeline)
+        if path.stem in gone
     ]
 
 
@@ -78,7 +111,7 @@ def _in_the_lake(pipeline: Pipeline) -> set[str]:
     return set(lake.tables) if lake else set()
 
 
-def _from_json(path: Path) -> list[Expectation]:
+def _from_json(path: Path, _: TableSchema) -> list[Expectation]:
     try:
         listed = json.loads(path.read_text())["expectations"]
         return [_expectation(path, entry) for entry in listed]

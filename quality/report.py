@@ -44,13 +44,17 @@ def _unequal(facts: dict[str, Any]) -> str:
 
 def _rows(facts: dict[str, Any]) -> list[str]:
     """How many rows differ, in which columns, since when; their keys are in the lake alone."""
-    found = facts.get("differences") or {}
-    if not found:
+    if not (counts := counted(facts)):
         return []
-    columns = {"changed": f" in {', '.join(facts['columns'])}"} if facts.get("columns") else {}
-    counts = [f"{found[kind]} {words}{columns.get(kind, '')}" for kind, words in WORDS.items() if kind in found]
     since = f", since {facts['since']}" if facts.get("since") else ""
-    return [f"{', '.join(counts)}{since} (keys in _differences of the lake)"]
+    return [f"{counts}{since} (keys in _differences of the lake)"]
+
+
+def counted(facts: dict[str, Any]) -> str:
+    """How many rows differ, in which way and columns; empty where none does."""
+    found = facts.get("differences") or {}
+    columns = {"changed": f" in {', '.join(facts['columns'])}"} if facts.get("columns") else {}
+    return ", ".join(f"{found[kind]} {words}{columns.get(kind, '')}" for kind, words in WORDS.items() if kind in found)
 
 
 def _failed(expectation: dict[str, Any]) -> str:

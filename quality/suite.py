@@ -51,8 +51,9 @@ def run(
     are not all of the pipeline's tables, so what was kept of the others stays.
 
     Gives `{"ok", "docs", "tables": {name: {"ok", "evaluated", "failed": [...], "evaluations": [...], "untranslated":
-    {what: why}, "unjudged": {what: why}}}, "files": [...], "unread": [...]}`; `ok` is None where nothing was evaluated
-    of a table, and none else failed; `files` says what is wrong with suite files, `unread` names those not looked into.
+    {what: why}, "unjudged": {what: why}}}, "files": [...], "unread": [...], "unused": [...]}`; `ok` is None where
+    nothing was evaluated of a table, and none else failed; `files` says what is wrong with suite files, `unread` names
+    those not looked into, `unused` says of which there is no table to be checked any more.
     """
     files = custom.strays(pipeline, {*results, *schemas})
     context = _context(pipeline)
@@ -79,6 +80,7 @@ def run(
     unread = custom.unread(pipeline, results, [name for name, table in tables.items() if table["ok"] is None], some)
     result = {"ok": _ok(tables, files), "docs": str(folder.docs(pipeline)), "tables": tables, "files": files}
     result["unread"] = unread
+    result["unused"] = [] if some else custom.unused(pipeline, {*results, *schemas})
     _keep(pipeline, results, result, some)
     return result
 

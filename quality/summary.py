@@ -10,18 +10,28 @@ from typing import Any
 from quality.report import differences, unjudged
 
 DAY_MS = 86_400_000  # more of them than that are a time, not a duration
-HIDDEN = {"job", "pipeline", "ok", "error", "tables", "lake_run"}
+HIDDEN = {"job", "pipeline", "ok", "error", "tables", "lake_run", "named", "again", "seconds"}
+LONG = 60  # characters, of which no column is made
+FACTS = {
+    "rows": "{} rows", "changes": "{} changes", "rounds": "{} rounds", "unreadable": "{} records put aside",
+    "nulled": "{} values that the lake has as null", "freed_bytes": "{} bytes freed",
+    "landing_seconds": "changes landed after {} s", "compacted_seconds": "compacted for {} s",
+    "freshness_seconds": "{} s behind the source", "complete_to": "complete up to {}", "complete_to_ms": "as of {}",
+    "p0": "begun behind {}", "p1": "read up to {}", "source": "rows out of {}", "until": "erased up to {}",
+}  # fmt: skip
+COLUMNS = {
+    "source_count": "rows in the source", "lake_count": "rows in the lake", "source_checksum": "checksum there",
+    "lake_checksum": "checksum here", "freshness_ms": "fresh up to",
+}  # fmt: skip
 
 
 def lines(result: dict[str, Any]) -> Iterator[str]:
     """First the job and what it said of itself, then a table of its tables."""
-    facts = ", ".join(f"{key} {_text(value, key)}" for key, value in result.items() if _flat(key, value))
-    yield f"{result['job']} of {result['pipeline']}: {'done' if result['ok'] else 'failed'}" + (
-        f", {facts}" if facts else ""
-    )
+    yield ", ".join([f"{result['job']} of {result['pipeline']}: {_ended(result)}", *_facts(result)])
     tables = result.get("tables")
     if isinstance(tables, dict) and tables and all(isinstance(facts, dict) for facts in tables.values()):
         yield from _grid(tables)
+        yield from _reasons(tables)
     yield from (f"still there: {told}" for told in result.get("remains") or ())
     yield from (f"schema change: {told}" for told in result.get("schema_changes") or ())
     yield from (f"held back: {told}" for told in result.get("held_back") or ())
@@ -31,6 +41,7 @@ def lines(result: dict[str, Any]) -> Iterator[str]:
         count = sum(table["evaluated"] for table in checked)
         yield f"expectations: {count} evaluated, {sum(len(table['failed']) for table in checked)} failed"
         yield from (f"{table}: no expectation checks {told}" for table, told in unjudged(result).items())
+        yield from (f"warning: {told}" for told in result["expectations"].get("unused") or ())
     if isinstance(tables, dict):
         proven = {name: facts for name, facts in tables.items() if isinstance(facts, dict) and facts.get("equal")}
         doubts = [(name, told) for name, facts in proven.items() for told in facts.get("doubts") or ()]
@@ -39,16 +50,41 @@ def lines(result: dict[str, Any]) -> Iterator[str]:
         yield f"{table}: {fault}"
 
 
+def _ended(result: dict[str, Any]) -> str:
+    seconds = result.get("seconds")
+    return ("done" if result["ok"] else "failed") + (f" in {_text(seconds, '')} s" if seconds is not None else "")
+
+
+def _facts(result: dict[str, Any]) -> Iterator[str]:
+    """What the job said of itself, in words."""
+    if result.get("again"):
+        yield "another run may do better with nothing mended"
+    for key, value in result.items():
+        if _flat(key, value) and value not in ("", 0):
+            yield FACTS.get(key, f"{key.replace('_', ' ')} {{}}").format(_text(value, key))
+
+
+def _reasons(tables: dict[str, dict[str, Any]]) -> Iterator[str]:
+    """What is too long for a column; of a table that differs the reason is told with the rest of that."""
+    for name, facts in sorted(tables.items()):
+        for key, value in facts.items():
+            if _flat(key, value) and _long(value) and not (key == "reason" and facts.get("equal") is False):
+                yield f"{name}: {key}: {value}"
+
+
+def _long(value: Any) -> bool:
+    return isinstance(value, str) and len(value) > LONG
+
+
 def _flat(key: str, value: Any) -> bool:
     return key not in HIDDEN and not isinstance(value, dict | list) and value is not None
 
 
 def _grid(tables: dict[str, dict[str, Any]]) -> Iterator[str]:
-    columns = list(dict.fromkeys(key for facts in tables.values() for key, value in facts.items() if _flat(key, value)))
-    rows = [["table", *columns]]
-    rows += [
-        [name, *(_text(facts.get(column), column) for column in columns)] for name, facts in sorted(tables.items())
-    ]
+    shown = {name: {k: v for k, v in facts.items() if _flat(k, v) and not _long(v)} for name, facts in tables.items()}
+    columns = list(dict.fromkeys(key for facts in shown.values() for key in facts))
+    rows = [["table", *(COLUMNS.get(column, column.replace("_", " ")) for column in columns)]]
+    rows += [[name, *(_text(facts.get(column), column) for column in columns)] for name, facts in sorted(shown.items())]
     widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
     for row in rows:
         yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

@@ -26,7 +26,7 @@ from contract.breaks import Break
 from contract.pipeline import Pipeline
 from contract.pipeline_keys import told_of
 from contract.sequence import FIELDS
-from readers import as_of_notes, kept_history, store, unknown_name
+from readers import as_of_notes, gone_file, kept_history, noted, store, unknown_name
 from readers.past import MOMENT, Past, behind, leaving, literal, parts, quoted
 from readers.status import read
 
@@ -35,10 +35,6 @@ RAW = "_headrace"  # the schema of what the views are made from
 BATCH = 1000  # rows
 CHANGES = "_changes"
 PAST = ("_history", CHANGES, "_as_of")
-# What the jobs note of the lake, as tables of no database.
-NOTED = (
-    names.DIFFERENCES, names.REPAIRS, names.SCHEMA_CHANGES, names.ERASURES, names.CHECKS, names.DEAD_LETTERS,
-)  # fmt: skip
 
 
 class LakeReadError(Exception):
@@ -90,14 +86,17 @@ def query(pipeline: Pipeline, sql: str) -> Answer:
         doubts = database.load(sql)
         cursor: Any = database.connection.execute(sql)
     except (DeltaError, OSError) as error:
-        raise LakeReadError(f"{names.lake_root(pipeline)} cannot be read: {_first_line(error)}") from None
+        told = gone_file.told(str(error)) or _first_line(error)
+        raise LakeReadError(f"{names.lake_root(pipeline)} cannot be read: {told}") from None
     except duckdb.Error as error:
+        if gone := gone_file.told(str(error)):
+            raise LakeReadError(f"{names.lake_root(pipeline)} cannot be read: {gone}") from None
         raise LakeReadError(_told(database, str(error))) from None
     return Answer([column[0] for column in cursor.description], cursor, doubts)
 
 
 def _told(database: _Database, message: str) -> str:
-    return unknown_name.told(message, database.tables, database.parts(), database.without_rows())
+    return unknown_name.told(message, database.pipeline, database.tables, database.parts(), database.without_rows())
 
 
 def _first_line(error: Exception) -> str:
@@ -141,10 +140,13 @@ class _Database:
 
     def _noted(self, words: Set[str]) -> None:
         taken = set[str]().union(*self.taken.values())
-        for name in NOTED:
+        for name, columns in noted.COLUMNS.items():
             shown, path = names.free(name, taken), f"{names.lake_root(self.pipeline)}/{name}"
             if shown in words and DeltaTable.is_deltatable(path, self.options):
                 self._make(f"{quoted(RAW)}.{quoted(shown)}", "*", self._stream(path))
+            elif shown in words:
+                shape = ", ".join(f"{quoted(column)} {kind}" for column, kind in columns.items())
+                self.connection.execute(f"CREATE TABLE {quoted(RAW)}.{quoted(shown)} ({shape})")
 
     def _of_times(self, table: status.TableStatus, as_of: str, sql: str) -> Iterator[str]:
         """Of each time that the statement spells out: whether the lake has come to it, and what was mended since."""

@@ -29,6 +29,7 @@ from spark.erasing.erasures import Erasures
 from spark.errors import LakeError, chain
 from spark.failpoints import reached
 from spark.failures import records_lost
+from spark.foreign import Looked
 from spark.kafka import Broker, Ends
 from spark.kafka_settings import spark_options
 from spark.lake import Lake
@@ -53,13 +54,14 @@ BOUNDS = {
 
 
 class Landing:
-    """One run of step 1. `landed` counts the new changes; `letters` has the records that are none. `look` raises
-    LakeError where somebody else wrote into `_changes`."""
+    """One run of step 1. `landed` counts the new changes; `letters` has the records that are none. `look` tells of
+    `_changes`, and raises LakeError where somebody else wrote into it; None: nobody does."""
 
     def __init__(
-        self, spark: SparkSession, pipeline: Pipeline, lake: Lake, look: Callable[[], object] = lambda: None
+        self, spark: SparkSession, pipeline: Pipeline, lake: Lake, look: Callable[[], Looked] | None = None
     ) -> None:
-        self.spark, self.pipeline, self.lake, self.look = spark, pipeline, lake, look
+        self.spark, self.pipeline, self.lake = spark, pipeline, lake
+        self.look = look or (lambda: Looked(lake.version(lake.changes)))
         self.landed = 0
         self.letters = Letters(spark, lake)
         self.erasures = Erasures(lake)
@@ -153,7 +155,8 @@ class Landing:
                 raise
         print("a new epoch begins in this batch: what an older one sent already is left out", flush=True)
         fresh = once(changes, marks).persist()
-        landed = self._landed() if self.lake.is_table(self.lake.changes) else None
+        version = self.look().version
+        landed = None if version is None else self.lake.frame(self.lake.changes, version)
         try:
             self._append(first_sent(fresh, landed), number, query)
         finally:
@@ -169,11 +172,9 @@ class Landing:
         writer.save(self.lake.changes)
         reached("changes written")
 
-    def _landed(self) -> DataFrame:
-        return self.spark.read.format("delta").load(self.lake.changes)
-
     def _marks_after(self, known: list[Mark], number: int) -> list[Mark]:
-        numbered = self._landed().where(fn.col("batch") == number)
+        """Of rows of ours alone: a record that a mark does not know of lands again where it comes again."""
+        numbered = self.lake.frame(self.lake.changes, self.look().version).where(fn.col("batch") == number)
         written = above(numbered, self._frame(known))  # an older query had a batch of this number, below its marks
         top, last = fn.max("_seq").alias("mark"), fn.unix_millis(fn.max("ts")).alias("last")
         tops = written.groupBy("topic", "partition").agg(top, last, fn.count("*").alias("n")).collect()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from contract import table_names
 from contract.checkpoint import Checkpoint
 from contract.pipeline import Pipeline
 from contract.pipeline_columns import ColumnRuleError, Shown
@@ -17,20 +18,20 @@ def chosen(pipeline: Pipeline, source: Source, tables: list[str]) -> list[tuple[
     """The named `db.table`s, or every table of the pipeline that exists and has rows in the lake. Raises LakeError
     where there is none."""
     for name in tables:
-        if not all(name.partition(".")):
-            raise LakeError(f"{name!r} is no table's name: write it as db.table")
-        if not pipeline.tables.match(*name.split(".", 1)):
-            raise LakeError(f"{name} is not one of the pipeline's tables: see tables in {pipeline.path}")
+        if why := table_names.refused(pipeline, name):
+            raise LakeError(why)
     if versioned := [f"{db}.{table}" for db, table in source.versioned()]:
         raise LakeError(
             f"{', '.join(versioned)}: system-versioned, so the binlog has the rows' history beside the rows, and the "
             f"lake's table would not be the source's. Exclude it in {pipeline.path}, or ALTER TABLE ... DROP SYSTEM "
             "VERSIONING"
         )
-    found = [(db, table) for db, table in source.tables() if not tables or f"{db}.{table}" in tables]
+    there = {f"{db}.{table}": (db, table) for db, table in source.tables()}
+    found = [one for name, one in there.items() if not tables or name in tables]
+    if missing := sorted(set(tables) - there.keys()):
+        told = ", ".join(table_names.told(name, there) for name in missing)
+        raise LakeError(f"the source has no table {told}: check the name")
     found = _with_rows(pipeline, found, bool(tables))
-    if missing := set(tables) - {f"{db}.{table}" for db, table in found}:
-        raise LakeError(f"the source has no table {', '.join(sorted(missing))}: check the name")
     if not found:
         globs = ", ".join(pipeline.tables.include)
         raise LakeError(f"the source has no table that matches {globs}: check tables.include in {pipeline.path}")

@@ -17,7 +17,6 @@ from contract.status import LakeStatus, parse
 from spark import ddl_topic
 from spark.ahead import foretold
 from spark.applied import AppliedSnapshots
-from spark.batches import merged_to
 from spark.changes import Landing
 from spark.changes_only import forget_rows
 from spark.errors import LakeError
@@ -31,6 +30,7 @@ from spark.kafka import Broker
 from spark.lake import Lake
 from spark.letters import Letters
 from spark.mending.apply import Mending
+from spark.merged import merged_to
 from spark.owner import refuse_foreign
 from spark.renames import in_lake
 from spark.schema import Schemas

@@ -56,9 +56,10 @@ RULES = (
     ),
     (
         BROKEN,
-        "a file of the lake is missing or cannot be read ({reason}). Put it back from a copy. Without one: where it is "
-        "one of a table, {snapshot} for it, which makes it anew; where it is one of _changes, see "
-        '"A file of the lake that is lost" in docs/operations.md',
+        "a file of the lake is missing or cannot be read ({reason}). Run this again: a snapshot that was taken in "
+        "meanwhile puts others in the place of a table's files. Where it says the same, put it back from a copy. "
+        "Without one: where it is one of a table, {snapshot} for it, which makes it anew; where it is one of _changes, "
+        'see "A file of the lake that is lost" in docs/operations.md',
     ),
     (
         r"KAFKA_DATA_LOSS|KafkaIllegalStateException|OffsetOutOfRange|Some data may have been lost|were gone",

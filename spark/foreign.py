@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from contract import steps
 from contract.status import LakeStatus
 from spark.applied import Applied, AppliedSnapshots
-from spark.batches import merged_to
 from spark.commits import Commit, commits
 from spark.errors import LakeError
 from spark.lake import Lake
+from spark.merged import merged_to
 from spark.schema import at
 from spark.stopped import Name
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import date, timedelta
-from functools import reduce
 from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame
@@ -17,6 +16,7 @@ from pyspark.sql import functions as fn
 from contract.kept_history import KeptHistory
 from contract.sequence import SPARK_TYPE
 from spark.commit_times import AHEAD
+from spark.conditions import any_of
 from spark.merge import sequence
 
 
@@ -35,7 +35,7 @@ def going(
     old = _before(cuts)
     found = _counted(changes.where(old), known)
     if late := _late(changes, cuts, today, found):
-        old = old & ~reduce(Column.__or__, late)
+        old = old & ~any_of(late)
         found = _counted(changes.where(old), known)
     return old, found
 
@@ -53,11 +53,10 @@ def staying(changes: DataFrame, known: KeptHistory) -> DataFrame:
 
 def _before(cuts: Mapping[str, date]) -> Column:
     """By the partitions alone, so whole files go."""
-    condition = fn.lit(False)
-    for day in sorted({*cuts.values()}):
-        mine = [table for table, cut in cuts.items() if cut == day]
-        condition = condition | (fn.col("tbl").isin(mine) & (fn.col("day") < fn.lit(day)))
-    return condition
+    days: dict[date, list[str]] = {}
+    for table, day in cuts.items():
+        days.setdefault(day, []).append(table)
+    return any_of([fn.col("tbl").isin(mine) & (fn.col("day") < fn.lit(day)) for day, mine in days.items()])
 
 
 def _counted(old: DataFrame, known: KeptHistory) -> dict[str, Going]:
@@ -70,12 +69,12 @@ def _counted(old: DataFrame, known: KeptHistory) -> dict[str, Going]:
 def _late(changes: DataFrame, cuts: Mapping[str, date], today: date, found: Mapping[str, Going]) -> list[Column]:
     """Of each table of which something would go that came behind a change that stays, the places behind that. A day
     that is to come yet is a clock's that was ahead: for its sake all that came since would stay for ever."""
-    stays = fn.lit(False)
+    stays = list[Column]()
     for table, one in found.items():
         epoch, file = one.last[:2]  # by which Delta passes by nearly all files
         near = fn.expr(f"_seq.epoch < {epoch} OR _seq.epoch = {epoch} AND _seq.file <= {file}")
         mine = (fn.col("tbl") == table) & (fn.col("day") >= fn.lit(cuts[table])) & near
-        stays = stays | (mine & (fn.col("_seq") < sequence(one.last)))
+        stays.append(mine & (fn.col("_seq") < sequence(one.last)))
     believed = fn.col("day") <= fn.lit(today + timedelta(AHEAD.days))
-    firsts = changes.where(stays & believed).groupBy("tbl").agg(fn.min("_seq").alias("first")).collect()
+    firsts = changes.where(any_of(stays) & believed).groupBy("tbl").agg(fn.min("_seq").alias("first")).collect()
     return [(fn.col("tbl") == row["tbl"]) & (fn.col("_seq") > sequence(row["first"])) for row in firsts]

@@ -27,6 +27,7 @@ from spark.commit_times import counted, first_after, first_behind
 from spark.errors import LakeError
 from spark.going import staying
 from spark.lake import Lake
+from spark.merge import sequence
 from spark.past_parts import PART, Parts
 from spark.past_values import PastValues, values
 from spark.renames import renames_of
@@ -168,11 +169,11 @@ class History:
         cuts = mine.where("op = 't'").select("_seq", "ts").orderBy("_seq").collect()
         if not cuts:
             return fn.lit(None).cast("timestamp")
-        when = fn.lit(None).cast("timestamp")
-        for cut in reversed(cuts):
-            place = fn.struct(*[fn.lit(n).cast("bigint").alias(name) for name, n in cut["_seq"].asDict().items()])
-            when = fn.when(fn.col("_seq") < place, fn.lit(cut["ts"].astimezone(UTC))).otherwise(when)
-        return when
+        pairs = [
+            fn.struct(sequence(cut["_seq"]).alias("_seq"), fn.lit(cut["ts"].astimezone(UTC)).alias("ts"))
+            for cut in cuts
+        ]
+        return fn.get(fn.filter(fn.array(*pairs), lambda cut: cut["_seq"] > fn.col("_seq")), fn.lit(0))["ts"]
 
     def _tell_mended(self, moment: datetime) -> None:
         path = self.lake.at(names.REPAIRS)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from pyspark.sql import SparkSession
 
-from contract import names, steps
+from contract import names, steps, table_names
 from contract.checkpoint import Checkpoint
 from contract.pipeline import Pipeline
 from contract.pipeline_maintenance import STEPS
@@ -124,7 +124,8 @@ class Maintaining:
     def _chosen(self, tables: Collection[str]) -> Iterator[tuple[str, str]]:
         known = self._status().tables
         if unknown := set(tables) - {*known}:
-            raise LakeError(f"the lake has no table {', '.join(sorted(unknown))}: check the name, as db.table")
+            told = ", ".join(table_names.told(name, known) for name in sorted(unknown))
+            raise LakeError(f"the lake has no table {told}: check the name, as db.table")
         for name, table in known.items():
             if name in tables or not tables:
                 yield name, self.lake.table(table.db, table.table)

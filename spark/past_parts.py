@@ -35,12 +35,12 @@ class Parts:
     @property
     def ended(self) -> Column:
         """When the change's part ended; null of the last one."""
-        ended = fn.lit(None).cast("timestamp")
-        for number, one in enumerate(self._ends):
-            at = datetime.fromtimestamp(one.ts_ms / 1000, UTC) if one.ts_ms else self._time_of(one.seq)
-            if at is not None:  # by a clock that had gone back, it may be before the change
-                ended = fn.when(fn.col(PART) == number, fn.greatest(fn.lit(at), "ts")).otherwise(ended)
-        return ended
+        # By a clock that had gone back, it may be before the change.
+        at = fn.get(fn.array(*[fn.lit(self._end(one)).cast("timestamp") for one in self._ends]), fn.col(PART))
+        return fn.when(at.isNotNull(), fn.greatest(at, "ts")) if self._ends else fn.lit(None).cast("timestamp")
+
+    def _end(self, one: Break) -> datetime | None:
+        return datetime.fromtimestamp(one.ts_ms / 1000, UTC) if one.ts_ms else self._time_of(one.seq)
 
 
 def _struct(place: Place) -> Column:

@@ -64,14 +64,15 @@ class Staging:
         self.reading = self.reader or self.source
         self.load = Load(self.pipeline.snapshot, self.reading, self.tell)
 
-    def run(self, tables: list[tuple[str, str]]) -> Manifest:
-        """Stages the tables. Raises LakeError."""
+    def run(self, tables: list[tuple[str, str]], named: bool = False) -> Manifest:
+        """Stages the tables. `named`: by a person, who is to be told at once of one that the lake cannot have; else the
+        others are staged. Raises LakeError."""
         self.load.prove()
-        planned = [self.found(db, table) for db, table in tables]
+        planned = self.planned(tables, named)
         p0 = self.begin()
         SnapshotTransforms(self.spark, self.pipeline, p0, self.tell)  # what is wrong with one is told before the reads
         resume = Resume(self.lake, p0, self.tell, self.seen)
-        job = resume.job([f"{db}.{table}" for db, table in tables])
+        job = resume.job([f"{one.schema.db}.{one.schema.table}" for one in planned])
         begun = [resume.table(job, found) or self._anew(found, p0) for found in planned]
         try:
             with job.beating(), self.reading.again() as walker:
@@ -85,6 +86,21 @@ class Staging:
                     job.prove_own()
                     self.lake.delete(job.folder)
             raise
+
+    def planned(self, tables: list[tuple[str, str]], named: bool) -> list[Found]:
+        """The tables as they are, without those that are refused by their shapes. Raises LakeError."""
+        planned = list[Found]()
+        for db, table in tables:
+            try:
+                planned.append(self.found(db, table))
+            except TableStoppedError as error:
+                if named:
+                    raise
+                self.refused[f"{db}.{table}"] = str(error)
+                self.tell(f"{db}.{table} is left out: {error}")
+        if not planned:
+            raise LakeError("; ".join(self.refused.values()))
+        return planned
 
     def begin(self) -> Checkpoint:
         """P0 of tables whose shapes were asked for."""
@@ -118,15 +134,12 @@ class Staging:
         return manifest
 
     def found(self, db: str, table: str) -> Found:
-        """The table as it is. Raises LakeError."""
+        """The table as it is. Raises LakeError, TableStoppedError where the lake cannot have such a table."""
         self.reading.awake()
         schema = self.reading.schema(db, table)
         if schema is None:
             raise LakeError(f"{db}.{table} is no table of the source: check its name, or the user's SELECT right")
-        try:
-            shapes.fields(shown_of(self.pipeline, schema).schema)
-        except TableStoppedError as error:
-            raise LakeError(str(error)) from None
+        shapes.fields(shown_of(self.pipeline, schema).schema)
         return Found(schema, self.reading.made(db, table))
 
     def _read(self, job: Unfinished, progress: Progress, walker: Source) -> Progress | None:

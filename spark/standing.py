@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from contract import names
 from contract.checkpoint import Checkpoint
+from contract.start_at import since
 from contract.status import LakeStatus, Stale, TableStatus, parse
 from contract.steps import SNAPSHOT_TABLE
 from spark import lost
@@ -120,8 +121,7 @@ class Standing:
         elif self.handoff.snapshots.gap(name):
             told = "it was not followed for a time since its snapshot, or counts as such"
         elif checkpoint and (place := checkpoint.unread(*name, applied.floor if applied else None)):
-            epoch, file, pos = place
-            told = f"it is followed since file {file}, position {pos} (epoch {epoch}), and rows of before were not read"
+            told = f"it is followed since {since(*place[1:])}, and rows of before were not read"
         return told and f"not yet snapshotted: {told}: {SNAPSHOT_TABLE}"
 
     def _ahead(self, name: Name, checkpoint: Checkpoint | None) -> str | None:

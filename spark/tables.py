@@ -28,6 +28,7 @@ from spark.batches import run_batches
 from spark.broken import broken_table
 from spark.changes_only import KEPT, keep, note_missing
 from spark.commits import partitions
+from spark.conditions import any_of
 from spark.errors import TableStoppedError
 from spark.failpoints import reached
 from spark.foreign import Looked
@@ -123,7 +124,7 @@ class Merging:
         if looked.merged is None:
             return changes.select(*USED)
         added = set().union(*(partitions(self.lake, self.lake.changes, version) for version in looked.ours))
-        there = reduce(Column.__or__, (_in(partition) for partition in added), fn.lit(False))
+        there = any_of([_in(partition) for partition in added])
         known = self.lake.frame(self.lake.changes, looked.merged).where(there)
         keys = ["tbl", "_seq"]
         return changes.where(there).join(known.select(*keys), keys, "left_anti").select(*USED)

@@ -27,11 +27,12 @@ from spark.lake import Lake
 from spark.proof.altered import altered
 from spark.proof.answer import Answer, Opened
 from spark.proof.differences import Difference, found_last
-from spark.proof.finding import LACKS, Finding, doubts, found_of, why
+from spark.proof.finding import LACKS, Finding, doubted, found_of, why
 from spark.proof.judged import last_shape
 from spark.proof.kept import Kept
 from spark.proof.pinning import CHUNKS, Pinning, unopened
 from spark.proof.reading import Reading
+from spark.proof.unplaced import unplaced
 from spark.proof.waiting import Waiting
 from spark.rewind import Past, Position
 from spark.schema import OWN, Schemas, landed_otherwise
@@ -116,7 +117,7 @@ class Verification:
         past = self.past(answer, status, schemas, now)
         steps = past.steps(answer.high, answer.split.number) if past else []
         found = found_of(answer, last, steps, why(table), began)
-        found = replace(found, doubts=doubts(table, answer, found))
+        found = doubted(table, answer, found, lambda: self._unplaced(table, status, now))
         if (place := self.altered.get((table.db, table.table))) is not None and answer.older_than(place):
             self.lost.add(answer.name)
             return replace(found, boundary=None, reason=ALTERED)
@@ -169,10 +170,18 @@ class Verification:
         if status.changes_version is None:
             return None
         low, schema = self.low.place, answer.schema
-        changes = self.spark.read.format("delta").option("versionAsOf", str(status.changes_version))
-        mine = changes.load(self.lake.changes).where((fn.col("tbl") == answer.name) & (fn.col("db") == schema.db))
+        mine = self._changes(status.changes_version, (schema.db, schema.table))
         # Said by single fields too, which lets Delta pass by the files that are older.
         mine = mine.where((fn.col("_seq.epoch") > low[0]) | (fn.col("_seq.file") >= low[1]))
         mine = mine.where(fn.col("_seq.epoch") >= low[0])
         lake = {name: kind for name, kind in now.dtypes if name not in OWN}
         return Past(mine, schemas.all(schema.db, schema.table), schema, lake, low)
+
+    def _changes(self, version: int, name: Name) -> DataFrame:
+        """The table's, of that version of `_changes`."""
+        changes = self.lake.frame(self.lake.changes, version)
+        return changes.where((fn.col("tbl") == ".".join(name)) & (fn.col("db") == name[0]))
+
+    def _unplaced(self, table: TableStatus, status: LakeStatus, rows: DataFrame) -> bool:
+        version, place = status.changes_version, status.checkpoint.place if status.checkpoint else self.low.place
+        return unplaced(rows, None if version is None else self._changes(version, (table.db, table.table)), place)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
 
-from contract import names
+from contract import names, table_names
 from contract.patterns import is_plain
 from contract.pipeline import Pipeline
 from streamer.kafka import broker, topics
@@ -58,16 +58,29 @@ def silent(pipeline: Pipeline, patterns: Iterable[str]) -> Iterator[str]:
         yield f"nothing was sent of {pipeline.name} yet; does headrace run run? Waiting for its first change"
         return
     for pattern in filter(is_plain, patterns):
-        db, _, table = pattern.partition(".")
-        if not pipeline.tables.match(db, table):
-            yield f"{pattern} is not among the pipeline's tables (tables.include, tables.exclude)"
+        if why := table_names.refused(pipeline, pattern):
+            yield why
             continue
-        topic = names.events_topic(pipeline, db, table)
+        topic = names.events_topic(pipeline, *pattern.split(".", 1))
         if topic not in there:
             yield (
                 f"nothing was sent of {pattern} yet: there is no topic {topic}. Is the name right, capitals and all? "
                 "Waiting for its first change"
             )
+
+
+def waits_for(pipeline: Pipeline, patterns: Iterable[str], beginning: bool) -> str:
+    """What a reader is shown, in words, so that silence is none of which nobody knows what it means."""
+    asked = [*patterns]
+    of = ", ".join(_with_topic(pipeline, one) for one in asked) if asked else f"all tables of {pipeline.name}"
+    since = "from the beginning of their topics" if beginning else "from now on"
+    return f"showing the changes of {of} {since}, by Kafka at {pipeline.kafka.bootstrap}; Ctrl-C ends it"
+
+
+def _with_topic(pipeline: Pipeline, pattern: str) -> str:
+    if not is_plain(pattern):
+        return pattern
+    return f"{pattern} (topic {names.events_topic(pipeline, *pattern.split('.', 1))})"
 
 
 def changes(

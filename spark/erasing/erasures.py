@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Iterable
-from typing import Any
 
 from pydantic import BaseModel
 from pyspark.sql import Column, DataFrame
@@ -20,12 +19,19 @@ from contract.checkpoint import Place
 from contract.gtid import GtidSet
 from contract.gtid_mariadb import MariaGtids
 from contract.schema import TableSchema
+from contract.sequence import SPARK_TYPE
 from spark.failpoints import reached
 from spark.lake import Lake
-from spark.merge import sequence
 from spark.proof.keys import key_json
 
 FILE = "_erasures.json"
+INTERVAL = "struct<name: string, first: bigint, last: bigint>"
+ERASED = f"_hash string, _until {SPARK_TYPE}, _maria boolean, _inside array<{INTERVAL}>"
+# Whether a change's GTID is in the set of which it is told beside it.
+WITHIN = """
+    exists(_inside, one -> try_cast(regexp_extract(gtid, '([0-9]+)$', 1) AS bigint) BETWEEN one.first AND one.last
+        AND one.name = if(_maria, substring_index(gtid, '-', 1), regexp_replace(gtid, ':[0-9]+$', '')))
+"""
 
 
 class Topic(BaseModel):
@@ -108,15 +114,12 @@ class Erasures:
         """Changes (`tbl`, `key`, `_seq`, `gtid`) without those that an erasure was about."""
         if not self.known.erased:
             return changes
-        by_time: dict[tuple[Place, str], list[Erased]] = {}
-        for one in self.known.erased:
-            by_time.setdefault((one.until, one.gtid_set), []).append(one)
-        gone = fn.lit(False)
-        for (until, gtid_set), some in by_time.items():
-            before = fn.col("_seq") <= sequence([*until, -1, -1])
-            gone = gone | (fn.col("_hash").isin([one.hash for one in some]) & (before | _within(gtid_set)))
+        rows = [(one.hash, (*one.until, -1, -1), *_intervals(one.gtid_set)) for one in self.known.erased]
+        erased = changes.sparkSession.createDataFrame(rows, ERASED)
         marked = changes.withColumn("_hash", self._hash(fn.col("tbl"), fn.col("key")))
-        return marked.where(~fn.coalesce(gone, fn.lit(False))).select(*changes.columns)
+        found = marked.join(fn.broadcast(erased), "_hash", "left")
+        gone = (fn.col("_seq") <= fn.col("_until")) | fn.expr(WITHIN)
+        return found.where(~fn.coalesce(gone, fn.lit(False))).select(*changes.columns)
 
     def unstaged(self, rows: DataFrame, schema: TableSchema, read_behind: Iterable[int]) -> DataFrame:
         """The lake's rows that were read of the source behind that place, without those that were erased behind it: a
@@ -135,16 +138,10 @@ class Erasures:
         return fn.when(tbl.isin(tables), made)
 
 
-def _within(gtid_set: str) -> Column:
-    """Whether the change's GTID is in the set; false without one."""
+def _intervals(gtid_set: str) -> tuple[bool, list[tuple[str, int, int]]]:
+    """Whether it is of MariaDB, and what it has: source or domain, first and last number."""
     known: GtidSet = gtids.parse(gtid_set)
-    maria = isinstance(known, MariaGtids)
-    number = fn.expr(f"try_cast(substring_index(gtid, '{'-' if maria else ':'}', -1) as bigint)")
-    source = fn.expr("substring_index(gtid, '-', 1)" if maria else "regexp_replace(gtid, ':[0-9]+$', '')")
-    inside: Any = fn.lit(False)
-    for name, first, last in known:
-        inside = inside | ((source == name) & number.between(first, last))
-    return fn.coalesce(inside, fn.lit(False))
+    return isinstance(known, MariaGtids), [(name, first, last) for name, first, last in known]
 
 
 def together(topics: Iterable[Topic]) -> list[Topic]:

@@ -25,7 +25,6 @@ from contract.schema import TableSchema
 from contract.status import parse
 from spark import compaction
 from spark.applied import AppliedSnapshots
-from spark.batches import version_behind
 from spark.erasing import past
 from spark.erasing.erasures import Begun, Erased, Erasures
 from spark.erasing.topics import Topics
@@ -36,6 +35,7 @@ from spark.job import JobFailedError
 from spark.kafka import Broker
 from spark.lake import Lake
 from spark.merge import sequence
+from spark.merged import version_behind
 from spark.schema import Schemas
 from spark.tables import Merging
 from spark.tidying import vacuum

@@ -9,7 +9,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from contract import names
+from contract import names, table_names
 from contract.erased_key import ErasedKey, ErasedKeyError, keys_of
 from contract.pipeline import Pipeline
 from contract.pipeline_keys import told_of
@@ -70,8 +70,8 @@ def _schema(schemas: Schemas, tables: list[str]) -> TableSchema:
     if len(tables) != 1:
         raise LakeError("an erasure is of the keys of one table: name it, as db.table. Nothing was erased")
     if tables[0] not in known:
-        there = ", ".join(sorted(known)) or "none"
-        raise LakeError(f"{tables[0]} is no table that the pipeline has sent changes of; those are: {there}")
+        there, named = ", ".join(sorted(known)) or "none", table_names.told(tables[0], known)
+        raise LakeError(f"{named} is no table that the pipeline has sent changes of; those are: {there}")
     return schemas.newest(*known[tables[0]])
 
 

@@ -22,6 +22,7 @@ from spark.mending.from_source import Choose, SourceParts
 from spark.mending.parts import Chosen
 from spark.proof.differences import Difference, latest
 
+MOST_CHUNKS = 100  # of which each row is asked whether it is in one
 OPTIONS = {
     "keys": "keys of one table, as a JSON list; else what the last check found",
     "from": "the first of a range of keys of one table",
@@ -82,6 +83,9 @@ def _found(spark: SparkSession, pipeline: Pipeline, lake: Lake, tables: list[str
 def _choosing(found: Sequence[Difference]) -> Choose:
     keys = tuple(dict.fromkeys(one.key for one in found if one.key))
     chunks = [one for one in found if one.lake_where and one.source_where]
+    if len(chunks) > MOST_CHUNKS:
+        whole = Chosen(f"all rows, since {len(chunks):,} chunks differ")
+        return lambda shown: whole
     told = [f"{len(keys)} key(s)"] if keys else []
     told += [f"{len(chunks)} chunk(s)"] if chunks else []
     lake, source = _either(one.lake_where for one in chunks), _either(one.source_where for one in chunks)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -54,13 +55,19 @@ def snapshot(
         with reading(source) as reader:
             found = seen(pipeline, broker, wanted)  # before P0, which has all that is gone by now
             staging = Staging(spark, source.pipeline, lake, source, places, reader, _tell, records=records, seen=found)
-            manifest = staging.run(wanted)
+            manifest = staging.run(wanted, named=bool(tables))
     facts = _facts(manifest, time.time() - began)
     if compact and facts["tables"]:
         facts = take_in(spark, pipeline, facts)
-    if refused := [f"{name} was left out: {why}" for name, why in staging.refused.items()]:
-        raise JobFailedError("; ".join(refused), facts)
+    if staging.refused:
+        raise JobFailedError(_left_out(staging.refused, facts), facts)
     return facts
+
+
+def _left_out(refused: Mapping[str, str], facts: dict[str, Any]) -> str:
+    told = "; ".join(f"{name} was left out: {why}" for name, why in refused.items())
+    done = "are in the lake" if "compacted_seconds" in facts else "are staged, and the next compaction takes them in"
+    return f"{told}. The other {len(facts['tables'])} table(s) {done}"
 
 
 def _facts(manifest: Manifest, seconds: float) -> dict[str, Any]:

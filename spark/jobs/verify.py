@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from contract.pipeline import Pipeline
 from contract.status import LakeStatus, parse
-from quality.report import differences
+from quality.report import counted, differences
 from spark.checksum import Total
 from spark.choice import chosen
 from spark.compacting import compaction
@@ -165,7 +165,7 @@ def _tell_differences(name: str, facts: dict[str, Any], found: Sequence[Differen
     if found:
         facts["differences"] = dict(Counter(one.kind for one in found))
         facts["columns"] = sorted({column for one in found for column in one.columns})
-        _tell(f"{name}: {facts['differences']}" + (f" in {', '.join(facts['columns'])}" if facts["columns"] else ""))
+        _tell(f"{name}: {counted(facts)}")
 
 
 def _rules(judging: Judging, check: Verification, answers: Sequence[Answer]) -> dict[str, Rules]:

@@ -9,7 +9,7 @@ one more, or none, that one is written, in one commit. A row that is right is no
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -29,7 +29,7 @@ from spark.errors import TableStoppedError
 from spark.failpoints import reached
 from spark.lake import Lake
 from spark.mending.final import KIND, compared, differing, folded, widened
-from spark.mending.mended import P0, mended
+from spark.mending.mended import P0, keys_behind, mended
 from spark.mending.parts import MYSQL, Part, parts
 from spark.merge import behind, misfit, sequence
 from spark.proof.differences import CHANGED, CHUNK, DUPLICATE, EXTRA, MISSING, last_check, latest
@@ -131,7 +131,7 @@ class Mending:
         path = self.lake.table(*part.name)
         known = self.schemas.all(*part.name)
         columns = prepare(self.spark, path, part.shape, known[-1] if known else part.shape, self.lake.deletion_vectors)
-        inside = part.inside(self.spark, self.lake)
+        inside = self._inside(part)
         rows = inside(folded(self._staged(part, columns), self._later(part), part.shape, self.schemas, columns))
         table = inside(self.spark.read.format("delta").load(path))
         found = compared(table, rows, part.shape).persist()
@@ -143,6 +143,13 @@ class Mending:
         finally:
             found.unpersist()
         self.tables.add(part.name)
+
+    def _inside(self, part: Part) -> Callable[[DataFrame], DataFrame]:
+        """Takes the part's rows out, without those that were mended already as the source had them later."""
+        mine = part.inside(self.spark, self.lake)
+        if part.source != MYSQL or (later := keys_behind(self.spark, self.lake, part.shape, part.sequence)) is None:
+            return mine
+        return lambda rows: mine(rows).join(later, later.columns, "left_anti")
 
     def _later(self, part: Part) -> DataFrame | None:
         """The changes behind the part's P0; None where nothing was changed yet."""

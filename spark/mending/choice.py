@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
-from contract import steps
+from contract import steps, table_names
 from contract.checkpoint import Checkpoint
 from contract.chosen_rows import ChosenRowsError
 from contract.pipeline import Pipeline
@@ -67,11 +67,8 @@ def refusing() -> Iterator[None]:
 def names_of(pipeline: Pipeline, tables: Sequence[str]) -> list[Name]:
     """Raises LakeError for what is no table of the pipeline."""
     for name in tables:
-        db, dot, table = name.partition(".")
-        if not (db and dot and table):
-            raise LakeError(f"{name!r} is no table's name: write it as db.table")
-        if not pipeline.tables.match(db, table):
-            raise LakeError(f"{name} is not one of the pipeline's tables: see tables in {pipeline.path}")
+        if why := table_names.refused(pipeline, name):
+            raise LakeError(why)
     return [(name.partition(".")[0], name.partition(".")[2]) for name in tables]
 
 
@@ -95,8 +92,9 @@ def _unsent(pipeline: Pipeline, names: Sequence[Name]) -> str:
     """A misspelled name is not to be taken for a table that has yet to come."""
     known = Schemas(Broker(pipeline).schemas()).tables() if names else ()
     if unknown := [".".join(name) for name in names if name not in known]:
-        there = ", ".join(sorted(".".join(name) for name in known)) or "none"
-        told = f"{', '.join(unknown)} is no table that the pipeline has sent changes of; those are: {there}"
+        sent = sorted(".".join(name) for name in known)
+        there, named = ", ".join(sent) or "none", ", ".join(table_names.told(name, sent) for name in unknown)
+        told = f"{named} is no table that the pipeline has sent changes of; those are: {there}"
         return f"{told}. And "
     return ""
 
@@ -107,8 +105,8 @@ def blocked(pipeline: Pipeline, status: LakeStatus, name: Name, from_source: boo
     if pipeline.changes_only(*name):
         return f"{told_of(told)}, so there are no rows to be made anew: name another table, or remove that rule first"
     if table is None or table.version is None:
-        there = ", ".join(sorted(status.tables)) or "none"
-        return f"the lake has no table {told}: check its name, or {steps.SNAPSHOT_TABLE}. It has: {there}"
+        there, named = ", ".join(sorted(status.tables)) or "none", table_names.told(told, status.tables)
+        return f"the lake has no table {named}: check its name, or {steps.SNAPSHOT_TABLE}. It has: {there}"
     if reason := table.unequal or why(table):
         return f"{told} is to be read as a whole, so {steps.snapshot(pipeline)}, for it: {reason}"
     if from_source and (facts := incomparable(pipeline, *name)):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from contract import pipeline_transforms
@@ -16,9 +16,11 @@ from contract.steps import SNAPSHOT_TABLE
 from spark.checksum import Total
 from spark.proof.answer import Answer, moment
 from spark.proof.boundary import Match, match, relevant
+from spark.proof.unplaced import UNPLACED
 from spark.rewind import Step
 
 LACKS = f"the lake does not have the table: {SNAPSHOT_TABLE}"
+SETTLED = "This check found all of its rows equal: the next compaction takes this mark away"
 NO_SNAPSHOT = f"not yet snapshotted: none was applied since the table is followed: {SNAPSHOT_TABLE}"
 
 
@@ -26,7 +28,8 @@ NO_SNAPSHOT = f"not yet snapshotted: none was applied since the table is followe
 class Finding:
     """The lake's side of an answer. `boundary`: the GTID of the transaction behind which the last of its reads is equal
     (empty: L itself); None where one is not. `now`: what the source would have for the table as the lake has it now;
-    None of a sample. `wrong`: the chunks that differ. `doubts`: what speaks against the table though it is equal."""
+    None of a sample. `wrong`: the chunks that differ. `doubts`: what speaks against the table though it is equal.
+    `unplaced`: whether rows that somebody else wrote are of no place that a change can have (unplaced.py)."""
 
     lake: Total
     boundary: str | None
@@ -35,6 +38,7 @@ class Finding:
     reason: str | None = None
     wrong: frozenset[int] = frozenset()
     doubts: tuple[str, ...] = ()
+    unplaced: bool = False
 
 
 def found_of(
@@ -57,13 +61,14 @@ def found_of(
     return Finding(lake, boundary, rows, time.time() - began, why if wrong else None, wrong)
 
 
-def doubts(table: TableStatus, answer: Answer, found: Finding) -> tuple[str, ...]:
-    """What speaks against the table, which may be equal. That ends a mark that somebody else wrote it (foreign.py), and
-    no other one."""
-    equal = found.boundary is not None and answer.chosen is None
-    foreign = table.foreign.reason if table.foreign and equal else None
-    settled = f"{foreign}. This check found all of its rows equal: the next compaction takes this mark away"
-    return tuple(settled if told == foreign else told for told in table.doubts())
+def doubted(table: TableStatus, answer: Answer, found: Finding, unplaced: Callable[[], bool]) -> Finding:
+    """The finding with what speaks against the table, which may be equal. That ends a mark that somebody else wrote it
+    (foreign.py), where nothing is `unplaced`, and no other one."""
+    if not (table.foreign and found.boundary is not None and answer.chosen is None):
+        return replace(found, doubts=(*table.doubts(),))
+    strange, foreign = unplaced(), table.foreign.reason
+    told = f"{foreign}. {UNPLACED if strange else SETTLED}"
+    return replace(found, doubts=tuple(told if one == foreign else one for one in table.doubts()), unplaced=strange)
 
 
 def _by_group(steps: Sequence[Step]) -> dict[Any, list[Step]]:
@@ -124,4 +129,5 @@ def result(answer: Answer, finding: Finding, low: Checkpoint) -> dict[str, Any]:
         "oldest_read": moment(oldest) if oldest else None,
         "reason": finding.reason,
     }
+    facts |= {"unplaced": True} if finding.unplaced else {}
     return facts | ({"doubts": [*finding.doubts]} if finding.doubts else {})

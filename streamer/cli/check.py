@@ -18,7 +18,8 @@ def check(
     pipeline: File,
     as_json: Annotated[bool, typer.Option("--json", help="the findings as JSON")] = False,
 ) -> None:
-    """Check the file, the server's settings and rights, the broker and the topics; change nothing."""
+    """Check the file, the server's settings and rights, the broker, the topics, and what the lake's jobs need of this
+    machine; change nothing."""
     from streamer.control.tables import show_checks
     from streamer.kafka import broker
     from streamer.preflight.command import check as checks

@@ -6,19 +6,35 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import structlog
 import typer
 from rich.console import Console
 
+from contract import table_names
 from contract.patterns import check
 from contract.pipeline import Pipeline, PipelineFileError
 from streamer.errors import HeadraceError
 
-PLAIN_WIDTH = 1000  # characters
-# In a pipe no line is broken: whoever searches the output finds whole names and paths.
-out = Console(highlight=False, width=None if sys.stdout.isatty() else PLAIN_WIDTH)
+PLAIN_WIDTH = 10_000_000  # characters
+
+
+class Piped(Console):
+    """For a pipe: no line is broken, so that whoever searches the output finds whole names and paths, and none is
+    filled up with blanks to the width of its longest neighbour."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(width=PLAIN_WIDTH, **given)
+
+    def print(self, *objects: Any, **given: Any) -> None:
+        with self.capture() as captured:
+            super().print(*objects, **given)
+        self.file.write("\n".join(line.rstrip() for line in captured.get().split("\n")))
+        self.file.flush()
+
+
+out = Console(highlight=False) if sys.stdout.isatty() else Piped(highlight=False)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
 File = Annotated[Path, typer.Argument(metavar="PIPELINE", help="the pipeline file, such as pipelines/flights.yaml")]
 Log = Annotated[
@@ -43,20 +59,14 @@ def table_patterns(given: list[str] | None) -> tuple[str, ...]:
 def refuse_others(pipeline: Pipeline, tables: Iterable[str]) -> None:
     """Raises typer.BadParameter for a name that no table of the pipeline can have."""
     for name in tables:
-        db, table = named(name)
-        if not pipeline.tables.match(db, table):
-            globs = ", ".join(pipeline.tables.include)
-            raise typer.BadParameter(
-                f"{name} is not one of the pipeline's tables ({globs}): see tables in {pipeline.path}"
-            )
+        if why := table_names.refused(pipeline, name):
+            raise typer.BadParameter(why)
 
 
-def named(table: str) -> tuple[str, str]:
+def named(table: str) -> None:
     """Raises typer.BadParameter."""
-    db, _, name = table.partition(".")
-    if not (db and name):
+    if not all(table.partition(".")):
         raise typer.BadParameter(f"{table!r} is no table's name: write it as db.table")
-    return db, name
 
 
 @contextmanager

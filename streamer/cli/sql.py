@@ -64,7 +64,7 @@ def sql(
 
 
 def _table(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    table = Table(*map(escape, names), box=None, header_style="bold")
+    table = Table(*map(escape, names), box=None, pad_edge=False, header_style="bold")
     for row in rows:
         table.add_row(*("" if value is None else escape(str(value)) for value in row))
     out.print(table)

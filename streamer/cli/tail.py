@@ -30,7 +30,8 @@ def tail(
 ) -> None:
     """Show the changes of the pipeline's tables as they happen, as readers of committed records see them.
 
-    It reads Kafka, and leaves no trace there. Changed columns are shown; they are your rows' data. Until Ctrl-C.
+    It reads Kafka, and leaves no trace there. Changed columns are shown; they are your rows' data. Until Ctrl-C; what
+    it waits for stands on stderr.
     """
     from streamer import tail as tailing
     from streamer.control.change_lines import line
@@ -45,7 +46,7 @@ def tail(
         _refuse_without_kafka(settings)
         broker.check(settings)
         refuse_others(settings, filter(is_plain, patterns))
-        for told in tailing.silent(settings, patterns):
+        for told in [*tailing.silent(settings, patterns), tailing.waits_for(settings, patterns, from_beginning)]:
             err.print(told, markup=False)
         wanted = (lambda db, name: any_matches(patterns, db, name)) if patterns else settings.tables.match
         found = tailing.changes(

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from contract import pipeline as pipeline_file
 from contract.pipeline import PipelineFileError
+from contract.pipeline_file import Problem, line_of
 from streamer.control.running import ask
 from streamer.control.tables import COLOURS
 from streamer.errors import HeadraceError
@@ -40,7 +41,25 @@ def overview(folder: Path) -> list[Row]:
     """In the order of the files' names. Raises OSError."""
     files = sorted(file for file in folder.iterdir() if file.suffix in ENDINGS and file.is_file())
     with ThreadPoolExecutor(ASKED_AT_ONCE) as pool:
-        return list(pool.map(_row, files))
+        rows = list(pool.map(_row, files))
+    named: dict[str | None, list[str]] = {}
+    for row in rows:
+        named.setdefault(row.pipeline, []).append(row.file)
+    return [row._replace(mistakes=[*row.mistakes, *_shared(row, named[row.pipeline])]) for row in rows]
+
+
+def _shared(row: Row, files: Sequence[str]) -> list[str]:
+    """That other files have the pipeline's name, by which topics, lake and place in the binlog are one."""
+    others = [file for file in files if file != row.file]
+    if row.pipeline is None or not others:
+        return []
+    message = f"{row.pipeline} is the name of {' and '.join(others)}, too: they would write the same topics and tables"
+    line = line_of(Path(row.file), None, "name")
+    return _told(Path(row.file), [Problem(line, "name", message, "", "give each file a name of its own")])
+
+
+def _told(path: Path, problems: list[Problem]) -> list[str]:
+    return str(PipelineFileError(path, problems)).splitlines()[1:]
 
 
 def _row(file: Path) -> Row:

@@ -10,15 +10,17 @@ from rich.console import Console, Group, RenderableType
 from rich.markup import escape
 from rich.table import Table
 
+from contract.start_at import since
 from contract.steps import snapshot_of
 
 if TYPE_CHECKING:
     from streamer.kafka.topics import Provisioned
-    from streamer.preflight.command import Result
+    from streamer.preflight.findings import Result
 
 MARKS = {"ok": "[green]ok[/]", "warning": "[yellow]warning[/]", "error": "[red]error[/]"}
 STATES = {"created": "[green]created[/]", "as wanted": "as wanted", "differs": "[yellow]differs[/]"}
 SHOWN = 20  # tables
+FOLLOWED = "truncate"  # the DDL that the lake follows by itself
 COLOURS = {"streaming": "green", "failed": "red", "stopped": "red"}
 
 
@@ -150,8 +152,8 @@ def _tables(tables: dict[str, Any], pipeline: str) -> str:
 
 
 def _joined(tables: dict[str, list[int]]) -> str:
-    """The first ones, with the number of the binlog file and the position there."""
-    told = [f"{name} (since binlog file {file}, position {pos:,})" for name, (_, file, pos) in sorted(tables.items())]
+    """The first ones, and since where each is followed."""
+    told = [f"{name} (since {since(file, pos)})" for name, (_, file, pos) in sorted(tables.items())]
     more = len(told) - SHOWN
     return ", ".join(told[:SHOWN]) + (f" and {more:,} more" if more > 0 else "")
 
@@ -166,7 +168,8 @@ def _unread(count: int, pipeline: str) -> str:
 
 def _ddl(note: dict[str, Any]) -> tuple[str, str]:
     at = datetime.fromtimestamp(note["ts_ms"] / 1000, UTC)
-    return f"DDL {at:%m-%d %H:%M:%S}", f"[yellow]{note['kind']}[/] {escape(', '.join(note['tables']) or '?')}"
+    kind = note["kind"] if note["kind"] == FOLLOWED else f"[yellow]{note['kind']}[/]"
+    return f"DDL {at:%m-%d %H:%M:%S}", f"{kind} {escape(', '.join(note['tables']) or '?')}"
 
 
 def _events(status: dict[str, Any]) -> Table:

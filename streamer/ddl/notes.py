@@ -54,7 +54,8 @@ class DdlNotes:
     """`drop(db, table, kind)`: whether the pipeline leaves it out. `lower_case`: whether the server that is read keeps
     names in lower case; `logs_cascades`: whether it writes rows that foreign keys change. `joined` hears which of the
     pipeline's tables came with rows that nobody streamed (true), or certainly have none (false), and from which place
-    on. `counts`: since this start, by kind. `last`: the latest ones, the newest at the end, as `/status` shows them."""
+    on. `counts`: since this start, by kind. `last`: the latest ones and, beside them, the latest truncations, the
+    newest at the end, as `/status` shows them."""
 
     def __init__(self, pipeline: Pipeline, drop: ddl_records.Drop = lambda db, table, kind: False) -> None:
         self.pipeline = pipeline
@@ -117,10 +118,10 @@ class DdlNotes:
             "pos": item.pos,
             "ts_ms": item.ts_ms,
         }
+        self.last = _newest((*self.last, note))
         if kind == "truncate":
             log.info("table emptied", **note)
             return
-        self.last = (*self.last, note)[-KEPT:]
         again = steps.snapshot(self.pipeline)
         step = f"{again[0].upper()}{again[1:]}, for {', '.join(tables) or 'the tables that it changed'}"
         step += LATER.get(kind, "") + "."
@@ -136,3 +137,11 @@ class DdlNotes:
         if table == ddl.ANY:
             return any(may_match(pattern, {"db": db}) for pattern in tables.include)
         return tables.match(db, table)
+
+
+def _newest(notes: tuple[dict[str, Any], ...]) -> tuple[dict[str, Any], ...]:
+    """A table that is truncated again and again crowds out nothing that asks for a step."""
+    truncations = [note for note in notes if note["kind"] == "truncate"]
+    others = [note for note in notes if note["kind"] != "truncate"]
+    kept = {id(note) for note in [*truncations[-KEPT:], *others[-KEPT:]]}
+    return tuple(note for note in notes if id(note) in kept)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Literal
 
@@ -21,6 +21,8 @@ from streamer.outgoing.aside import local
 from streamer.outgoing.transforming import Transforms
 from streamer.preflight import checks as preflight
 from streamer.preflight import unmatched
+from streamer.preflight.findings import Result
+from streamer.preflight.lake import lake
 from streamer.servers import Servers
 from streamer.sinks import files, objects
 from streamer.start import first as first_start
@@ -29,16 +31,6 @@ from streamer.start import way
 
 BROKER_SECONDS = 5.0
 NOT_YET = "is missing yet: headrace run makes it, and so does headrace topics"
-
-
-@dataclass(frozen=True)
-class Result:
-    """`next_step`: what to do, empty when all is well."""
-
-    level: Literal["ok", "warning", "error"]
-    subject: str
-    text: str
-    next_step: str = ""
 
 
 def check(pipeline: Pipeline) -> list[Result]:
@@ -60,6 +52,7 @@ def check(pipeline: Pipeline) -> list[Result]:
     results += commit_log
     results += _caught("sink", lambda: _sinks(pipeline))
     results += _folders(pipeline)
+    results += lake(pipeline)
     if commit_log[-1].level != "error":
         results += _caught("broker", lambda: _topics(pipeline, wanted)) if pipeline.has_kafka else []
         results += _caught("checkpoint", lambda: _checkpoint(pipeline, checkpoint)) if answers else []

@@ -27,6 +27,16 @@ class Finding:
 
 
 @dataclass(frozen=True)
+class Result:
+    """A line of `headrace check`. `next_step`: what to do, empty when all is well."""
+
+    level: Level
+    subject: str
+    text: str
+    next_step: str = ""
+
+
+@dataclass(frozen=True)
 class Server:
     """What the checks look at. `start`: the transactions that the stream has; `since`: Unix seconds of the last one of
     them. `ask` runs a statement and gives its rows, or None where the user may not. `followed`: the tables of a stream

@@ -6,9 +6,9 @@ hold them against.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator
 
+from contract import table_names
 from contract.patterns import any_matches, is_plain, matches
 from contract.pipeline import SYSTEM_SCHEMAS, Pipeline
 from contract.pipeline_file import place_of
@@ -19,7 +19,6 @@ Place = tuple[str | int, ...]
 
 NAME = "pattern"
 NAMES = "SELECT table_schema, table_name FROM information_schema.tables WHERE table_type NOT LIKE '%VIEW' ORDER BY 1, 2"
-LIKE = 0.85  # of a whole db.table, so that two short names in one database are not taken for each other
 TOLD = 20  # patterns; for each one that is a plain name all names of the server are looked through
 
 
@@ -60,4 +59,4 @@ def _close(pipeline: Pipeline, place: Place, pattern: str, there: list[Name]) ->
     """What `include` has by another pattern is not what is missing of it."""
     including = place[:2] == ("tables", "include")
     free = [name for name in there if not (including and any_matches(pipeline.tables.include, *name))]
-    return difflib.get_close_matches(pattern, [".".join(name) for name in free], 1, LIKE)
+    return table_names.close(pattern, (".".join(name) for name in free))

@@ -121,7 +121,10 @@ def test_what_cannot_hold_is_told_with_file_line_key_and_fix(tmp_path: Path) -> 
     ("section", "told"),
     [
         ('  secret: plain\n  masks: [{columns: ["a.b.c"], mask: hash}]\n', "8: columns.secret: stands in the file as"),
-        ('  masks: [{columns: ["a.b.c"], mask: hash}]\n', "7: columns: a hash needs a secret: write columns.secret"),
+        (
+            '  masks: [{columns: ["a.b.c"], mask: hash}]\n',
+            "7: columns: a hash needs a secret\n    fix: write columns.secret",
+        ),
         ('  masks:\n    - {columns: ["a.b"], mask: obfuscate}\n', "9: columns.masks[0].columns[0]: 'a.b' is not of"),
         (
             '  masks: [{columns: ["a.b.c"], mask: hsh}]\n',

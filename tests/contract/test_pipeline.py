@@ -9,6 +9,7 @@ import pytest
 
 from contract import cron, names
 from contract.pipeline import Pipeline, PipelineFileError, load
+from contract.pipeline_mistakes import OTHERS
 from contract.start_at import Place
 
 EXAMPLE = Path(__file__).parents[2] / "pipelines" / "flights.yaml"
@@ -162,6 +163,34 @@ def test_what_is_not_allowed_is_said(tmp_path: Path, old: str, new: str, words: 
     with pytest.raises(PipelineFileError) as caught:
         load(path)
     assert words in str(caught.value)
+    assert OTHERS not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "fix"),
+    [
+        ('["nycflights.*"]', '["nycflights"]', "write nycflights.*"),
+        ("start: latest", "start: yesterday", "write one of them"),
+        ("start: latest", "start: 2026-11-21", "write it as 2026-11-21T17:00:00Z"),
+        ("start: latest", "start: binlog.000001:3", "write binlog.000001:4, or a later position"),
+        ('schedule: "* * * * *"', "schedule: every minute", "write '*/5 * * * *' for every five minutes"),
+        ("{pipeline}.{db}.{table}", "{pipeline}.{dbs}", "write {pipeline} or {db} or {table} in its place"),
+        ("host: 127.0.0.1", "host: a/b", "write a host's name or address, such as db.example.org"),
+        ("host: 127.0.0.1", "failover: [x:y]\n  host: h", "write host or host:port, such as db2.example.org:3306"),
+        ("\nlake:", "\nkeys: [{tables: [a.b], columns: [c, C]}]\nlake:", "name each column once"),
+        ("\nlake:", "\ntopics: [{tables: [a.b]}]\nlake:", "give partitions, replication"),
+        (
+            "\nlake:",
+            "\ntransforms: [{tables: [a.b], function: f}]\nlake:",
+            "write one, such as package.module.function",
+        ),
+    ],
+)
+def test_each_mistake_of_a_value_says_what_to_write_instead(tmp_path: Path, old: str, new: str, fix: str) -> None:
+    with pytest.raises(PipelineFileError) as caught:
+        load(edited(tmp_path, a=(old, new)))
+    assert f"\n    fix: {fix}" in str(caught.value)
+    assert OTHERS not in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -86,7 +86,7 @@ def test_further_settings_of_the_client(tmp_path: Path) -> None:
     text = "lake: {path: s3a://lakes, s3: {client: {multiobjectdelete.enable: false, threads.max: 8}}}\n"
     told = settings(loaded(tmp_path, text))
     assert (told["multiobjectdelete.enable"], told["threads.max"]) == ("false", "8")
-    with pytest.raises(PipelineFileError, match=r"lake\.s3\.client: .*it is lake\.s3\.secret"):
+    with pytest.raises(PipelineFileError, match=r"lake\.s3\.client: .*\n    fix: write it as lake\.s3\.secret"):
         loaded(tmp_path, text.replace("threads.max: 8", "secret.key: x"))
 
 
@@ -97,8 +97,8 @@ def test_a_folder_has_no_store(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("lake: {path: s3://lakes/a}", r"sales.yaml:6: lake.path: .*write s3a://lakes/a"),
-        ("lake: {path: s3a://Lakes_1/a}", r"sales.yaml:6: lake.path: .*s3a://bucket/folder"),
+        ("lake: {path: s3://lakes/a}", r"sales.yaml:6: lake.path: .*\n    fix: write s3a://lakes/a"),
+        ("lake: {path: s3a://Lakes_1/a}", r"sales.yaml:6: lake.path: .*\n    fix: write s3a://bucket/folder"),
         ("lake: {path: lake, s3: {region: x}}", r"sales.yaml:6: lake.s3: is of a lake on S3"),
         (STORE.replace(', secret: "${LAKE_SECRET}"', ""), r"sales.yaml:8: lake.s3: has key without secret"),
         (STORE.replace('key: "${LAKE_KEY}", ', ""), r"sales.yaml:8: lake.s3: has secret without key"),

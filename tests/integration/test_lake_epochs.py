@@ -93,7 +93,7 @@ def test_a_table_that_was_excluded_for_a_time_counts_as_not_snapshotted(
     # One that nobody has changed since it joined; and another table's rows under a name that has a snapshot.
     checkpoint = checkpoint.joining({"regained.new": True, "regained.kept": True}, (0, 1, 85))
     assert at(90, both) == {"kept": (True, False), "left": (False, False), "new": (False, False)}
-    assert "followed since file 1, position 85" in unread()["new"]
+    assert "followed since binlog file 1, position 85" in unread()["new"]
     assert "run the snapshot DAG" in unread()["kept"]
     assert joined.unread(checkpoint, SeenByStreamer(pipeline).read).keys() == {"regained.new", "regained.kept"}
     for table, floor in (("left", 90), ("kept", 84), ("new", 85)):

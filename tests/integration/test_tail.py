@@ -64,7 +64,7 @@ def test_a_topic_that_is_made_meanwhile_joins_with_its_first_record(make: Make, 
     [told] = silent(pipeline, ["tailnew.mode", "tailnew.made", "tailnew.m*de"])
     assert "nothing was sent of tailnew.mode yet: there is no topic tailnew.tailnew.mode" in told
     [told] = silent(pipeline, ["tailknew.made"])
-    assert "tailknew.made is not among the pipeline's tables" in told
+    assert "tailknew.made is not one of the pipeline's tables" in told
 
 
 def test_a_broker_that_does_not_answer_is_an_error(make: Make, mysql: MySQL) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quality.report import describe
+from quality.report import counted, describe
 
 
 def test_columns_are_told_of_the_rows_that_changed_and_of_no_others() -> None:
@@ -11,3 +11,9 @@ def test_columns_are_told_of_the_rows_that_changed_and_of_no_others() -> None:
         "shop.orders: 2 row(s) missing in the lake, 1 row(s) changed in name, since 2026-01-01 (keys in _differences "
         "of the lake)"
     )
+
+
+def test_what_differs_is_counted_in_words() -> None:
+    facts = {"differences": {"missing": 1, "changed": 2}, "columns": ["name", "price"]}
+    assert counted(facts) == "1 row(s) missing in the lake, 2 row(s) changed in name, price"
+    assert counted({}) == ""

@@ -11,9 +11,11 @@ from pyspark.sql import DataFrame, SparkSession
 
 from contract.pipeline import Pipeline, load
 from contract.schema import Column, TableSchema
+from contract.status import LakeStatus, TableStatus
 from quality import checks, folder, suite
 from quality.operands import UntranslatableError
 from quality.report import describe, differences, unjudged
+from quality.summary import lines
 
 SCHEMA = TableSchema(
     db="shop",
@@ -77,6 +79,25 @@ def test_a_suite_of_which_a_table_was_not_judged_is_not_well_and_not_wrong(
     assert (later["shop.orders"]["ok"], later["shop.orders"]["unjudged"]) == (None, {"its rows": "made anew"})
     results["shop.orders"]["source_count"] = 5
     assert suite.run(spark, pipeline, results, **given, unjudged={"shop.items": {"its rows": "altered"}})["ok"] is False
+
+
+def test_a_suite_file_of_a_table_that_is_checked_no_more_is_warned_of(
+    spark: SparkSession, pipeline: Pipeline, tmp_path: Path
+) -> None:
+    """It was renamed in the source, and the lake keeps the one of before."""
+    tables = {f"shop.{name}": TableStatus(db="shop", table=name, rows=1, changes=1) for name in ("orders", "buys")}
+    lake = LakeStatus(
+        pipeline="shop", run=1, written_at=1, seconds=1, checkpoint=None, changes_version=None, tables=tables
+    )
+    status = tmp_path / "lake" / "shop" / "_status.json"
+    status.parent.mkdir(parents=True)
+    status.write_text(lake.model_dump_json())
+    own(tmp_path, "shop.buys.json", '{"expectations": []}')
+    result = check(spark, pipeline, ROWS, 4)
+    assert (result["ok"], result["files"]) == (True, [])
+    told = [*lines({"job": "verify", "pipeline": "shop", "ok": True, "tables": {}, "expectations": result})][-1]
+    assert told.startswith("warning: ")
+    assert "shop.buys.json was not run: shop.buys is in the lake, and no table of the source any more" in told
 
 
 def test_a_check_of_some_tables_keeps_what_is_known_of_the_others(spark: SparkSession, pipeline: Pipeline) -> None:
@@ -249,6 +270,18 @@ def test_hand_written_suites_run_too(spark: SparkSession, pipeline: Pipeline, tm
         ("shop.orders.py", "x = 1", "no function expectations"),
         ("shop.orders.py", "def expectations(schema): return [1]", "no GX expectation"),
         ("shop.order.json", '{"expectations": []}', "is no table of pipeline shop"),
+        (
+            "shop.orders.json",
+            '{"expectations": [{"type": "expect_column_values_to_be_null", "kwargs": {"column": "stat"}}]}',
+            "expect_column_values_to_be_null: shop.orders has no column stat, did you mean state? Its columns are",
+        ),
+        (
+            "shop.orders.py",
+            "import great_expectations.expectations as gxe\n"
+            "def expectations(schema):\n"
+            "    return [gxe.ExpectCompoundColumnsToBeUnique(column_list=['id', 'zz'])]\n",
+            "shop.orders has no column zz. Its columns are shop_id, id, state",
+        ),
     ],
 )
 def test_a_wrong_suite_file_is_named(

@@ -16,7 +16,7 @@ def test_facts_first_then_one_line_a_table() -> None:
         "tables": {"shop.orders": {"rows": 336776, "equal": True}, "shop.a": {"rows": 5, "reason": None}},
     }
     assert list(lines(report)) == [
-        "compact of shop: done, seconds 12.3, complete_to_ms 2026-09-21 14:13:20 UTC",
+        "compact of shop: done in 12.3 s, as of 2026-09-21 14:13:20 UTC",
         "table        rows     equal",
         "shop.a       5        -",
         "shop.orders  336,776  yes",
@@ -25,6 +25,21 @@ def test_facts_first_then_one_line_a_table() -> None:
 
 def test_a_failed_job_without_tables() -> None:
     assert list(lines({"job": "verify", "pipeline": "shop", "ok": False, "error": "x"})) == ["verify of shop: failed"]
+
+
+def test_a_run_that_failed_is_told_in_words_and_long_reasons_below_the_tables() -> None:
+    why = "a column's type changed: v is bigint now and int in the lake. Run the snapshot for the table"
+    report = {
+        "job": "compact", "pipeline": "shop", "ok": False, "seconds": 81.5, "again": False, "named": True,
+        "changes": 1234, "nulled": 0, "tables": {"shop.a": {"rows": 5, "changes_last_run": 2, "stopped": why}},
+    }  # fmt: skip
+    assert list(lines(report)) == [
+        "compact of shop: failed in 81.5 s, 1,234 changes",
+        "table   rows  changes last run",
+        "shop.a  5     2",
+        f"shop.a: stopped: {why}",
+    ]
+    assert "another run may do better" in next(lines({**report, "again": True}))
 
 
 def test_what_an_erasure_left_is_told() -> None:

@@ -16,7 +16,11 @@ from typer.testing import CliRunner
 from contract import names
 from contract.pipeline import Pipeline, load
 from contract.status import LakeStatus, Stale, TableStatus
+from readers import noted
 from readers.lake import LakeReadError, query
+from spark import schema_change_rows
+from spark.erasing import record
+from spark.proof import differences
 from streamer.cli import app
 from tests.checkpoints import checkpoint
 
@@ -230,8 +234,6 @@ def test_what_the_jobs_note_of_the_lake_is_read_and_a_users_table_of_that_name_c
     joined = "SELECT kind, count(*) FROM _differences JOIN items ON tbl = 'shop.items' GROUP BY kind"
     assert rows_of(pipeline, joined) == [("changed", 2)]
     assert rows_of(pipeline, "SELECT kind FROM _differences") == [("changed",)]
-    with pytest.raises(LakeReadError, match="the lake has no _repairs"):
-        rows_of(pipeline, "SELECT * FROM _repairs")
     file = Path(names.lake_root(pipeline), "_status.json")
     found = LakeStatus.model_validate_json(file.read_text())
     own = found.tables["shop.items"].model_copy(update={"table": "_Differences"})
@@ -240,6 +242,55 @@ def test_what_the_jobs_note_of_the_lake_is_read_and_a_users_table_of_that_name_c
     file.write_text(found.model_copy(update={"tables": tables}).model_dump_json())
     assert rows_of(pipeline, "SELECT id FROM _differences") == [(7,)]
     assert rows_of(pipeline, "SELECT kind FROM __differences") == [("changed",)]
+
+
+def test_a_file_that_went_away_while_it_was_read_is_one_line_with_the_next_step(pipeline: Pipeline) -> None:
+    for file in Path(names.lake_table(pipeline, "shop", "items")).glob("*.parquet"):
+        file.unlink()
+    told = CliRunner().invoke(app, ["sql", str(pipeline.path), "SELECT * FROM items"])
+    assert (told.exit_code, len(told.stderr.splitlines())) == (1, 1)
+    assert "a file of the lake is not there (" in told.stderr
+    assert "Run it again; where it says the same, the file is lost" in told.stderr
+
+
+def test_a_table_that_the_file_excludes_is_told_to_be_so(pipeline: Pipeline) -> None:
+    without = pipeline.path.read_text().replace('["shop.*"]', '["shop.*"], exclude: ["shop.*_secret"]')
+    pipeline.path.write_text(without)
+    for name in ("the_secret", "shop.the_secret"):
+        told = CliRunner().invoke(app, ["sql", str(pipeline.path), f"SELECT * FROM {name}"])
+        assert (told.exit_code, "Did you mean" in told.stderr) == (1, False)
+        assert "left out of the pipeline by" in told.stderr
+        assert "tables.exclude[0], which is shop.*_secret: take that out to follow it" in told.stderr
+
+
+@pytest.mark.parametrize("name", noted.COLUMNS)
+def test_of_what_nothing_was_noted_yet_there_are_no_rows_and_that_is_no_error(pipeline: Pipeline, name: str) -> None:
+    told = CliRunner().invoke(app, ["sql", str(pipeline.path), f"SELECT count(*) FROM {name}", "--format", "csv"])
+    assert (told.exit_code, told.stdout.splitlines()[-1], told.stderr) == (0, "0", "")
+
+
+@pytest.mark.parametrize(
+    ("name", "shape"),
+    [
+        ("_differences", differences.SHAPE), ("_checks", differences.CHECKS_SHAPE),
+        ("_schema_changes", schema_change_rows.COLUMNS), ("_erasures", record.SHAPE),
+    ],
+)  # fmt: skip
+def test_an_empty_table_has_the_columns_that_the_jobs_give_it(name: str, shape: str) -> None:
+    """In both words: Spark's `array<struct<a:string>>` is `STRUCT(a VARCHAR)[]`."""
+    words = {"VARCHAR": "string", "TIMESTAMPTZ": "timestamp", "INTEGER": "int", "BLOB": "binary"}
+
+    def spark(kind: str) -> str:
+        if kind.endswith("[]"):
+            return f"array<{spark(kind[:-2])}>"
+        if kind.startswith("STRUCT"):
+            parts = [part.rsplit(" ", 1) for part in kind[7:-1].replace('"', "").split(", ")]
+            return f"struct<{','.join(f'{part}:{spark(its)}' for part, its in parts)}>"
+        return words.get(kind, kind.lower()).replace("map(varchar, bigint)", "map<string,bigint>")
+
+    assert ", ".join(f"{column} {spark(kind)}" for column, kind in noted.COLUMNS[name].items()) == shape.replace(
+        "`", ""
+    )
 
 
 def test_no_table_has_a_past_while_somebody_elses_changes_are_there(pipeline: Pipeline) -> None:

@@ -82,8 +82,8 @@ def rows(lake: Lake) -> list[tuple[Any, ...]]:
     ("name", "told"),
     [
         ("items", "'items' is no table's name: write it as db.table"),
-        ("shop.itms", "the source has no table shop.itms: check the name"),
-        ("crm.items", "crm.items is not one of the pipeline's tables: see tables in"),
+        ("shop.itms", "the source has no table shop.itms (did you mean shop.items?): check the name"),
+        ("crm.items", "crm.items is not one of the pipeline's tables (shop.*, _staging.*): see tables in"),
     ],
 )
 def test_an_unknown_table(pipeline: Pipeline, name: str, told: str) -> None:

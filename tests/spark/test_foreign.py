@@ -54,11 +54,12 @@ def test_by_a_check_of_the_lake_since_that_finds_all_rows_equal(lake: Lake, comp
         (OLDER + 3, marked, {**EQUAL, "equal": False}),
         (OLDER + 4, marked, None),
         (OLDER + 5, None, EQUAL),
+        (OLDER + 6, marked, {**EQUAL, "unplaced": True}),
     ):
         told = {"tables": {"shop.items": facts} if facts else {}} | ({"lake_run": run} if run is not None else {})
         lake.write(lake.at("_quality", f"{number}.json"), told)
     assert foreign(compact())
-    lake.write(lake.at("_quality", f"{OLDER + 6}.json"), {"tables": {"shop.items": EQUAL}, "lake_run": marked})
+    lake.write(lake.at("_quality", f"{OLDER + 7}.json"), {"tables": {"shop.items": EQUAL}, "lake_run": marked})
     assert not foreign(compact())
 
 

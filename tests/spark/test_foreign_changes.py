@@ -45,7 +45,8 @@ def append(lake: Lake) -> None:
     rows = pl.read_delta(lake.changes)
     newer = pl.col("_seq").struct.with_fields((pl.field("pos") + 10_000).cast(pl.Int64).alias("pos"))
     other = pl.col("after").str.replace('"a"', '"foreign"')
-    write_deltalake(lake.changes, rows.with_columns(newer, other), mode="append", partition_by=["tbl"])
+    by = DeltaTable(lake.changes).metadata().partition_columns
+    write_deltalake(lake.changes, rows.with_columns(newer, other), mode="append", partition_by=by)
 
 
 def remove(lake: Lake) -> None:
@@ -252,6 +253,26 @@ def test_it_can_be_taken_back_where_it_came_before_the_landing(
     take_back(spark, told)
     landing._batch(records(spark, more), 1, "q")
     assert look(lake, last).undone
+
+
+def test_between_what_a_run_lands_and_the_marks_of_it_it_makes_no_mark(
+    spark: SparkSession, pipeline: Pipeline, lake: Lake
+) -> None:
+    """By the marks it is known what comes again: the streamer's replay lands nothing twice."""
+    Landing(spark, pipeline, lake)._batch(records(spark, record(1, seq(100), "c", item(1))), 0, "q")
+    landing = Landing(spark, pipeline, lake, partial(look, lake, standing(changes_version=lake.version(lake.changes))))
+
+    def harm(at: str) -> None:
+        if at == "changes written":
+            remove(lake)
+
+    with hooked(harm), pytest.raises(LakeError, match="RESTORE TABLE") as told:
+        landing._batch(records(spark, record(2, seq(300), "c", item(9))), 1, "q")
+    take_back(spark, told)
+    landing._batch(records(spark, record(2, seq(300), "c", item(9))), 1, "q")
+    landing._batch(records(spark, record(3, seq(300), "c", item(9)), record(4, seq(400), "c", item(10))), 2, "q")
+    found = spark.read.format("delta").load(lake.changes).select("_seq.pos").collect()
+    assert sorted(row["pos"] for row in found) == [100, 300, 400]
 
 
 @pytest.mark.usefixtures("landed")

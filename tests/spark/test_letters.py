@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from contract import status
 from contract.pipeline import Compaction, Pipeline
+from readers import noted
 from spark import compaction
 from spark.changes import Landing
 from spark.failpoints import hooked
@@ -62,7 +63,9 @@ def poisoned(spark: SparkSession) -> Any:
 
 
 def put_aside(lake: Lake) -> list[tuple[int, bytes, bytes]]:
-    found = pl.read_delta(lake.at("_dead_letters")).select("offset", "record_key", "value").rows()
+    letters = pl.read_delta(lake.at("_dead_letters"))
+    assert letters.columns == [*noted.COLUMNS["_dead_letters"]]
+    found = letters.select("offset", "record_key", "value").rows()
     return sorted((offset, bytes(key), bytes(value)) for offset, key, value in found)
 
 

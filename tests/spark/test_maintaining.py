@@ -198,7 +198,9 @@ def test_a_compaction_has_its_turn_between_two_tables(
 
 
 def test_a_wrong_name_and_a_wrong_step_are_told(spark: SparkSession, lake: Lake) -> None:
-    with pytest.raises(LakeError, match=r"the lake has no table shop\.itemz: check the name"):
+    with pytest.raises(
+        LakeError, match=r"the lake has no table shop\.itemz \(did you mean shop\.items\?\): check the name"
+    ):
         Maintaining(spark, lake).run(["shop.itemz"])
     with pytest.raises(LakeError, match=r"polish is no step of a maintenance: there are history, optimize, vacuum"):
         maintain(spark, lake.pipeline, [], "optimize, polish")

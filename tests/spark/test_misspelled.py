@@ -18,7 +18,7 @@ from spark.jobs.repair import repair
 from spark.mending import choice
 from tests.spark.changes_by_hand import ITEMS
 
-TOLD = "shop.itemz is no table that the pipeline has sent changes of; those are: shop.items"
+TOLD = "shop.itemz (did you mean shop.items?) is no table that the pipeline has sent changes of; those are: shop.items"
 
 
 @pytest.fixture(autouse=True)

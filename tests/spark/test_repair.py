@@ -17,13 +17,15 @@ from pyspark.sql import functions as fn
 from contract import status
 from contract.pipeline import Pipeline
 from contract.schema import Column
+from readers import noted
 from spark.applied import AppliedSnapshots
 from spark.failpoints import hooked
+from spark.jobs.repair import MOST_CHUNKS, _choosing
 from spark.lake import Lake
 from spark.mending.apply import Mending
 from spark.mending.mended import mended
 from spark.mending.parts import parts
-from spark.proof.differences import CHANGED, Difference, next_run, note_checks, note_differences
+from spark.proof.differences import CHANGED, CHUNK, Difference, next_run, note_checks, note_differences
 from spark.schema import Schemas
 from tests.spark.changes_by_hand import ITEMS, change, truncation
 from tests.spark.lake_by_hand import AT, NAME, ids, item, land, part, seq, stage
@@ -82,6 +84,7 @@ def test_whatever_is_wrong_is_mended_once_and_told(
     assert ids(spark, lake) == right
     assert audit(spark, lake) == FOUND
     rows = spark.read.format("delta").load(lake.at("_repairs"))
+    assert rows.columns == [*noted.COLUMNS["_repairs"]]
     [row] = rows.where("kind = 'changed' and key = '{\"id\":3}'").collect()
     assert (row["since"].astimezone(UTC), row["check"], row["by"]) == (at, "20261122T000000000Z", "test")
     assert row["columns"][0]["source"] != row["columns"][0]["lake"]
@@ -166,6 +169,29 @@ def test_a_snapshot_that_read_its_rows_before_a_repair_did_undoes_none_of_it(
     assert applied.id == "2"
     asked = part(spark, lake, "p2", AT + 10, item(2), keys=[item(2), item(5), item(6)])
     assert mended(spark, lake, asked, applied) == 2, "nor are they made of the changes behind that snapshot"
+
+
+@pytest.mark.usefixtures("damaged")
+def test_of_two_that_read_a_row_the_one_that_read_it_first_undoes_nothing_of_the_other(
+    spark: SparkSession, lake: Lake, compact: Compact
+) -> None:
+    """Whichever is put in its place first: a long one may have begun before the other."""
+    part(spark, lake, "p2", AT + 20, item(2, "b"), keys=[item(2), item(6)])
+    compact()
+    part(spark, lake, "p1", AT + 10, *(item(n) for n in (1, 2, 3, 4, 5, 6)), item(9, "new"))
+    assert compact()["parts"]["p1"]["rows"] == {"changed": 2, "duplicate": 1}
+    assert ids(spark, lake) == [(1, "a"), (2, "b"), (3, "a"), (4, "a"), (5, "a"), (9, "new")]
+
+
+def test_where_many_chunks_differ_all_rows_are_read_again() -> None:
+    def found(count: int) -> list[Difference]:
+        wheres = [f"`id` > {n}" for n in range(count)]
+        return [Difference("shop", "items", CHUNK, lake_where=where, source_where=where) for where in wheres]
+
+    shown: Any = None
+    few, many = (_choosing(found(count))(shown) for count in (2, MOST_CHUNKS + 1))
+    assert (few.told, few.where) == ("2 chunk(s) that the last check found", "(`id` > 0) or (`id` > 1)")
+    assert (many.told, many.all) == ("all rows, since 101 chunks differ", True)
 
 
 def test_a_part_waits_until_the_lake_has_what_its_rows_may_show(

@@ -68,7 +68,7 @@ def test_a_pipe_has_the_result_and_a_failure_a_paragraph_besides(command: list[s
 def test_a_terminal_has_lines_for_a_person(command: list[str]) -> None:
     status, text = on_a_terminal(command, DONE)
     assert status == 0
-    assert text.splitlines() == ["compact of shop: done, changes 1,234", "table        rows", "shop.orders  336,776"]
+    assert text.splitlines() == ["compact of shop: done, 1,234 changes", "table        rows", "shop.orders  336,776"]
     status, text = on_a_terminal(command, 'raise RuntimeError("it is so")')
     assert status == 1
     assert "error (spark_job): compact of shop: RuntimeError: it is so" in text

@@ -195,9 +195,9 @@ STATUS = {"pipeline": "shop", "run": 1, "written_at": 1, "seconds": 1, "checkpoi
 
 
 def compared(
-    spark: SparkSession, answer: Answer, table: TableStatus, altered: Sequence[Any] = ()
+    spark: SparkSession, answer: Answer, table: TableStatus, altered: Sequence[Any] = (), unplaced: bool = False
 ) -> tuple[Any, Finding]:
-    """The check of a table of one row. `altered`: as the lake knows of it."""
+    """The check of a table of one row. `altered`: as the lake knows of it; `unplaced`: whether the row is."""
     state, complete = json.dumps({"altered": [*altered]}), STATUS | {"checkpoint": json.loads(LOW.model_dump_json())}
     texts = {
         "_evolution.json": state,
@@ -215,6 +215,7 @@ def compared(
         "status": None,
     }
     check: Any = SimpleNamespace(lake=lake, frame=lambda *_: row, past=lambda *_: None, **known)
+    check._unplaced = lambda *_: unplaced
     status = Verification.wait(check, ["shop.t"], place, "u:1-9", 1.0)
     assert check.status == status
     found = [Verification.compare(check, answer, status, Schemas([SCHEMA])) for _ in range(2)]
@@ -232,6 +233,9 @@ def test_what_speaks_against_a_table_is_told_though_it_is_equal(spark: SparkSess
     assert doubt.startswith(
         "somebody else changed it. This check found all of its rows equal: the next compaction takes"
     )
+    strange = result(equal, compared(spark, equal, foreign, unplaced=True)[1], LOW)
+    assert (strange["equal"], strange["unplaced"]) == (True, True)
+    assert "some have an order (_seq) that no change can have" in strange["doubts"][0]
     wrong = result(answer(2, 5), compared(spark, answer(2, 5), foreign)[1], LOW)
     assert (wrong["equal"], wrong["doubts"]) == (False, ["somebody else changed it"])
     sampled = replace(equal, chosen=frozenset({0}))

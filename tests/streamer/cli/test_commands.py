@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import pty
@@ -20,11 +21,13 @@ from typing import Any
 
 import pytest
 import typer.main
+from rich.table import Table
 from typer.testing import CliRunner
 
 from contract import pipeline as pipeline_file
 from readers.lake import LakeReadError
 from streamer.cli import app
+from streamer.cli.console import Piped
 from streamer.control.api import application
 from streamer.control.http import serving, take_port
 from streamer.control.report import Report
@@ -89,6 +92,29 @@ def test_pipelines_are_listed_with_their_mistakes_and_states(folder: Path, statu
         assert text in told
     (folder / "wrong.yml").unlink()
     assert run("pipelines", str(folder)).exit_code == 0
+
+
+def test_files_that_share_a_name_are_mistakes_that_name_each_other(folder: Path) -> None:
+    (folder / "wrong.yml").write_text(FILE.format(name="orders", port=4))
+    found = run("pipelines", str(folder), "--json")
+    orders, sales, second = json.loads(found.stdout)
+    assert (found.exit_code, orders["valid"], sales["valid"], second["valid"]) == (1, False, True, False)
+    assert f"orders.yaml:2: name: orders is the name of {folder / 'wrong.yml'}, too" in "".join(orders["mistakes"])
+    assert f"wrong.yml:2: name: orders is the name of {folder / 'orders.yaml'}, too" in "".join(second["mistakes"])
+    assert "give each file a name of its own" in run("pipelines", str(folder)).stdout
+
+
+def test_in_a_pipe_no_line_is_broken_or_filled_up_with_blanks() -> None:
+    found = io.StringIO()
+    out = Piped(file=found, highlight=False)
+    table = Table("name", "what", "more", box=None, pad_edge=False)
+    table.add_row("a", "x" * 5000, "1")
+    table.add_row("b", "y", "")
+    out.print(table)
+    out.print("z" * 5000)
+    head, long, short, line, end = found.getvalue().split("\n")
+    assert (long, short, line, end) == (f"a     {'x' * 5000}  1", "b     y", "z" * 5000, "")
+    assert head.split() == ["name", "what", "more"]
 
 
 def test_pipelines_of_no_folder(tmp_path: Path) -> None:

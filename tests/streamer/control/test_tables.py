@@ -8,13 +8,19 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from streamer.control.tables import _product, _put_aside, _transformed, show_status
+from streamer.control.tables import _ddl, _product, _put_aside, _transformed, show_status
 
 
 def test_what_failed_stands_out_and_has_a_next_step() -> None:
     lines = _transformed({"shop.a": {"changed": 1200, "dropped": 3}, "shop.b": {"changed": 1, "dead_letter": 2}})
     assert lines.splitlines() == ["shop.a: 1,200 changed, 3 dropped", "shop.b: [yellow]1 changed, 2 dead letter[/]"]
     assert "shop.c 4 record(s) too large for Kafka:[/] run the DAG sales.snapshot" in _put_aside({"shop.c": 4}, "sales")
+
+
+def test_a_truncation_is_told_and_is_nothing_to_be_warned_of() -> None:
+    at = {"ts_ms": 1_000, "tables": ["shop.t"]}
+    assert _ddl({"kind": "truncate", **at}) == ("DDL 01-01 00:00:01", "truncate shop.t")
+    assert _ddl({"kind": "drop", **at}) == ("DDL 01-01 00:00:01", "[yellow]drop[/] shop.t")
 
 
 def test_the_source_stands_under_its_own_name() -> None:

@@ -174,13 +174,22 @@ def test_the_last_five_are_kept() -> None:
     assert notes.counts["drop"] == 7
 
 
+def test_a_table_that_is_truncated_again_and_again_crowds_out_nothing_that_asks_for_a_step() -> None:
+    notes = DdlNotes(pipeline())
+    sent(notes, item("DROP TABLE t"))
+    for _ in range(9):
+        sent(notes, item("TRUNCATE TABLE u"))
+    sent(notes, item("DROP TABLE v"))
+    assert [note["kind"] for note in notes.last] == ["drop", *["truncate"] * 5, "drop"]
+
+
 def test_a_truncation_is_a_record_in_the_tables_topic_and_needs_no_step() -> None:
     schema = TableSchema(db="shop", table="t", columns=(), key=("id",))
     schemas = Schemas([schema.model_copy(update={"version": 4, "since": Sequence(1, 1, 1)})])
     notes = DdlNotes(pipeline())
     with structlog.testing.capture_logs() as lines:
         told, emptied = sent(notes, item("TRUNCATE TABLE t"), schemas)
-    assert (notes.counts["truncate"], notes.last) == (1, ())
+    assert (notes.counts["truncate"], [note["kind"] for note in notes.last]) == (1, ["truncate"])
     assert [line["log_level"] for line in lines] == ["info"]
     assert (told.topic, told.everywhere, json.loads(told.key or b"")) == (
         "sales.ddl",

@@ -1,0 +1,17 @@
+"""Conditions made of many."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column
+from pyspark.sql import functions as fn
+
+
+def any_of(conditions: Sequence[Column]) -> Column:
+    """Whether one of them holds; of none, none. As a tree of little depth: one by one, some hundreds of them would be
+    deeper than Spark's stack."""
+    if len(conditions) < 2:
+        return conditions[0] if conditions else fn.lit(False)
+    half = len(conditions) // 2
+    return any_of(conditions[:half]) | any_of(conditions[half:])

@@ -1,0 +1,69 @@
+"""What the jobs of the lake need of the machine: the lake's folder, and what starts Spark. They may run on another one,
+so that nothing of it is an error here.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from contract import names, spark_process
+from contract.pipeline import Pipeline
+from contract.spark_jars import spark_jars
+from streamer import disk
+from streamer.preflight.findings import Result
+
+LEAST, JAVA_SECONDS = 17, 10.0
+VERSION = re.compile(r'version "(?:1\.)?(\d+)')
+OTHERWISE = "Where the lake's jobs run on another machine, this is nothing to mend here."
+
+
+def lake(pipeline: Pipeline) -> Iterator[Result]:
+    """Nothing of a pipeline that feeds none."""
+    if not pipeline.feeds_lake:
+        return
+    if pipeline.lake.bucket is None:
+        yield _folder(Path(names.lake_root(pipeline)))
+    if spark_process.spark_python() == sys.executable and importlib.util.find_spec("pyspark") is None:
+        yield Result("ok", "spark", "no job of the lake is started from here: Python has no pyspark")
+        return
+    yield _jars(pipeline.lake.bucket is not None)
+    yield _java()
+
+
+def _folder(root: Path) -> Result:
+    if why := disk.obstacle(root):
+        return Result("warning", "lake", f"the folder {root}: {why}", f"Mend lake.path, or its rights. {OTHERWISE}")
+    return Result("ok", "lake", f"the folder {root} may be written")
+
+
+def _jars(on_s3: bool) -> Result:
+    try:
+        spark_jars(on_s3)
+    except FileNotFoundError as error:
+        return Result("warning", "spark", str(error), OTHERWISE)
+    return Result("ok", "spark", "the jars of its jobs are there")
+
+
+def _java() -> Result:
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    step = f"Install a JDK {LEAST}. {OTHERWISE}"
+    if java is None:
+        return Result("warning", "java", "there is no java on PATH, and JAVA_HOME is not set", step)
+    try:
+        said = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=JAVA_SECONDS).stderr
+    except (OSError, subprocess.TimeoutExpired) as error:
+        named = "JAVA_HOME" if home else "PATH"
+        return Result("warning", "java", f"{java}, by {named}, does not run: {error}", step)
+    found = VERSION.search(said)
+    if found is None or int(found[1]) < LEAST:
+        what = f"{java} is Java {found[1] if found else 'of a version that it does not tell'}, and Spark needs {LEAST}"
+        return Result("warning", "java", what, step)
+    return Result("ok", "java", f"{java} is Java {found[1]}")

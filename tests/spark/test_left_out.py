@@ -1,0 +1,46 @@
+"""A snapshot of all tables does not fail whole because of one that the lake cannot have, and tells of it."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from contract.pipeline import Pipeline
+from contract.schema import Column, TableSchema
+from spark.errors import LakeError
+from spark.jobs.snapshot import _left_out
+from spark.snapshot import Staging
+
+HEAP = TableSchema(db="shop", table="heap", columns=(Column(name="v", type="int"),), key=())
+ITEMS = HEAP.model_copy(update={"table": "items", "key": ("v",)})
+BOTH = [("shop", "heap"), ("shop", "items")]
+
+
+def staging(pipeline: Pipeline, told: list[str]) -> Staging:
+    known = {"heap": HEAP, "items": ITEMS}
+    source: Any = SimpleNamespace(awake=lambda: None, schema=lambda db, table: known[table], made=lambda *_: None)
+    found = Staging.__new__(Staging)
+    found.pipeline, found.reading, found.refused, found.tell = pipeline, source, {}, told.append
+    return found
+
+
+def test_the_others_are_read_and_the_one_left_out_is_told_with_what_mends_it(pipeline: Pipeline) -> None:
+    told = list[str]()
+    snapshot = staging(pipeline, told)
+    assert [one.schema for one in snapshot.planned(BOTH, named=False)] == [ITEMS]
+    [line] = told
+    assert line.startswith("shop.heap is left out: shop.heap has no primary key")
+    at_the_end = _left_out(snapshot.refused, {"tables": {"shop.items": {}}})
+    assert "shop.heap was left out: shop.heap has no primary key" in at_the_end
+    assert at_the_end.endswith("The other 1 table(s) are staged, and the next compaction takes them in")
+    compacted = _left_out(snapshot.refused, {"tables": {"shop.items": {}}, "compacted_seconds": 1.0})
+    assert compacted.endswith("The other 1 table(s) are in the lake")
+
+
+def test_one_that_was_named_or_is_the_only_one_is_refused_at_once(pipeline: Pipeline) -> None:
+    with pytest.raises(LakeError, match=r"shop\.heap has no primary key"):
+        staging(pipeline, []).planned(BOTH, named=True)
+    with pytest.raises(LakeError, match=r"shop\.heap has no primary key"):
+        staging(pipeline, []).planned(BOTH[:1], named=False)
