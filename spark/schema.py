@@ -28,6 +28,7 @@ FOLDERS = {
     names.CHANGES, names.STAGING, names.SCHEMA_CHANGES, names.CHECKS, names.DIFFERENCES, names.DEAD_LETTERS,
     names.ERASURES, names.PARTS, names.REPAIRS, names.QUALITY, names.SHAPES, "_checkpoints", "_marks",
 }  # fmt: skip
+LONGEST = 220  # characters of both names, that files named after them have no more than 255
 NOTHING: Mapping[str, str] = {}
 FORBIDDEN = set(" ,;{}()\n\t=")  # Delta keeps these out of column names
 
@@ -82,6 +83,12 @@ def typed(schema: TableSchema) -> dict[str, str]:
         raise TableStoppedError(
             f"{name}: {schema.db} is a folder of the lake's own, so no database of this name can be there. "
             "Exclude the table, or move it to another database; its changes are kept in _changes"
+        )
+    if len(names.escape(schema.db) + names.escape(schema.table)) > LONGEST:
+        raise TableStoppedError(
+            f"{name}: the names of its database and its own are longer than {LONGEST} characters as folders of the "
+            "lake, where each byte of what is no ASCII letter takes four. Exclude the table, or give it a shorter "
+            "name; its changes are kept in _changes"
         )
     for column in schema.columns:
         if not nameable(column.name):

@@ -6,6 +6,8 @@ from contract import types
 from contract.names import quoted
 from contract.schema import Column, TableSchema
 
+SPELLED = ("0b", "0e", "0f", "1a", "1b", "1c", "1d", "1e", "1f")  # of control characters; the others are digits alone
+
 
 def key_json(schema: TableSchema, struct: str = "") -> str:
     """Spark SQL. `struct`: the column that holds the row's columns; empty: they are the row's own."""
@@ -13,7 +15,18 @@ def key_json(schema: TableSchema, struct: str = "") -> str:
     fields = []
     for name in schema.key:
         fields += [f"'{_escaped(name)}'", _wire(schema.column(name), inside + quoted(name))]
-    return f"to_json(named_struct({', '.join(fields)}), map('ignoreNullFields', 'false'))"
+    made = f"to_json(named_struct({', '.join(fields)}), map('ignoreNullFields', 'false'))"
+    texts = any(types.of(schema.column(name)).spark == "string" for name in schema.key)
+    return _in_small_letters(made) if texts else made
+
+
+def _in_small_letters(json: str) -> str:
+    """Spark writes a control character as \\u001F, records have \\u001f. What is behind an escaped backslash is
+    text."""
+    made = "k"
+    for code in SPELLED:
+        made = rf"regexp_replace({made}, r'(?<!\\)((?:\\\\)*)\\u00{code.upper()}', r'$1\\u00{code}')"
+    return rf"transform(array({json}), k -> if(instr(k, r'\u00') > 0, {made}, k))[0]"
 
 
 def _escaped(name: str) -> str:

@@ -13,6 +13,7 @@ from contract.schema import Column, TableSchema
 from spark.proof.keys import key_json
 from spark.proof.splits import Buckets, Ranges, again, split_of
 from spark.rows import parsed, typed
+from streamer.protocol.values.text import escape
 
 ID = Column(name="id", type="bigint", unsigned=True, nullable=False)
 N = Column(name="at", type="int", nullable=False)
@@ -83,3 +84,25 @@ def test_a_key_has_the_text_that_its_records_have(spark: SparkSession) -> None:
     inside = rows.select(fn.struct("*").alias("row")).select(fn.expr(key_json(schema, "row")).alias("k")).first()
     assert inside is not None
     assert inside["k"] == found["k"]
+
+
+def test_a_key_of_any_characters_is_spelled_as_records_spell_it(spark: SparkSession) -> None:
+    """An erasure, and a repair, know a row by this text."""
+    odd = [
+        "\\u000B",
+        "\\\\u001F",
+        "\\\u001f\u001f",
+        "\u000b\\u001F\u001e",
+        "/",
+        "\u2028",
+        "\ufeff",
+        "\ud7ff",
+        "😀",
+        "</b>",
+    ]
+    texts = [*map(chr, range(0x100)), *odd]
+    code = Column(name="c", type="varchar", nullable=False, length=9)
+    schema = TableSchema(db="d", table="t", columns=(code,), key=("c",))
+    rows = spark.createDataFrame([(text,) for text in texts], "c string")
+    found = {row["c"]: row["k"] for row in rows.select("c", fn.expr(key_json(schema)).alias("k")).collect()}
+    assert found == {text: f'{{"c":"{escape(text.encode()).decode()}"}}' for text in texts}
