@@ -19,6 +19,7 @@ DIFFERENCES = "_differences"
 DEAD_LETTERS = "_dead_letters"
 ERASURES = "_erasures"
 PARTS = "_parts"
+SHAPES = "_shapes"  # a folder of empty tables: the columns of those of which the lake keeps the changes alone
 REPAIRS = "_repairs"
 QUALITY = "_quality"  # a folder of files: what checks found, and what they have begun
 
@@ -115,6 +116,11 @@ def lake_root(pipeline: Pipeline) -> str:
 
 def lake_table(pipeline: Pipeline, db: str, table: str) -> str:
     return f"{lake_root(pipeline)}/{escape(db)}/{escape(table)}"
+
+
+def lake_shape(pipeline: Pipeline, db: str, table: str) -> str:
+    """The empty table with the columns of one of which the lake keeps the changes alone."""
+    return f"{lake_root(pipeline)}/{SHAPES}/{escape(db)}/{escape(table)}"
 
 
 def quoted(name: str) -> str:

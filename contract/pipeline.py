@@ -179,6 +179,10 @@ class Pipeline(Section):
             return self.columns.show(source)
         return replace(self.columns.show(source.model_copy(update={"key": key})), source=source)
 
+    def changes_only(self, db: str, table: str) -> bool:
+        """Whether the lake has the table's changes and no current table."""
+        return pipeline_keys.changes_only(self.keys, db, table)
+
     @property
     def dead_letters(self) -> bool:
         """Whether records may go to the dead letter topic."""

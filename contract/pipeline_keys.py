@@ -1,8 +1,10 @@
-"""The pipeline file's section `keys`: the columns by which a table's rows are known, in place of its primary key."""
+"""The pipeline file's section `keys`: the columns by which a table's rows are known, in place of its primary key; or
+that the lake keeps its changes alone, for which no row needs to be known."""
 
 from __future__ import annotations
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
+from pydantic_core import PydanticCustomError
 
 from contract import patterns
 from contract.mistake import MistakeError
@@ -12,12 +14,17 @@ from contract.pipeline_kafka import Section
 from contract.schema import Column, TableSchema
 from contract.types import INEXACT
 
+NEITHER = "has neither columns nor changes_only: true"
+FIX = "write columns: [...], by which the rows are known, or changes_only: true, for a history without a current table"
+
 
 class KeyRule(Section):
-    """The key of the tables that the patterns choose; of several rules the first one counts."""
+    """The key of the tables that the patterns choose, or that they need none; of several rules the first one counts."""
 
     tables: tuple[TablePattern, ...] = Field(min_length=1)
-    columns: tuple[str, ...] = Field(min_length=1)
+    # What is not given is no part of what a rule is known by, which is as it was in versions without changes_only.
+    columns: tuple[str, ...] = Field((), min_length=1, exclude_if=lambda given: not given)
+    changes_only: bool = Field(False, exclude_if=lambda given: not given)
 
     @field_validator("columns")
     @classmethod
@@ -26,16 +33,34 @@ class KeyRule(Section):
             raise MistakeError("names a column twice", "name each column once")
         return columns
 
+    @model_validator(mode="after")
+    def _one_of_both(self) -> KeyRule:
+        if bool(self.columns) != self.changes_only:
+            return self
+        message = "has both columns and changes_only: true" if self.columns else NEITHER
+        raise PydanticCustomError("key", "{message}", {"message": message, "fix": FIX})
+
 
 def rule_of(rules: tuple[KeyRule, ...], db: str, table: str) -> int | None:
     """The place of the table's rule."""
     return next((at for at, rule in enumerate(rules) if patterns.any_matches(rule.tables, db, table)), None)
 
 
+def changes_only(rules: tuple[KeyRule, ...], db: str, table: str) -> bool:
+    """Whether the lake has the table's changes and no current table."""
+    at = rule_of(rules, db, table)
+    return at is not None and rules[at].changes_only
+
+
+def told_of(name: str) -> str:
+    """Why there are no rows of the table `db.table`."""
+    return f"the pipeline file keeps the changes alone of {name} (keys, changes_only)"
+
+
 def key_of(rules: tuple[KeyRule, ...], schema: TableSchema) -> tuple[str, ...] | None:
-    """The chosen key, in the rule's order; None for a table without a rule. Raises ColumnRuleError."""
+    """The chosen key, in the rule's order; None for a table whose own it is. Raises ColumnRuleError."""
     at = rule_of(rules, schema.db, schema.table)
-    if at is None:
+    if at is None or rules[at].changes_only:
         return None
     place: Place = ("keys", at, "columns")
     known = {column.name.casefold(): column for column in schema.columns}

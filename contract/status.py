@@ -71,7 +71,8 @@ class TableStatus(Record):
     later than the checkpoint, until that has come to where the snapshot ended. `foreign`: why nobody knows its rows,
     until a snapshot, or a check of all of it that finds them equal. `nulled`: for how many values, since the
     first run, the lake has a null because its types cannot hold them; those of a run that was killed, of a repair and
-    of a backfill are not counted."""
+    of a backfill are not counted. `changes_only`: the lake keeps the table's changes and has no rows of it, so that
+    nothing is said of those; `stopped` is then why its changes cannot be shown, `unequal` why they are not all."""
 
     db: str
     table: str
@@ -89,6 +90,7 @@ class TableStatus(Record):
     ahead: str | None = None
     foreign: Foreign | None = None
     nulled: int = 0
+    changes_only: bool = False
 
     def doubts(self) -> list[str]:
         """Why the rows may not be what the source has at the checkpoint; empty where nothing speaks against it."""

@@ -2,7 +2,8 @@
 
 A statement sees, by names such as `shop.orders` (or `orders`, where no other database of the pipeline has one): the
 table; `orders_history`, every version of its rows; `orders_changes`, what each transaction did;
-`orders_as_of('2026-11-22 10:42:00+00')`, the table at that time; and what the jobs noted, as `_differences`. Where the
+`orders_as_of('2026-11-22 10:42:00+00')`, the table at that time; and what the jobs noted, as `_differences`. Of a table
+of which the lake keeps the changes alone (the pipeline file's `keys`) it sees `clicks_changes`, and no more. Where the
 database has a table `orders_history` itself, the versions of `orders` are `_orders_history`. delta-rs reads the files,
 with their deletion vectors; what a statement names is loaded for it, and nothing else.
 """
@@ -23,6 +24,7 @@ from deltalake.exceptions import DeltaError
 from contract import breaks, lost_changes, names, renames, status, steps
 from contract.breaks import Break
 from contract.pipeline import Pipeline
+from contract.pipeline_keys import told_of
 from contract.sequence import FIELDS
 from readers import as_of_notes, gone_file, kept_history, noted, store, unknown_name
 from readers.past import MOMENT, Past, behind, leaving, literal, parts, quoted
@@ -31,7 +33,8 @@ from readers.status import read
 OWN = ("_seq", "_ts")
 RAW = "_headrace"  # the schema of what the views are made from
 BATCH = 1000  # rows
-PAST = ("_history", "_changes", "_as_of")
+CHANGES = "_changes"
+PAST = ("_history", CHANGES, "_as_of")
 
 
 class LakeReadError(Exception):
@@ -88,8 +91,12 @@ def query(pipeline: Pipeline, sql: str) -> Answer:
     except duckdb.Error as error:
         if gone := gone_file.told(str(error)):
             raise LakeReadError(f"{names.lake_root(pipeline)} cannot be read: {gone}") from None
-        raise LakeReadError(unknown_name.told(str(error), pipeline, found.tables, database.parts())) from None
+        raise LakeReadError(_told(database, str(error))) from None
     return Answer([column[0] for column in cursor.description], cursor, doubts)
+
+
+def _told(database: _Database, message: str) -> str:
+    return unknown_name.told(message, database.pipeline, database.tables, database.parts(), database.without_rows())
 
 
 def _first_line(error: Exception) -> str:
@@ -120,7 +127,8 @@ class _Database:
         ]
         wanted = [(t, past) for t, past in named if past or t.table.lower() in words]
         for table, past in wanted:
-            self._table(table)
+            if past or not table.changes_only:
+                self._table(table)
             if past:
                 self._past(table)
         self._noted(words)
@@ -152,21 +160,46 @@ class _Database:
 
     def parts(self) -> list[str]:
         """The names of all that a statement may say besides the tables themselves."""
-        return [name for table in self.tables.values() for name in self._names(table)]
+        return [
+            name
+            for table in self.tables.values()
+            for name, ending in zip(self._names(table), PAST, strict=True)
+            if ending == CHANGES or not table.changes_only
+        ]
+
+    def without_rows(self) -> dict[str, str]:
+        """Why there is no table of these names, in lower case: the lake has the changes alone."""
+        only = [table for table in self.tables.values() if table.changes_only]
+        return {
+            name.lower(): f"{told_of(f'{table.db}.{table.table}')}: ask for {self._names(table)[PAST.index(CHANGES)]}"
+            for table in only
+            for name in (table.table, *self._names(table))
+        }
 
     def _names(self, table: status.TableStatus) -> list[str]:
         """Of the parts of the table's past."""
         return [names.free(f"{table.table}{ending}", self.taken[table.db]) for ending in PAST]
 
+    def _now(self, table: status.TableStatus) -> str:
+        """What has the table's columns, and its rows where there are any. None of MySQL's names ends with a blank."""
+        if table.changes_only:
+            return f"{quoted(RAW)}.{quoted(f'{table.db}.{table.table} ')}"
+        return f"{quoted(table.db)}.{quoted(table.table)}"
+
     def _table(self, table: status.TableStatus) -> None:
-        if table.version is None and table.stopped:
+        path = names.lake_table(self.pipeline, table.db, table.table)
+        if table.changes_only:
+            path = names.lake_shape(self.pipeline, table.db, table.table)
+            if not DeltaTable.is_deltatable(path, self.options):
+                why = table.stopped or f"{steps.compaction(self.pipeline)}, first"
+                raise LakeReadError(f"the changes of {table.db}.{table.table} cannot be shown: {why}")
+        elif table.version is None and table.stopped:
             raise LakeReadError(f"the lake has no rows of {table.db}.{table.table}: {table.stopped}")
-        if table.version is None:
+        elif table.version is None:
             raise LakeReadError(
                 f"the lake has no rows of {table.db}.{table.table} yet: {steps.snapshot(self.pipeline)}"
             )
-        path = names.lake_table(self.pipeline, table.db, table.table)
-        self._make(f"{quoted(table.db)}.{quoted(table.table)}", f"* EXCLUDE ({', '.join(OWN)})", self._stream(path))
+        self._make(self._now(table), f"* EXCLUDE ({', '.join(OWN)})", self._stream(path))
 
     def _stream(self, path: str, columns: str = "*", where: str = "true") -> Any:
         return stream(path, columns, where, self.options)
@@ -177,7 +210,7 @@ class _Database:
         self.connection.unregister("_stream")
 
     def _past(self, table: status.TableStatus) -> None:
-        name, now = f"{table.db}.{table.table}", f"{quoted(table.db)}.{quoted(table.table)}"
+        name, now = f"{table.db}.{table.table}", self._now(table)
         raw, changes = f"{quoted(RAW)}.{quoted(name)}", f"{names.lake_root(self.pipeline)}/{names.CHANGES}"
         if not DeltaTable.is_deltatable(changes, self.options):
             raise LakeReadError(f"the lake has no changes yet: {name} has a past from its first one on")
@@ -198,12 +231,14 @@ class _Database:
         keys = self.connection.execute(
             f"SELECT DISTINCT json_keys(key) FROM {raw} WHERE op <> 't' AND part = {ends}"
         ).fetchall()
-        if len(keys) > 1:
+        if len(keys) > 1 and not table.changes_only:
             raise LakeReadError(f"{name}: its primary key changed meanwhile, rows before and after do not compare")
         spelled = renames.spellings(followed, table.db, table.table)
         past = Past(name, now, raw, kinds, keys[0][0] if keys else (), renamed, broken, spelled)
         versions, changed, at = (f"{quoted(table.db)}.{quoted(name)}" for name in self._names(table))
         self.connection.execute(f"CREATE VIEW {changed} AS {past.changes()}")
+        if table.changes_only:
+            return
         self.connection.execute(f"CREATE VIEW {versions} AS {past.history()}")
         no_past = f"has no past for now: {self.refused}" if self.refused else table.no_past()
         as_of = past.as_of(self._began(table, changes, kept.since if kept else None, broken), no_past)

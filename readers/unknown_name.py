@@ -4,7 +4,7 @@ of the lake is loaded only for a statement that names it."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from contract import table_names
 from contract.pipeline import Pipeline
@@ -14,12 +14,16 @@ LIKE = 0.6  # a table may be named without its database, and a part of its past 
 UNKNOWN = re.compile(r'^Catalog Error: (?P<kind>Table|Table Function) with name "?(?P<name>.+?)"? does not exist')
 
 
-def told(message: str, pipeline: Pipeline, tables: Iterable[str], parts: Iterable[str]) -> str:
+def told(
+    message: str, pipeline: Pipeline, tables: Iterable[str], parts: Iterable[str], refused: Mapping[str, str]
+) -> str:
     """DuckDB's message, or where it is of a name that no table has, one that says which ones there are. `tables`: as
-    `db.table`; `parts`: the names of their pasts."""
+    `db.table`; `parts`: the names of their pasts. `refused`: why the lake does not have these names, in lower case."""
     if not (found := UNKNOWN.match(message)):
         return message
     name, tables = found["name"], sorted(tables)
+    if name.lower() in refused:
+        return refused[name.lower()]
     if why := _left_out(pipeline, name, tables):
         return f"the lake has no {name}: {why}"
     known = {

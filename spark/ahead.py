@@ -34,6 +34,8 @@ def foretold(lake: Lake, last: LakeStatus) -> LakeStatus | None:
         told = ahead(lake.pipeline, last.checkpoint, manifest.p1)
         for schema in manifest.tables if told else ():
             name = f"{schema.db}.{schema.table}"
+            if lake.pipeline.changes_only(schema.db, schema.table):
+                continue
             if name in tables and not snapshots.has((schema.db, schema.table), manifest.id):
                 tables[name] = tables[name].model_copy(update={"ahead": told, "freshness_ms": None})
     return last.model_copy(update={"tables": tables}) if tables != last.tables else None

@@ -8,13 +8,15 @@ from contract import table_names
 from contract.checkpoint import Checkpoint
 from contract.pipeline import Pipeline
 from contract.pipeline_columns import ColumnRuleError, Shown
+from contract.pipeline_keys import told_of
 from contract.schema import TableSchema
 from spark.errors import LakeError
 from spark.source import Source
 
 
 def chosen(pipeline: Pipeline, source: Source, tables: list[str]) -> list[tuple[str, str]]:
-    """The named `db.table`s, or every table of the pipeline that exists. Raises LakeError where there is none."""
+    """The named `db.table`s, or every table of the pipeline that exists and has rows in the lake. Raises LakeError
+    where there is none."""
     for name in tables:
         if why := table_names.refused(pipeline, name):
             raise LakeError(why)
@@ -29,10 +31,26 @@ def chosen(pipeline: Pipeline, source: Source, tables: list[str]) -> list[tuple[
     if missing := sorted(set(tables) - there.keys()):
         told = ", ".join(table_names.told(name, there) for name in missing)
         raise LakeError(f"the source has no table {told}: check the name")
+    found = _with_rows(pipeline, found, bool(tables))
     if not found:
         globs = ", ".join(pipeline.tables.include)
         raise LakeError(f"the source has no table that matches {globs}: check tables.include in {pipeline.path}")
     return found
+
+
+def _with_rows(pipeline: Pipeline, found: list[tuple[str, str]], named: bool) -> list[tuple[str, str]]:
+    """Those of which the lake is to have rows; of the others it keeps the changes alone. Raises LakeError where a
+    person `named` one of these, or there are none but these."""
+    rows = [name for name in found if not pipeline.changes_only(*name)]
+    only = [".".join(name) for name in found if name not in rows]
+    if only and (named or not rows):
+        raise LakeError(
+            f"{told_of(', '.join(only))}, so there are no rows to read or to compare: name other tables, or remove "
+            f"that rule of {pipeline.path} first"
+        )
+    if only:
+        print(f"left out: {told_of(', '.join(only))}", flush=True)
+    return rows
 
 
 def refuse_unfollowed(p0: Checkpoint, tables: list[tuple[str, str]]) -> None:

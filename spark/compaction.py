@@ -18,6 +18,7 @@ from spark import ddl_topic
 from spark.ahead import foretold
 from spark.applied import AppliedSnapshots
 from spark.changes import Landing
+from spark.changes_only import forget_rows
 from spark.errors import LakeError
 from spark.evolution import Evolution
 from spark.failpoints import reached
@@ -132,6 +133,7 @@ class Compaction:
             self.last = told
             reached("snapshot foretold")
         handoff = apply_ready(self.spark, self.lake, self.look().version, self._doubted)
+        forget_rows(handoff.snapshots)
         if self.checkpoint:
             handoff.snapshots.find_gaps(self.checkpoint, self.last.checkpoint if self.last else None)
         self.floors = handoff.snapshots.floors()
@@ -222,7 +224,7 @@ def _facts(status: LakeStatus, counts: dict[str, Any], evolved: list[str]) -> di
         "schema_changes": evolved,
         "tables": {
             name: {
-                "rows": t.rows,
+                "rows": None if t.changes_only else t.rows,
                 "changes": t.changes_last_run,
                 "snapshot": t.snapshot is not None,
                 "stopped": t.stopped,
@@ -232,6 +234,7 @@ def _facts(status: LakeStatus, counts: dict[str, Any], evolved: list[str]) -> di
                 "unread": t.unread,
                 "ahead": t.ahead,
                 "foreign": t.foreign.reason if t.foreign else None,
+                **({"changes_only": True} if t.changes_only else {}),
             }
             for name, t in status.tables.items()
         },

@@ -31,7 +31,7 @@ from spark.lake import Lake
 from spark.renames import rewritten, told_by
 from spark.schema import Schemas
 from spark.schema_change_rows import AGAIN, Place, identity, note, of_shape, of_statement, place, shown
-from spark.shape_changes import CARRIED, STALE, ShapeChange, keeps_values, shape_changes
+from spark.shape_changes import ALONE, CARRIED, STALE, ShapeChange, keeps_values, shape_changes
 from spark.stopped import Name
 
 Altered = tuple[str, str, Place]
@@ -181,7 +181,8 @@ class Evolution:
                 if after.version > done:
                     changes = [_ruled(one, had, gone) for one in shape_changes(before, after)] if before else []
                     marks = [mark_of(after, one) for one in changes if one.kind == AGAIN]
-                    rows = [of_shape(after, one) for one in changes]
+                    only = self.lake.pipeline.changes_only(*name)
+                    rows = [of_shape(after, replace(one, rule=ALONE) if only else one) for one in changes]
                     yield Shape(name, after.version, rows, marks, *_past(before, after, changes))
                 had = (had - gone) | {column.name.lower() for column in after.columns}
 

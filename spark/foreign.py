@@ -91,6 +91,9 @@ def foreign_writes(lake: Lake, since: Mapping[Name, int | None]) -> Found:
     """`since`: the version behind which nobody looked yet, of each current table; None where that is not known."""
     found = Found()
     for name, behind in since.items():
+        if lake.pipeline.changes_only(*name):  # there are no rows to be changed
+            found.versions[name] = None
+            continue
         path = lake.table(*name)
         found.versions[name] = version = lake.version(path)
         if behind is None or version == behind or (version is None and behind == BEGINNING):

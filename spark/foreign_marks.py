@@ -34,7 +34,7 @@ def marked(
         snapshot = snapshots[name].id if name in snapshots else None
         marks[name] = Foreign(reason=reason, at=at, run=now.run, check=check, snapshot=snapshot)
     tables = {
-        name: table.model_copy(update={"foreign": marks.get((table.db, table.table))})
+        name: table if table.changes_only else table.model_copy(update={"foreign": marks.get((table.db, table.table))})
         for name, table in now.tables.items()
     }
     return now.model_copy(update={"tables": tables})

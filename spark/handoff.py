@@ -58,7 +58,8 @@ def apply_ready(
     spark: SparkSession, lake: Lake, at: int | None = None, doubted: Callable[[Name], str | None] = lambda name: None
 ) -> HandOff:
     """Applies every snapshot that is staged whole and not applied yet, the oldest first. A staging of which nothing
-    is needed any more is removed. `at`: the version of `_changes`, None: the newest; `doubted`: as of HandOff."""
+    is needed any more is removed: all is applied, or of tables that are to have no rows by now. `at`: the version of
+    `_changes`, None: the newest; `doubted`: as of HandOff."""
     changes = lake.frame(lake.changes, at) if lake.is_table(lake.changes) else None
     result = HandOff(AppliedSnapshots(lake), StoppedTables(lake), changes, doubted)
     renames = renames_of(lake)
@@ -67,6 +68,7 @@ def apply_ready(
             as_now(schema, since(renames, schema, manifest.sequence(schema)))
             for schema in manifest.tables
             if lake.pipeline.tables.match(schema.db, schema.table)
+            and not lake.pipeline.changes_only(schema.db, schema.table)
         ]
         beside = inheritable_thread_target(spark)(partial(_hand_off, spark, lake, manifest, result))
         with ThreadPoolExecutor(THREADS) as pool:

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as fn
@@ -22,6 +22,7 @@ from contract.breaks import Break
 from contract.names import quoted
 from contract.renames import FILE, of, spellings
 from contract.status import parse
+from spark.changes_only import refused, shape_of, telling
 from spark.commit_times import counted, first_after, first_behind
 from spark.errors import LakeError
 from spark.going import staying
@@ -53,8 +54,15 @@ class History:
     def _path(self) -> str:
         return self.lake.table(self.db, self.table)
 
+    @property
+    def changes_only(self) -> bool:
+        """Whether the lake keeps the table's changes alone: then there is nothing but `changes`."""
+        return self.lake.pipeline.changes_only(self.db, self.table)
+
     def now(self, version: int | None = None) -> DataFrame:
         """The table's rows as they are, or were in a version, without the lake's own columns."""
+        if self.changes_only:
+            raise refused((self.db, self.table))
         if not self.lake.is_table(self._path):
             raise LakeError(f"the lake has no table {self.name}: check its name, or {steps.SNAPSHOT_TABLE}")
         return self.lake.frame(self._path, version).drop(*OWN)
@@ -112,7 +120,7 @@ class History:
     def changes(self) -> DataFrame:
         """What each transaction did: `gtid`, `ts`, `op` (c, u, d, t), `key` (JSON), the names of the columns that it
         `changed`, and the row `before` and `after` as structs of the table's types."""
-        now = self.now()
+        now = shape_of(self.lake, (self.db, self.table)) if self.changes_only else self.now()
         images = {name: fn.struct(*values(f"_{name}", now)) for name in ("before", "after")}
         told = [fn.when(fn.col(name).isNotNull(), made).alias(name) for name, made in images.items()]
         rows = self._past.parsed(self._mine(), now, *images).select("gtid", "ts", "_seq", "op", "key", *told)
@@ -210,16 +218,18 @@ def _escaped(text: str) -> str:
 
 def views(spark: SparkSession, lake: Lake, tables: Iterable[tuple[str, str]]) -> list[str]:
     """Makes of each table the temporary views `<table>`, `<table>_history`, `<table>_changes`. Gives their names. Where
-    one of the tables is called `orders_history` itself, that of `orders` is `_orders_history`. Raises LakeError where
-    two of them have the same name."""
+    one of the tables is called `orders_history` itself, that of `orders` is `_orders_history`. Of a table of which the
+    lake keeps the changes alone the first two say so where they are read. Raises LakeError where two of the tables have
+    the same name."""
     wanted, made = list(tables), list[str]()
     taken = [table.lower() for _, table in wanted]
     if shared := sorted({name for name in taken if taken.count(name) > 1}):
         raise LakeError(f"a view has its table's name alone, and several of these are {', '.join(shared)}: make one's")
     for db, table in wanted:
         history = History(spark, lake, db, table)
-        parts: dict[str, Callable[[], DataFrame]] = {table: history.now}
-        parts[names.free(f"{table}_history", taken)] = history.versions
+        no_rows = partial(telling, spark, lake, (db, table)) if history.changes_only else None
+        parts: dict[str, Callable[[], DataFrame]] = {table: no_rows or history.now}
+        parts[names.free(f"{table}_history", taken)] = no_rows or history.versions
         parts[names.free(f"{table}_changes", taken)] = history.changes
         for name, rows in parts.items():
             rows().createOrReplaceTempView(quoted(name))

@@ -70,7 +70,9 @@ class Lake:
         return self.at(STATUS)
 
     def table(self, db: str, table: str) -> str:
-        return self.at(names.escape(db), names.escape(table))
+        """The current table; of one of which the lake keeps the changes alone an empty one, which has its columns."""
+        shapes = (names.SHAPES,) if self.pipeline.changes_only(db, table) else ()
+        return self.at(*shapes, names.escape(db), names.escape(table))
 
     def at(self, *parts: str) -> str:
         return "/".join((self.root, *parts))

@@ -22,6 +22,7 @@ from contract.pipeline_maintenance import STEPS
 from contract.pipeline_topics import settings as topic_settings
 from contract.status import LakeStatus, parse
 from spark.broken import broken_table
+from spark.changes_only import tidy
 from spark.compaction import UNFINISHED
 from spark.errors import LakeError
 from spark.failpoints import reached
@@ -104,6 +105,8 @@ class Maintaining:
             time.sleep(BETWEEN)
         if "vacuum" in self.steps and not tables:
             remove_old(self.lake)
+            with writing(self.lake, "maintain"):
+                tidy(self.lake, self._status())
         for name, count in removed.items():
             done.setdefault(name, {"freed_bytes": 0})["changes_removed"] = count
         facts: Facts = {

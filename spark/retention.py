@@ -126,6 +126,8 @@ class Retention:
     def _places(self) -> Iterator[tuple[str, list[int], str]]:
         """From where on changes of a table are needed, as a `_seq`."""
         for name, stop in StoppedTables(self.lake).tables.items():
+            if self.lake.pipeline.changes_only(*name):  # its changes wait for nothing, and may go by their age
+                continue
             yield ".".join(name), stop.since, f"it waits for them: {stop.reason}"
         for part in parts(self.lake):
             yield ".".join(part.name), part.sequence, f"the {part.job} {part.id} is not in its place yet"

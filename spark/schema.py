@@ -26,7 +26,7 @@ OWN = {"_seq": SPARK_TYPE, "_ts": "timestamp"}
 # The lake's own, beside the databases.
 FOLDERS = {
     names.CHANGES, names.STAGING, names.SCHEMA_CHANGES, names.CHECKS, names.DIFFERENCES, names.DEAD_LETTERS,
-    names.ERASURES, names.PARTS, names.REPAIRS, names.QUALITY, "_checkpoints", "_marks",
+    names.ERASURES, names.PARTS, names.REPAIRS, names.QUALITY, names.SHAPES, "_checkpoints", "_marks",
 }  # fmt: skip
 LONGEST = 220  # characters of both names, that files named after them have no more than 255
 NOTHING: Mapping[str, str] = {}
@@ -70,9 +70,15 @@ def fields(schema: TableSchema) -> dict[str, str]:
     if not schema.key:
         raise TableStoppedError(
             f"{name} has no primary key, so its rows cannot be told apart in the lake. Add a key (ALTER TABLE "
-            f"... ADD PRIMARY KEY), choose columns of it under keys in the pipeline file, or exclude it there; its "
-            "changes are kept in _changes"
+            "... ADD PRIMARY KEY), choose columns of it under keys in the pipeline file, or write changes_only: true "
+            "there, for a history without a current table, or exclude it; its changes are kept in _changes"
         )
+    return typed(schema)
+
+
+def typed(schema: TableSchema) -> dict[str, str]:
+    """The same of a table that is to have no rows, and needs no key for it."""
+    name = f"{schema.db}.{schema.table}"
     if schema.db.lower() in FOLDERS:
         raise TableStoppedError(
             f"{name}: {schema.db} is a folder of the lake's own, so no database of this name can be there. "
@@ -109,6 +115,11 @@ def prepare(
     Raises TableStoppedError where a column's type does not fit, unless that is because the table has the type of
     `newest`, a later shape than `schema`'s: `rows.typed` then casts.
     """
+    if newest.key and not schema.key:
+        raise TableStoppedError(
+            f"{schema.db}.{schema.table}: it had no key, and its changes of then cannot be merged: {SNAPSHOT_TABLE}, "
+            "which reads its rows as they are since; its changes wait in _changes meanwhile"
+        )
     wanted = fields(schema)
     if not DeltaTable.isDeltaTable(spark, path):
         create(spark, path, wanted, deletion_vectors)

@@ -13,6 +13,7 @@ from contract import types
 from contract.schema import Column, TableSchema
 
 CARRIED, STALE, STOPPED = "carried", "stale", "stopped"
+ALONE = "kept"  # of a table that has no rows in the lake
 BITS = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64}
 SIZES = ("length", "precision", "scale", "fsp")
 # Each holds what those before it hold, of the same character set; no VARCHAR has more bytes than a TEXT.
@@ -59,6 +60,8 @@ class ShapeChange:
         values = f" ({self.before or 'none'} -> {self.after or 'none'})"
         if (self.kind, self.rule) == ("renamed", CARRIED):
             return f"{what}{values}: the lake's column has the new name, too"
+        if self.rule == ALONE:
+            return f"{what}{values}: the lake keeps the changes alone, as they came"
         if self.rule == STOPPED:
             why = STOPS.get(self.kind, TOLD[self.kind])
             return f"{what}{values}: {why}; the table is stopped until it is read again"

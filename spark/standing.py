@@ -17,6 +17,7 @@ from contract.steps import SNAPSHOT_TABLE
 from spark import lost
 from spark.ahead import ahead
 from spark.broken import broken_table
+from spark.changes_only import KEPT
 from spark.going import staying
 from spark.handoff import HandOff
 from spark.lake import Lake
@@ -51,7 +52,8 @@ class Standing:
     def names(self, checkpoint: Checkpoint | None) -> list[Name]:
         """Of all tables that the status tells of, sorted."""
         known = {(t.db, t.table) for t in self.last.tables.values()} if self.last else set()
-        touched = {*self.merging.merged, *self.handoff.snapshots.tables, *self._stopped(), *self.counts, *self.stale}
+        touched = {*self.merging.merged, *self.handoff.snapshots.tables, *self.counts, *self.stale}
+        touched |= {*self.merging.stopped.tables, *self.handoff.refused}
         joined = {name for name in map(_name, checkpoint.joined) if name} if checkpoint else set()
         return sorted(
             name for name in known | touched | joined | {*self.lacking} if self.lake.pipeline.tables.match(*name)
@@ -74,6 +76,19 @@ class Standing:
         name, path = (db, table), self.lake.table(db, table)
         last = self.last.tables.get(f"{db}.{table}") if self.last else None
         merged, stop = self.merging.merged.get(name, 0), self._stopped().get(name)
+        changes = self.counts.get(name, 0) if not self.clean else (last.changes if last else 0) + merged
+        if self.lake.pipeline.changes_only(db, table):  # there are no rows of which more could be said
+            return TableStatus(
+                db=db,
+                table=table,
+                rows=0,
+                changes=changes,
+                changes_last_run=merged,
+                freshness_ms=self._fresh(last, stop, checkpoint),
+                stopped=stop,
+                unequal=self._lacking(name, checkpoint),
+                changes_only=True,
+            )
         snapshots = self.handoff.snapshots
         if last and self.clean and name not in self.handoff.applied | self.merging.emptied:
             rows = last.rows + self.merging.rows.get(name, 0)
@@ -85,7 +100,7 @@ class Standing:
             db=db,
             table=table,
             rows=rows,
-            changes=self.counts.get(name, 0) if not self.clean else (last.changes if last else 0) + merged,
+            changes=changes,
             changes_last_run=merged,
             freshness_ms=None if unread or later else self._fresh(last, stop, checkpoint),
             version=at,
@@ -156,13 +171,26 @@ class Standing:
             f"where): {SNAPSHOT_TABLE}, which reads such rows from the source"
         )
 
+    def _lacking(self, name: Name, checkpoint: Checkpoint | None) -> str | None:
+        """What the changes lack of a table that has nothing else: no snapshot brings it."""
+        if loss := self.handoff.snapshots.loss(name, self._born(name)):
+            return f"its changes are not all: {lost.told(loss)}"
+        if name in self.lacking:
+            told = f"records of its topic are none and were put aside (the lake's table {names.DEAD_LETTERS} has them)"
+            return f"its changes may not be all: {told}"
+        if checkpoint is None or ".".join(name) not in checkpoint.unequal:
+            return None
+        topic = names.dead_letter_topic(self.lake.pipeline)
+        return f"its changes are not all: a record too large for Kafka was put aside (the topic {topic} says where)"
+
     def _fresh(self, last: TableStatus | None, stop: str | None, checkpoint: Checkpoint | None) -> int | None:
         if stop:
             return last.freshness_ms if last else None
         return checkpoint.ts_ms if checkpoint else None
 
     def _stopped(self) -> dict[Name, str]:
-        waiting = {name: stop.reason for name, stop in self.merging.stopped.tables.items()}
+        stopped = self.merging.stopped.tables.items()
+        waiting = {name: stop.reason for name, stop in stopped if stop.reason != KEPT}
         return {**waiting, **self.handoff.refused}
 
     def _counts(self) -> dict[Name, int]:

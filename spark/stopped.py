@@ -14,10 +14,12 @@ Name = tuple[str, str]  # db, table
 
 @dataclass
 class Stopped:
-    """`since`: the least `_seq` of the table's changes that are not merged."""
+    """`since`: the least `_seq` of the table's changes that are not merged. `kept`: the lake was, or is, to have no
+    more than its changes, so those that wait are counted as what the lake has."""
 
     since: list[int]
     reason: str
+    kept: bool = False
 
 
 class StoppedTables:
@@ -26,12 +28,19 @@ class StoppedTables:
     def __init__(self, lake: Lake) -> None:
         self.lake, self.path, self.lock = lake, lake.at("_stopped.json"), threading.Lock()
         known: Any = lake.read(self.path) or []
-        self.tables: dict[Name, Stopped] = {(t["db"], t["table"]): Stopped(t["since"], t["reason"]) for t in known}
+        self.tables: dict[Name, Stopped] = {
+            (t["db"], t["table"]): Stopped(t["since"], t["reason"], t.get("kept", False)) for t in known
+        }
 
-    def stop(self, name: Name, since: list[int], reason: str) -> None:
+    def stop(self, name: Name, since: list[int], reason: str, kept: bool = False) -> None:
         with self.lock:
             before = self.tables.get(name)
-            self.tables[name] = Stopped(min(before.since, since) if before else since, reason)
+            stop = Stopped(since, reason, kept)
+            if before:
+                stop = Stopped(min(before.since, since), reason, kept or before.kept)
+            if stop == before:
+                return
+            self.tables[name] = stop
             self._write()
             reached("table stopped")
 

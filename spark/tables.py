@@ -7,7 +7,7 @@ floor of the table's snapshot are in its rows already and left out: merged, they
 source has removed without row events since. So are those before the table's last truncation (`op` t), whose rows go.
 
 A table that cannot be merged is stopped: the others go on, its changes stay in `_changes`, and each later
-run tries again from the first change that was not merged.
+run tries again from the first change that was not merged. One of which the lake keeps the changes alone waits so, too.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from pyspark.sql import functions as fn
 from contract.schema import TableSchema
 from spark.batches import run_batches
 from spark.broken import broken_table
+from spark.changes_only import KEPT, keep, note_missing
 from spark.commits import partitions
 from spark.conditions import any_of
 from spark.errors import TableStoppedError
@@ -89,8 +90,16 @@ class Merging:
     def retry(self) -> None:
         """Tries the stopped tables again, but for those that are no longer the pipeline's."""
         for name, stop in list(self.stopped.tables.items()):
-            if self._wanted(name) and self._again(name, stop):
+            only = self._only(name)
+            if not self._wanted(name) or (only and stop.kept and stop.reason == KEPT):
+                continue
+            if not (only and stop.kept) and not self._again(name, stop):
+                continue
+            if only:
+                self._keep(name, stop.since)
+            else:
                 self.stopped.release(name)
+        note_missing(self.spark, self.lake, self.schemas)
 
     def _batch(self, changes: DataFrame, number: int, query: str) -> None:
         looked = self.look()  # what the batch has was there by now
@@ -123,12 +132,23 @@ class Merging:
     def _wanted(self, name: Name) -> bool:
         return self.lake.pipeline.tables.match(*name)
 
+    def _only(self, name: Name) -> bool:
+        return self.lake.pipeline.changes_only(*name)
+
+    def _keep(self, name: Name, since: list[int]) -> None:
+        keep(self.spark, self.lake, self.stopped, self.schemas, name, since)
+
+    def _count(self, part: Batch) -> None:
+        self.merged[part.name] = self.merged.get(part.name, 0) + part.changes
+
     def _waits(self, part: Batch) -> bool:
         """Whether the part is left for later: its table is stopped, or excluded (should it come back, its changes are
         merged from here on)."""
         stop = self.stopped.tables.get(part.name)
-        if stop or not self._wanted(part.name):
+        if not self._wanted(part.name) or (stop and not (stop.kept and self._only(part.name))):
             self.stopped.stop(part.name, part.since, stop.reason if stop else "tables.include does not have it")
+            if stop and stop.kept:
+                self._count(part)
             return True
         return False
 
@@ -143,6 +163,10 @@ class Merging:
 
     def _merge(self, changes: DataFrame, part: Batch) -> bool:
         db, table = part.name
+        if self._only(part.name):
+            self._keep(part.name, part.since)
+            self._count(part)
+            return True
         self.spark.sparkContext.setLocalProperty("spark.scheduler.pool", f"{db}.{table}")
         try:
             self._merge_versions(changes.where((fn.col("tbl") == f"{db}.{table}") & (fn.col("db") == db)), part)
@@ -155,7 +179,8 @@ class Merging:
                 raise
             self.stopped.stop(part.name, part.since, text)
             return False
-        self.merged[part.name] = self.merged.get(part.name, 0) + part.changes
+        if not (stop := self.stopped.tables.get(part.name)) or not stop.kept:
+            self._count(part)
         return True
 
     def _floor(self, part: Batch) -> list[int]:

@@ -3,7 +3,7 @@ lake has read since. A lake that cannot be read from here says nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from contract.checkpoint import Checkpoint, Place
 from contract.pipeline import Pipeline, Tables
@@ -24,6 +24,17 @@ def unread(checkpoint: Checkpoint, read_lake: ReadLake) -> dict[str, Place]:
     joined = {name: place for name, place in checkpoint.joined.items() if checkpoint.follows(*name.split(".", 1))}
     lake = read_lake() if joined else None
     return {name: place for name, place in joined.items() if lake is None or not _has(lake, name, place)}
+
+
+def told(pipeline: Pipeline, names: Iterable[str]) -> list[str]:
+    """Those of the names that a snapshot can read. Of the others the lake keeps the changes alone: their marks stay,
+    for the day on which it is to have their rows, and nobody is told to do anything."""
+    return [name for name in names if not pipeline.changes_only(*name.split(".", 1))]
+
+
+def without_rows(pipeline: Pipeline, names: Iterable[str]) -> list[str]:
+    """The others."""
+    return [name for name in names if pipeline.changes_only(*name.split(".", 1))]
 
 
 def over(checkpoint: Checkpoint, read_lake: ReadLake) -> list[str]:

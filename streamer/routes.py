@@ -26,7 +26,8 @@ from streamer.schemas import Schemas
 log = structlog.get_logger("streamer")
 KEYLESS = (
     "Exclude it in the pipeline file (tables.exclude), or give it a primary key, or columns of keys in the file: by a "
-    "key the lake knows a row, and takes no table without."
+    "key the lake knows a row, and takes no table without; or write changes_only: true for it (keys), and the lake "
+    "keeps its changes alone."
 )
 NO_KEY = "it has no key, and its topic is compacted: the broker keeps the last record of each key there"
 KEYED = "Give it a primary key, or columns of keys in the pipeline file; or write cleanup: delete for it (topics)."
@@ -86,8 +87,8 @@ class Router:
         self._by_shape.clear()
 
     def keyless(self) -> list[str]:
-        """Tables without a primary key of which rows came since this start."""
-        return [f"{db}.{table}" for (db, table), route in list(self._routes.items()) if not route.shape.schema.key]
+        """Tables without a key, which the lake needs of them, of which rows came since this start."""
+        return [f"{db}.{table}" for (db, table), route in list(self._routes.items()) if self._lacks_key(route.shape)]
 
     def counts(self) -> dict[str, dict[str, int]]:
         """`db.table` -> operation -> records sent since this start."""
@@ -106,7 +107,7 @@ class Router:
             log.info("schema", table=f"{shape.db}.{shape.table}", version=schema.version, since=list(seq))
         quoted = (_quoted(shape.db), _quoted(shape.table))
         envelope = Envelope(VERSION, self._pipeline.name, *quoted, schema.version, epoch, self._pipeline.source.flavor)
-        if not shape.schema.key and (known is None or known.shape.schema.key):
+        if self._lacks_key(shape) and (known is None or known.shape.schema.key):
             log.warning("joined without a key", table=f"{shape.db}.{shape.table}", next_step=KEYLESS)
         counts = known.counts if known else {"c": 0, "u": 0, "d": 0}
         route = Route(topic, envelope, shape, counts, schema.version, self._chain(shape.schema))
@@ -114,6 +115,9 @@ class Router:
             self._by_shape.pop(known.shape, None)
         self._routes[shape.db, shape.table] = self._by_shape[shape] = route
         return route
+
+    def _lacks_key(self, shape: TableMap) -> bool:
+        return not shape.schema.key and not self._pipeline.changes_only(shape.db, shape.table)
 
     def topic(self, db: str, table: str) -> str:
         """The table's topic, which is there then; asked of the broker once a table."""

@@ -9,9 +9,10 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from contract import table_names
+from contract import names, table_names
 from contract.erased_key import ErasedKey, ErasedKeyError, keys_of
 from contract.pipeline import Pipeline
+from contract.pipeline_keys import told_of
 from contract.schema import Column, TableSchema
 from spark.erasing import record, source
 from spark.erasing.staging import refuse_reading, staged
@@ -42,6 +43,7 @@ def erase(
     try:
         schemas = in_lake(lake, broker.schemas())
         schema = _schema(schemas, tables)
+        _refuse_unfit(lake, schema)
         wanted = _wanted(keys, schema, pipeline)
         if present:
             until = source.newest(pipeline, broker)
@@ -71,6 +73,22 @@ def _schema(schemas: Schemas, tables: list[str]) -> TableSchema:
         there, named = ", ".join(sorted(known)) or "none", table_names.told(tables[0], known)
         raise LakeError(f"{named} is no table that the pipeline has sent changes of; those are: {there}")
     return schemas.newest(*known[tables[0]])
+
+
+def _refuse_unfit(lake: Lake, schema: TableSchema) -> None:
+    """Raises LakeError where no key tells whose a change is, or rows are where no erasure looks."""
+    name, pipeline = f"{schema.db}.{schema.table}", lake.pipeline
+    if not schema.key:
+        raise LakeError(
+            f"{name} has no key, by which the changes of a row are found. By their age a maintenance removes them "
+            "(maintenance.history_days). Nothing was erased"
+        )
+    left = names.lake_table(pipeline, schema.db, schema.table)
+    if pipeline.changes_only(schema.db, schema.table) and lake.exists(left):
+        raise LakeError(
+            f"{told_of(name)}, and {left} has the rows of before, which nothing follows since: remove that folder, "
+            "then run this again. Nothing was erased"
+        )
 
 
 def _again(lake: Lake, broker: Broker, schema: TableSchema) -> tuple[Schemas, TableSchema]:

@@ -20,6 +20,7 @@ from pyspark.sql import functions as fn
 from contract import names, status
 from contract.checkpoint import Checkpoint
 from contract.names import quoted
+from contract.pipeline_keys import told_of
 from contract.status import PartStatus
 from spark.applied import AppliedSnapshots
 from spark.broken import broken_table
@@ -83,7 +84,7 @@ class Mending:
         return {id: known[id] for id in sorted(known) if id in last or id in self.done or known[id].at >= since}
 
     def _part(self, part: Part) -> None:
-        if part.name in set(self.waiting):
+        if part.name in set(self.waiting) and not self.lake.pipeline.changes_only(*part.name):
             return
         if (refused := self._refused(part)) is None and part.all:
             self.whole.add(part.name)
@@ -110,6 +111,8 @@ class Mending:
     def _unwanted(self, part: Part) -> str | None:
         if not self.lake.pipeline.tables.match(*part.name):
             return f"{'.'.join(part.name)} is not one of the pipeline's tables any more"
+        if self.lake.pipeline.changes_only(*part.name):
+            return told_of(".".join(part.name))
         applied = self.snapshots.tables.get(part.name)
         if applied and (applied.floor > part.sequence or part.snapshot not in (None, applied.id)):
             return f"the snapshot {applied.id} has read all of {'.'.join(part.name)} since"

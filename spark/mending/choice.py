@@ -13,6 +13,7 @@ from contract.checkpoint import Checkpoint
 from contract.chosen_rows import ChosenRowsError
 from contract.pipeline import Pipeline
 from contract.pipeline_columns import Shown
+from contract.pipeline_keys import told_of
 from contract.schema import TableSchema
 from contract.status import LakeStatus, parse
 from spark.choice import refuse_unfollowed
@@ -101,6 +102,8 @@ def _unsent(pipeline: Pipeline, names: Sequence[Name]) -> str:
 def blocked(pipeline: Pipeline, status: LakeStatus, name: Name, from_source: bool = True) -> str | None:
     """Why a part of the table cannot be made anew, and what mends it; None where it can."""
     told, table = ".".join(name), status.tables.get(".".join(name))
+    if pipeline.changes_only(*name):
+        return f"{told_of(told)}, so there are no rows to be made anew: name another table, or remove that rule first"
     if table is None or table.version is None:
         there, named = ", ".join(sorted(status.tables)) or "none", table_names.told(told, status.tables)
         return f"the lake has no table {named}: check its name, or {steps.SNAPSHOT_TABLE}. It has: {there}"

@@ -125,17 +125,19 @@ class Report:
         return {name: table.nulled for name, table in lake.tables.items() if table.nulled} if lake else {}
 
     def _tables(self, parts: Parts | None) -> dict[str, Any]:
-        """Those that are followed. `reload`: why the pipeline file as it is now is not; `without_key`: since this
-        start; `not_yet_snapshotted`: where each joined, as epoch, number of the file, position."""
-        tables = (self.file.pipeline if self.file else self._pipeline).tables
-        stream = parts[1] if parts else None
+        """Those that are followed. `reload`: why the pipeline file as it is now is not; `without_key`, `changes_only`:
+        since this start; `not_yet_snapshotted`: where each joined, as epoch, number of the file, position."""
+        pipeline = self.file.pipeline if self.file else self._pipeline
+        tables, stream = pipeline.tables, parts[1] if parts else None
+        unread = joined.unread(parts[3].checkpoint, self._lake.latest) if parts else {}
         return {
             **tables.noted.model_dump(mode="json"),
             "cascades": list(tables.cascades),
             "pending": self.file is not None and bool(self.file.trouble or self.file.offered),
             "reload": self.file and self.file.trouble,
             "without_key": stream.router.keyless() if stream else [],
-            "not_yet_snapshotted": joined.unread(parts[3].checkpoint, self._lake.latest) if parts else {},
+            "changes_only": joined.without_rows(pipeline, stream.router.counts()) if stream else [],
+            "not_yet_snapshotted": {name: unread[name] for name in joined.told(pipeline, unread)},
         }
 
 

@@ -142,8 +142,10 @@ def _tables(tables: dict[str, Any], pipeline: str) -> str:
             f"{snapshot_of(pipeline)}, for them"
         )
     if keyless := ", ".join(tables["without_key"]):
-        step = "choose columns of it in keys, exclude it, or give it one"
+        step = "choose columns of it in keys, or changes_only: true there, exclude it, or give it one"
         text += f"\n[yellow]joined without a key:[/] {escape(keyless)} ({step})"
+    if only := ", ".join(tables.get("changes_only", ())):  # likewise
+        text += f"\nchanges only, without rows in the lake: {escape(only)}"
     if joined := tables.get("not_yet_snapshotted"):  # a streamer of before says nothing of it
         text += f"\n[yellow]not yet snapshotted:[/] {escape(_joined(joined))}: {_unread(len(joined), pipeline)}"
     return text

@@ -15,6 +15,7 @@ from typing import Protocol
 import structlog
 
 from contract.pipeline import Tables
+from streamer import joined
 from streamer.delivery import Delivery
 from streamer.follow.file import FileWatch
 from streamer.protocol.held import PreparedXa
@@ -60,9 +61,9 @@ class Swap:
         self._delivery.empty()
         # What is made, dropped or renamed between this place and now comes in the stream, and is told there.
         asked = partial(self._joining, self._file.pipeline.tables, tables)
-        joined = list(self._delivery.until_done(asked, "the server's list of tables"))
+        came = list(self._delivery.until_done(asked, "the server's list of tables"))
         checkpoint = self._watcher.checkpoint.following(tables)
-        checkpoint = checkpoint.joining(dict.fromkeys(joined, True), checkpoint.place)
+        checkpoint = checkpoint.joining(dict.fromkeys(came, True), checkpoint.place)
         written_at = time.time_ns() // 1_000_000
         self._watcher.begin_anew(checkpoint.model_copy(update={"written_at": written_at}))
         self._delivery.settle()
@@ -70,7 +71,7 @@ class Swap:
         self._follow(tables)
         self._file.taken(tables)
         place = f"{checkpoint.file}:{checkpoint.pos}"
-        told = {"not_yet_snapshotted": joined} if joined else {}
+        told = {"not_yet_snapshotted": waiting} if (waiting := joined.told(self._file.pipeline, came)) else {}
         log.info("tables followed", include=tables.include, exclude=tables.exclude, since=place, **told)
 
     def _waits(self) -> bool:

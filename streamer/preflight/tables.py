@@ -77,7 +77,8 @@ def _keyless(server: Server) -> Iterator[Finding]:
             level,
             "key",
             what,
-            f"Give each one a primary key, or columns of keys in the pipeline file, or write {excluding(tables)}",
+            "Give each one a primary key, or, under keys in the pipeline file, columns, or changes_only: true (a "
+            f"history without a current table), or write {excluding(tables)}",
         )
 
 

@@ -84,9 +84,9 @@ class Beginnings:
 
     def _unread(self, begin: Checkpoint, pipeline: Pipeline, found: Chosen) -> Checkpoint:
         names = unread(pipeline, found.facts, begin)
-        if names:
+        if waiting := joined.told(pipeline, names):
             again = steps.snapshot(self._pipeline)
-            log.warning("tables have rows of before", not_yet_snapshotted=names, next_step=SNAPSHOT.format(again))
+            log.warning("tables have rows of before", not_yet_snapshotted=waiting, next_step=SNAPSHOT.format(again))
         if len(names) > JOINED:
             log.warning("not all of them are kept in mind", tables=len(names), kept=JOINED, next_step=SNAPSHOT_ALL)
         return begin.joining(dict.fromkeys(names, True), begin.place)

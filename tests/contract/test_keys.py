@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from contract.pipeline import Pipeline
+from contract.pipeline import Pipeline, PipelineFileError, load
 from contract.pipeline_columns import ColumnRuleError
 from contract.schema import Column, TableSchema
 from tests.streamer.fakes import pipeline
@@ -34,6 +35,42 @@ def test_the_first_rule_s_columns_are_the_key_by_the_names_that_the_server_has()
     assert shown.source.key == ("id",), "by which a snapshot walks"
     other = SCHEMA.model_copy(update={"db": "else"})
     assert keyed(["sensor"]).show(other).schema.key == ("id",)
+
+
+def test_of_a_table_whose_changes_alone_are_kept_no_key_is_asked_and_its_own_stays() -> None:
+    rules = [{"tables": ["shop.read*"], "changes_only": True}, {"tables": ["shop.*"], "columns": ["place"]}]
+    made = keyed(["sensor"], keys=rules)
+    assert made.show(SCHEMA).schema.key == ("id",)
+    assert made.show(SCHEMA.model_copy(update={"key": ()})).schema.key == ()
+    assert [made.changes_only("shop", name) for name in ("readings", "rooms")] == [True, False]
+    assert not made.changes_only("else", "readings")
+    assert Pipeline.model_validate(made.model_dump() | {"source": made.source}).keys == made.keys
+
+
+def test_a_rule_of_columns_is_known_by_what_it_was_known_by_before_there_were_others() -> None:
+    [rule, _] = keyed(["sensor"]).keys
+    assert rule.model_dump(mode="json") == {"tables": ["shop.read*"], "columns": ["sensor"]}
+
+
+BOTH_OR_NEITHER = {
+    "columns: [id], changes_only: true": "has both columns and changes_only: true",
+    "changes_only: false": "has neither columns nor changes_only: true",
+    "columns: []": "is empty",
+}
+
+
+@pytest.mark.parametrize(("given", "told"), BOTH_OR_NEITHER.items())
+def test_a_rule_has_columns_or_says_changes_only(tmp_path: Path, given: str, told: str) -> None:
+    file = tmp_path / "shop.yaml"
+    text = 'format: 1\nname: shop\nsource: {host: h, user: u, password: "${PASSWORD}", server_id: 7}\n'
+    text += 'tables: {include: [shop.*]}\nkafka: {bootstrap: "h:9092"}\nlake: {path: lake}\n'
+    file.write_text(f"{text}keys:\n  - {{tables: [shop.t], {given}}}\n")
+    with pytest.raises(PipelineFileError) as caught:
+        load(file, secrets=False)
+    [problem] = caught.value.problems
+    assert (problem.line, told in problem.message) == (8, True)
+    assert problem.key.startswith("keys[0]")
+    assert "columns" in problem.fix or problem.key == "keys[0].columns"
 
 
 def test_a_chosen_key_may_be_hashed() -> None:

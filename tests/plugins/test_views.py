@@ -31,6 +31,7 @@ STATUS = {
         "shop.other": {**TABLE, "table": "other", "foreign": {"reason": "somebody else changed it", "at": 1}},
         "shop.young": {**TABLE, "table": "young", "ahead": "its snapshot is ahead"},
         "shop.items": {**TABLE, "table": "items", "stopped": "it has no primary key", "outdated": "its rows of up to"},
+        "shop.clicks": {**TABLE, "table": "clicks", "rows": 0, "changes_only": True},
     },
 }  # fmt: skip
 LAST = {
@@ -38,6 +39,7 @@ LAST = {
     "pipeline": "shop",
     "tables": {
         "shop.orders": {"equal": False, "source_count": 6, "lake_count": 5},
+        "shop.clicks": {"equal": False, "source_count": 9, "lake_count": 8},
         "shop.audit": {"equal": None, "source_count": None, "reason": "not compared: its deletes are left out"},
     },
     "expectations": {"ok": True, "tables": {}},
@@ -101,6 +103,10 @@ def test_tables_proof_and_alerts(client: TestClient, lake: Path) -> None:
     told = {name: (table["equal"], table["fault"], table["not_compared"]) for name, table in tables.items()}
     assert told["shop.audit"] == (None, None, "not compared: its deletes are left out")
     assert told["shop.orders"][2] is told["shop.items"][2] is None
+    clicks = tables["shop.clicks"]
+    assert (clicks["changes_only"], tables["shop.orders"]["changes_only"]) == (True, False)
+    assert (clicks["rows"], clicks["changes"]) == (None, 7), "it has no rows, which is no count of any"
+    assert told["shop.clicks"] == (None, None, None), "a check of before is of rows that it had then"
     assert shop["complete_to_ms"] == 1_790_000_000_000
     assert shop["check"] == {"at": LAST["at"], "ok": False, "docs": "docs/shop/index.html"}
     assert shop["alerts"][0]["message"] == "shop.orders: rows"

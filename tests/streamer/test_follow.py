@@ -264,7 +264,7 @@ def test_an_open_xa_transaction_is_waited_for(edited: Edited) -> None:
     until(what, lambda: followed(what))
     assert report.as_dict()["tables"] == {
         "include": ["shop.t", "shop.u"], "exclude": [], "cascades": [], "pending": False, "reload": None,
-        "without_key": [], "not_yet_snapshotted": {},
+        "without_key": [], "changes_only": [], "not_yet_snapshotted": {},
     }  # fmt: skip
 
 
@@ -315,6 +315,25 @@ def test_a_table_without_a_key_joins_and_is_named() -> None:
     assert "foreign keys" not in shown
     shown = show_tables({"include": ["shop.*"], "exclude": [], "cascades": ["shop.t"], "without_key": []}, "sales")
     assert "changed by foreign keys in silence: shop.t; by a schedule, run the DAG sales.snapshot, or" in shown
+
+
+def test_of_a_table_whose_changes_alone_are_kept_nobody_is_told_to_do_anything() -> None:
+    keyless = shape("id", "v")
+    keyless.schema = keyless.schema.model_copy(update={"key": ()})
+    settings = pipeline()
+    keys = [{"tables": ["shop.t"], "changes_only": True}]
+    settings = Pipeline.model_validate(settings.model_dump() | {"source": settings.source, "keys": keys})
+    what = rig(Binlog([transaction(1, [1], keyless)]), asked=settings)
+    report = Report(settings, what.status)
+    report.attach(None, what.stream, what.ledger, what.watcher, what.checkpoints, what.sink)  # type: ignore[arg-type]
+    with capture_logs() as logs:
+        until(what, lambda: what.sink.events())
+    assert not [line for line in logs if "without a key" in line["event"]]
+    what.watcher.checkpoint = what.watcher.checkpoint.joining({"shop.t": True, "shop.u": True}, (0, 1, 4))
+    told = report._tables(report._parts)
+    assert (told["without_key"], [*told["not_yet_snapshotted"]]) == ([], ["shop.u"])
+    assert told["changes_only"] == ["shop.t"]
+    assert "changes only, without rows in the lake: shop.t" in show_tables(told, "sales")
 
 
 def test_exactly_once_the_checkpoint_is_committed_before_the_transaction_that_has_the_first_record() -> None:

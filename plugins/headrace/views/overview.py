@@ -65,13 +65,19 @@ def _tables(lake: LakeStatus | None, check: dict[str, Any] | None) -> list[dict[
     rows = []
     for name in sorted({*known, *proofs}):
         table, proof = known.get(name), proofs.get(name, {})
+        only = table is not None and table.changes_only
+        if only:  # a check of before is of rows that the lake had then
+            proof, fault, left = {}, None, None
+        else:
+            fault, left = faults.get(name), left_out.get(name)
         rows.append(
             {
                 "name": name,
-                "rows": table.rows if table else None,
+                "rows": table.rows if table and not only else None,
                 "changes": table.changes if table else None,
                 "fresh_to_ms": table.freshness_ms if table else None,
                 "snapshot": bool(table and table.snapshot),
+                "changes_only": only,
                 "stopped": table.stopped if table else None,
                 "stale": table.stale.reason if table and table.stale else None,
                 "outdated": table.outdated if table else None,
@@ -81,8 +87,8 @@ def _tables(lake: LakeStatus | None, check: dict[str, Any] | None) -> list[dict[
                 "equal": proof.get("equal"),
                 "not_compared": proof.get("reason") if proof.get("equal") is None else None,
                 "proved_rows": proof.get("source_count"),
-                "fault": faults.get(name),
-                "unjudged": left_out.get(name),
+                "fault": fault,
+                "unjudged": left,
             }
         )
     return rows

@@ -134,6 +134,15 @@ def test_tables_that_the_lake_cannot_take_are_all_named_with_the_line_to_write()
     assert kind.statement.endswith('tables.exclude: ["shop.t", "shop.u"] in the pipeline file.')
 
 
+def test_a_table_whose_changes_alone_are_kept_needs_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = [{"tables": ["shop.log"], "changes_only": True}]
+    given = Pipeline.model_validate(PIPELINE.model_dump() | {"source": PIPELINE.source, "keys": keys})
+    monkeypatch.setattr(f"{__name__}.PIPELINE", given)
+    [found] = findings("9.7.4", {KEYLESS: [("shop", "log"), ("shop", "audit")]})
+    assert found.what.endswith(": shop.audit")
+    assert "changes_only: true" in found.statement
+
+
 def test_what_is_wrong_with_a_table_that_is_followed_keeps_no_stream_from_going_on() -> None:
     """It was made while the stream ran: the others go on, at a start and at a failover. Of new tables it is refused."""
     keyless = [("shop", "log"), ("shop", "late")]
