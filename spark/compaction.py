@@ -7,7 +7,6 @@ makes it the lake's. A failed run leaves nothing to mend; the next one goes on.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -19,16 +18,15 @@ from spark.ahead import foretold
 from spark.applied import AppliedSnapshots
 from spark.changes import Landing
 from spark.changes_only import forget_rows
+from spark.compaction_report import facts_of, nulled, put_aside
 from spark.errors import LakeError
 from spark.evolution import Evolution
 from spark.failpoints import reached
 from spark.foreign import Found, Looked, foreign_writes, forget_lost, look, since_last, since_looked
 from spark.foreign_marks import marked
 from spark.handoff import HandOff, apply_ready
-from spark.job import JobFailedError
 from spark.kafka import Broker
 from spark.lake import Lake
-from spark.letters import Letters
 from spark.mending.apply import Mending
 from spark.merged import merged_to
 from spark.owner import refuse_foreign
@@ -91,11 +89,11 @@ class Compaction:
         counts: dict[str, Any] = {
             "changes": self.landing.landed,
             "landing_seconds": round(landed_at - self.began, 1),
-            "unreadable": _put_aside(self.landing.letters, letters, self.last),
-            "nulled": _nulled(standing.nulled),
+            "unreadable": put_aside(self.landing.letters, letters, self.last),
+            "nulled": nulled(standing.nulled),
             "parts": {id: part.model_dump() for id, part in mending.done.items()},
         }
-        return _facts(status, counts, evolution.told)
+        return facts_of(status, counts, evolution.told)
 
     def _refuse_others(self) -> None:
         """Raises LakeError where the lake is another's, or somebody else changed its `_changes`."""
@@ -195,52 +193,3 @@ class Compaction:
         for line in found.told.values():
             print(line, flush=True)
         return found
-
-
-def _put_aside(letters: Letters, count: int, last: LakeStatus | None) -> int:
-    """How many records since the last run that came to its end: what one put aside that was killed, this one tells."""
-    new = count - (last.unreadable if last else 0)
-    if new:
-        print(f"{new:,} record(s) that are no change were put aside in {letters.table}", flush=True)
-    return new
-
-
-def _nulled(values: Mapping[Name, int]) -> dict[str, int]:
-    """How many of this run by table, told too."""
-    counts = {".".join(name): count for name, count in sorted(values.items())}
-    for name, count in counts.items():
-        told = f"{count:,} value(s) that the lake's types cannot hold are null there (lake.unrepresentable)"
-        print(f"{name}: {told}", flush=True)
-    return counts
-
-
-def _facts(status: LakeStatus, counts: dict[str, Any], evolved: list[str]) -> dict[str, Any]:
-    checkpoint = status.checkpoint
-    facts = {
-        **counts,
-        "seconds": status.seconds,
-        "complete_to": checkpoint.gtid_set if checkpoint else None,
-        "complete_to_ms": checkpoint.ts_ms if checkpoint else None,
-        "schema_changes": evolved,
-        "tables": {
-            name: {
-                "rows": None if t.changes_only else t.rows,
-                "changes": t.changes_last_run,
-                "snapshot": t.snapshot is not None,
-                "stopped": t.stopped,
-                "unequal": t.unequal,
-                "stale": t.stale.reason if t.stale else None,
-                "outdated": t.outdated,
-                "unread": t.unread,
-                "ahead": t.ahead,
-                "foreign": t.foreign.reason if t.foreign else None,
-                **({"changes_only": True} if t.changes_only else {}),
-            }
-            for name, t in status.tables.items()
-        },
-    }
-    stopped = [t.stopped for t in status.tables.values() if t.stopped]
-    if stopped:
-        many = f"{len(stopped)} table(s) stopped, the others are complete: " if len(status.tables) > 1 else ""
-        raise JobFailedError(many + "; ".join(stopped), facts)
-    return facts
