@@ -53,6 +53,7 @@ def streamer(
     made.close()
 
 
+@pytest.mark.soak_on("mysql80", "mariadb")
 def test_its_changes_are_in_the_lake_beside_a_table_that_is_proven(
     spark: SparkSession, server: Database, name: str, streamer: Streamer, capfd: pytest.CaptureFixture[str]
 ) -> None:
