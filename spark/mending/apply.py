@@ -68,6 +68,10 @@ class Mending:
         for part in parts(self.lake):
             if checkpoint and checkpoint.place >= part.p0.place and checkpoint.covers(part.p1):
                 self._part(part)
+            elif checkpoint and checkpoint.epoch > part.p0.epoch:
+                self._end(part, refused=_moved(part))
+            else:
+                print(_waits(part), flush=True)
 
     def clear(self) -> None:
         """Removes the parts, once it is written down what became of them."""
@@ -87,6 +91,9 @@ class Mending:
             return
         if (refused := self._refused(part)) is None and part.all:
             self.whole.add(part.name)
+        self._end(part, refused)
+
+    def _end(self, part: Part, refused: str | None) -> None:
         rows = {} if refused else self._counts(part)
         db, table = part.name
         at = int(time.time() * 1000)
@@ -210,3 +217,16 @@ class Mending:
             return {}
         mine = self.spark.read.format("delta").load(path).where(fn.col("run") == part.id)
         return {row["kind"]: row["count"] for row in mine.groupBy("kind").count().orderBy("kind").collect()}
+
+
+def _waits(part: Part) -> str:
+    to = part.p1 or part.p0.behind
+    return f"{'.'.join(part.name)}: the part {part.id} of a {part.job} waits until the lake has come to {to}"
+
+
+def _moved(part: Part) -> str:
+    return (
+        f"the stream went to another server, or to another place, before the lake had come to {part.p1}, where the "
+        f"reading of these rows of {'.'.join(part.name)} ended. Behind a failover to a server that never had these "
+        f"transactions it never comes there. The table is as it was: run the {part.job} again"
+    )
