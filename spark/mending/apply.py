@@ -43,6 +43,7 @@ DID = {
 }  # fmt: skip
 GONE = beside("gone")
 FOUND = "key string, since timestamp"
+TOLD: set[tuple[str, str]] = set()  # lake and part, of those that wait
 
 
 @dataclass
@@ -71,7 +72,7 @@ class Mending:
             elif checkpoint and checkpoint.epoch > part.p0.epoch:
                 self._end(part, refused=_moved(part))
             else:
-                print(_waits(part), flush=True)
+                _tell_waits(self.lake, part)
 
     def clear(self) -> None:
         """Removes the parts, once it is written down what became of them."""
@@ -219,9 +220,13 @@ class Mending:
         return {row["kind"]: row["count"] for row in mine.groupBy("kind").count().orderBy("kind").collect()}
 
 
-def _waits(part: Part) -> str:
-    to = part.p1 or part.p0.behind
-    return f"{'.'.join(part.name)}: the part {part.id} of a {part.job} waits until the lake has come to {to}"
+def _tell_waits(lake: Lake, part: Part) -> None:
+    """Once, of many rounds in one process."""
+    if (lake.root, part.id) not in TOLD:
+        to = part.p1 or part.p0.behind
+        told = f"{'.'.join(part.name)}: the part {part.id} of a {part.job} waits until the lake has come to {to}"
+        print(told, flush=True)
+    TOLD.add((lake.root, part.id))
 
 
 def _moved(part: Part) -> str:

@@ -181,6 +181,8 @@ def test_a_part_waits_until_the_lake_has_what_its_rows_may_show(
     assert ids(spark, lake) == [(1, "a")]
     told = f"shop.items: the part p1 of a repair waits until the lake has come to {executed(2000)}"
     assert told in capsys.readouterr().out.splitlines()
+    compact()
+    assert told not in capsys.readouterr().out, "the looping one has a round every few seconds"
 
 
 def test_a_part_whose_end_is_on_no_server_any_more_is_refused(
