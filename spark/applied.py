@@ -9,11 +9,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from functools import cached_property
+from typing import Any
 
-from pydantic import Field
+from pydantic import Field, field_serializer
 
 from contract import names
 from contract.checkpoint import Checkpoint
+from contract.schema import TableSchema
 from contract.status import AppliedSnapshot
 from spark.failpoints import reached
 from spark.lake import Lake
@@ -30,7 +32,8 @@ class Applied(AppliedSnapshot):
     version that did not say. `letters`: the number of the last find of dead letters when its reading began
     (spark/letters.py). `version`: of the lake's table that has the snapshot's rows, before anything else was merged;
     None where an earlier version of Headrace applied it. `seen`: what was in the table's topics before its reading
-    began; empty from a version that did not look."""
+    began; empty from a version that did not look. `shape`: by which its rows were applied, all that tells it of a table
+    of which nothing was changed yet; None where an earlier version of Headrace applied it."""
 
     floor: list[int]
     p0_ms: int = 0
@@ -39,6 +42,12 @@ class Applied(AppliedSnapshot):
     letters: int = BEFORE_ALL
     version: int | None = None
     seen: dict[str, TopicPlace] = Field(default_factory=dict)
+    shape: TableSchema | None = None
+
+    @field_serializer("shape")
+    def _short(self, shape: TableSchema | None) -> Any:
+        """The file has those of all tables, and is written for each."""
+        return shape and shape.model_dump(mode="json", exclude_defaults=True)
 
 
 class AppliedSnapshots:

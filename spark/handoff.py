@@ -116,6 +116,7 @@ def _facts(manifest: Manifest, schema: TableSchema, version: int | None, seen: d
         letters=manifest.letters,
         version=version,
         seen=seen,
+        shape=schema,
     )
 
 

@@ -22,7 +22,7 @@ from spark.lease import Lease
 from spark.swaps import swap
 
 FILE = "_writer"
-PATIENCE = 600.0  # seconds that a job waits for the one before it
+PATIENCE = 3600.0  # seconds that a job waits for the one before it: of a large table maintenance has it for long
 
 
 class Slot(Protocol):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
@@ -26,7 +27,9 @@ from spark.errors import LakeError
 from spark.lake import Lake
 from spark.proof.altered import altered
 from spark.proof.answer import Answer, Opened
+from spark.proof.boundary import Read
 from spark.proof.differences import Difference, found_last
+from spark.proof.erased import erased, lost
 from spark.proof.finding import LACKS, Finding, doubted, found_of, why
 from spark.proof.judged import last_shape
 from spark.proof.kept import Kept
@@ -85,8 +88,9 @@ class Verification:
 
     def _drop_altered(self, tables: list[tuple[str, str]]) -> None:
         """What was read of a table before a statement that the lake knows of (of one that it does not know of yet, see
-        `compare`), and of one that may change without any."""
+        `compare`), and of one that may change without any; and before rows were erased."""
         text, places = self.lake.text(self.lake.status), altered(self.lake)
+        gone = erased(self.lake, self.reading.kept.low.place)
         stale = {name for name, table in parse(text).tables.items() if table.stale} if text else set[str]()
         for db, table in tables:
             name = f"{db}.{table}"
@@ -94,6 +98,8 @@ class Verification:
                 self.reading.kept.drop(name)
             elif (place := places.get((db, table))) is not None:
                 self.reading.kept.drop_before(name, place)
+            if ones := gone.get(name):
+                self.reading.kept.drop_if(name, partial(lost, ones=ones))
 
     def wait(self, names: Sequence[str], high: Position, executed: str, seconds: float) -> LakeStatus:
         """The lake's status once it is complete up to the place. `executed`: the GTID set that the source had after it;
@@ -125,10 +131,15 @@ class Verification:
             return replace(found, boundary=None, reason=table.unequal)
         if found.wrong and (told := landed_otherwise(answer.schema, dict(now.dtypes))):
             return replace(found, reason=told)
-        if found.wrong and past and (lost := past.lacks()):
+        if found.wrong and (told := (past.lacks() if past else None) or self._erased(answer.name, answer.reads)):
             self.lost.add(answer.name)
-            return replace(found, reason=f"{lost} while it was checked: verify again")
+            return replace(found, reason=f"{told} while it was checked: verify again")
         return found
+
+    def _erased(self, name: str, reads: Sequence[Read]) -> str | None:
+        """Why the changes may not lead back to what was read, in words; None where no erasure is a reason."""
+        ones = erased(self.lake, self.low.place).get(name, ())
+        return "rows were erased" if any(lost(read, ones) for read in reads) else None
 
     def made_anew(self, name: Name) -> bool:
         """Whether another snapshot than the one that is checked was applied to the table meanwhile. The files of a
@@ -157,6 +168,9 @@ class Verification:
         return found
 
     def _pinned(self, opened: Opened, status: LakeStatus, schemas: Schemas) -> list[Difference]:
+        read = Read({}, opened.seen, opened.high)
+        if self._erased(opened.answer.name, [read]):  # a row of it would be told as missing, with its key
+            return unopened(opened.answer, opened.numbers)
         now = self.frame(opened.answer, status.tables[opened.answer.name])
         return Pinning.of(opened, now, self.past(opened.answer, status, schemas, now)).differences()
 

@@ -26,8 +26,8 @@ Results (XCom `return_value`): `provision` gives `created, as_wanted, differing`
 
 DAGs without a schedule are active at once, so that a triggered run does not wait unseen; scheduled ones begin
 as Airflow is set (`dags_are_paused_at_creation`), and `PATCH /api/v2/dags/<dag> {"is_paused": false}` starts them.
-`compact`, `maintain` and `erase` take the one slot of the lake's pool (pools.py). `verify` does not: it waits for a
-compaction.
+`compact` and `erase` take the one slot of the lake's pool (pools.py). `verify` does not: it waits for a compaction.
+Nor does `maintain`: its job has the lake for one table at a time, and a compaction goes in between (spark/slot.py).
 """
 
 from __future__ import annotations
@@ -203,17 +203,17 @@ def _quality(pipeline: Pipeline) -> DAG:
 
 def _maintenance(pipeline: Pipeline) -> DAG:
     with _dag(pipeline, "maintenance", pipeline.maintenance.schedule, params=forms.MAINTENANCE.params) as dag:
-        _in_the_slot(pipeline, "maintain", "maintenance", forms.MAINTENANCE)
+        _job(pipeline, "maintain", "maintenance", forms.MAINTENANCE)
     return dag
 
 
 def _erase(pipeline: Pipeline) -> DAG:
     with _dag(pipeline, "erase", None, params=forms.ERASE.params) as dag:
-        _in_the_slot(pipeline, "erase", "erase", forms.ERASE)
+        _job(pipeline, "erase", "erase", forms.ERASE, pool=pool_of(pipeline.name))
     return dag
 
 
-def _in_the_slot(pipeline: Pipeline, job: str, purpose: str, form: forms.Form) -> SparkJob:
+def _job(pipeline: Pipeline, job: str, purpose: str, form: forms.Form, **more: Any) -> SparkJob:
     """A job that writes the lake's tables itself."""
     return SparkJob(
         task_id=job,
@@ -222,5 +222,5 @@ def _in_the_slot(pipeline: Pipeline, job: str, purpose: str, form: forms.Form) -
         pipeline_file=str(pipeline.path),
         tables=form.tables,
         options=form.options,
-        pool=pool_of(pipeline.name),
+        **more,
     )

@@ -73,7 +73,7 @@ class Erasing:
     hours: float
 
     def __post_init__(self) -> None:
-        shapes = self.schemas.all(self.schema.db, self.schema.table)
+        shapes = self.schemas.all(self.schema.db, self.schema.table) or [self.schema]  # nothing was changed yet
         texts = [key.text for key in self.keys]
         self.traces = Traces(self.spark, self.lake, self.schema, shapes, texts, self.until.place)
         self.topics, self.erasures = Topics(self.lake.pipeline, self.broker), Erasures(self.lake)

@@ -89,7 +89,7 @@ class Backfill:
 
     def _chosen(self, rebuild: Rebuild, form: Form, between: tuple[datetime, datetime] | None) -> Chosen:
         if between is None:
-            return form.choose(shown_in(self.schemas.newest(*rebuild.name)))
+            return form.choose(shown_in(rebuild.shape))
         keys = rebuild.keys(*between)
         return Chosen(
             f"{len(keys)} row(s) that changed from {between[0].isoformat()} to {between[1].isoformat()}", keys=keys

@@ -14,6 +14,8 @@ from contract.erased_key import ErasedKey, ErasedKeyError, keys_of
 from contract.pipeline import Pipeline
 from contract.pipeline_keys import told_of
 from contract.schema import Column, TableSchema
+from contract.steps import SNAPSHOT_TABLE
+from spark.applied import AppliedSnapshots
 from spark.erasing import record, source
 from spark.erasing.staging import refuse_reading, staged
 from spark.erasing.work import Erasing, facts_of
@@ -23,7 +25,9 @@ from spark.kafka import Broker
 from spark.lake import Lake
 from spark.renames import in_lake
 from spark.schema import Schemas
+from spark.shapes import shape_of
 from spark.slot import writing
+from spark.stopped import Name
 
 OPTIONS = {
     "keys": "the keys, a JSON list: values, or objects of the key's columns",
@@ -42,7 +46,7 @@ def erase(
     began, lake, broker = time.time(), Lake(spark, pipeline), Broker(pipeline)
     try:
         schemas = in_lake(lake, broker.schemas())
-        schema = _schema(schemas, tables)
+        schema = _schema(lake, schemas, tables)
         _refuse_unfit(lake, schema)
         wanted = _wanted(keys, schema, pipeline)
         if present:
@@ -64,15 +68,26 @@ def erase(
     return _told(began, erasing, facts_of(begun), remains)
 
 
-def _schema(schemas: Schemas, tables: list[str]) -> TableSchema:
+def _schema(lake: Lake, schemas: Schemas, tables: list[str]) -> TableSchema:
     """The newest of the one table. Raises LakeError."""
-    known = {f"{db}.{table}": (db, table) for db, table in schemas.tables()}
+    applied = AppliedSnapshots(lake).tables
+    known = {f"{db}.{table}": (db, table) for db, table in {*schemas.tables(), *applied}}
     if len(tables) != 1:
         raise LakeError("an erasure is of the keys of one table: name it, as db.table. Nothing was erased")
     if tables[0] not in known:
         there, named = ", ".join(sorted(known)) or "none", table_names.told(tables[0], known)
         raise LakeError(f"{named} is no table that the pipeline has sent changes of; those are: {there}")
-    return schemas.newest(*known[tables[0]])
+    return _newest(lake, schemas, known[tables[0]])
+
+
+def _newest(lake: Lake, schemas: Schemas, name: Name) -> TableSchema:
+    if (found := shape_of(lake, schemas, name)) is None:
+        raise LakeError(
+            f"{'.'.join(name)}: the pipeline has sent no change of it, and an older version of Headrace applied its "
+            f"snapshot, which did not keep the columns of its key: {SNAPSHOT_TABLE}, and run the erasure again when a "
+            "compaction has taken that in. Nothing was erased"
+        )
+    return found
 
 
 def _refuse_unfit(lake: Lake, schema: TableSchema) -> None:
@@ -94,7 +109,7 @@ def _refuse_unfit(lake: Lake, schema: TableSchema) -> None:
 def _again(lake: Lake, broker: Broker, schema: TableSchema) -> tuple[Schemas, TableSchema]:
     """Every version up to the place where the erasure ends, and the newest. Raises LakeError."""
     schemas = in_lake(lake, broker.schemas())
-    newest = schemas.newest(schema.db, schema.table)
+    newest = _newest(lake, schemas, (schema.db, schema.table))
     if _key(newest) != _key(schema):
         raise LakeError(
             f"the key of {schema.db}.{schema.table} was altered meanwhile: run it again. Nothing was erased"

@@ -44,6 +44,7 @@ DID = {
 }  # fmt: skip
 GONE = beside("gone")
 FOUND = "key string, since timestamp"
+TOLD: set[tuple[str, str]] = set()  # lake and part, of those that wait
 
 
 @dataclass
@@ -69,6 +70,10 @@ class Mending:
         for part in parts(self.lake):
             if checkpoint and checkpoint.place >= part.p0.place and checkpoint.covers(part.p1):
                 self._part(part)
+            elif checkpoint and checkpoint.epoch > part.p0.epoch:
+                self._end(part, refused=_moved(part))
+            else:
+                _tell_waits(self.lake, part)
 
     def clear(self) -> None:
         """Removes the parts, once it is written down what became of them."""
@@ -88,6 +93,9 @@ class Mending:
             return
         if (refused := self._refused(part)) is None and part.all:
             self.whole.add(part.name)
+        self._end(part, refused)
+
+    def _end(self, part: Part, refused: str | None) -> None:
         rows = {} if refused else self._counts(part)
         db, table = part.name
         at = int(time.time() * 1000)
@@ -220,3 +228,20 @@ class Mending:
             return {}
         mine = self.spark.read.format("delta").load(path).where(fn.col("run") == part.id)
         return {row["kind"]: row["count"] for row in mine.groupBy("kind").count().orderBy("kind").collect()}
+
+
+def _tell_waits(lake: Lake, part: Part) -> None:
+    """Once, of many rounds in one process."""
+    if (lake.root, part.id) not in TOLD:
+        to = part.p1 or part.p0.behind
+        told = f"{'.'.join(part.name)}: the part {part.id} of a {part.job} waits until the lake has come to {to}"
+        print(told, flush=True)
+    TOLD.add((lake.root, part.id))
+
+
+def _moved(part: Part) -> str:
+    return (
+        f"the stream went to another server, or to another place, before the lake had come to {part.p1}, where the "
+        f"reading of these rows of {'.'.join(part.name)} ended. Behind a failover to a server that never had these "
+        f"transactions it never comes there. The table is as it was: run the {part.job} again"
+    )

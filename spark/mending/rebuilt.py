@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 
 from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
@@ -18,6 +19,7 @@ from contract import kept_history, lost_changes, names
 from contract.checkpoint import Checkpoint
 from contract.kept_history import Kept
 from contract.names import quoted
+from contract.schema import TableSchema
 from contract.status import LakeStatus
 from contract.steps import SNAPSHOT_TABLE
 from spark.applied import Applied, AppliedSnapshots
@@ -33,6 +35,7 @@ from spark.mending.parts import CHANGES, KAFKA, Chosen, Part, new_id, put, sweep
 from spark.merge import behind, sequence
 from spark.renames import renames_of, since, with_new_names
 from spark.schema import OWN, Schemas, columns_of, fitted
+from spark.shapes import shape_of
 from spark.stopped import Name
 from spark.tables import USED
 from spark.unfinished import Beating
@@ -57,15 +60,26 @@ class Rebuild:
     def __post_init__(self) -> None:
         self.told = ".".join(self.name)
         found = AppliedSnapshots(self.lake).tables.get(self.name)
-        if found is None or self.status.checkpoint is None or self.status.changes_version is None:
+        if found is None or self.status.checkpoint is None:
             raise LakeError(f"{self.told} was never snapshotted, so its rows are not in its changes alone: {INSTEAD}")
         self.applied: Applied = found
         self.p0: Checkpoint = self.status.checkpoint
 
+    @cached_property
+    def shape(self) -> TableSchema:
+        """As of `shape_of`."""
+        if (found := shape_of(self.lake, self.schemas, self.name)) is None:
+            raise LakeError(
+                f"{self.told}: the schema topic has no shape of it, as of a table of which nothing was changed yet, "
+                f"and its snapshot {self.applied.id} was applied by an older version of Headrace, which did not keep "
+                f"that one's. Nothing was written: {INSTEAD}"
+            )
+        return found
+
     def stage(self, chosen: Chosen) -> Part:
         """Stages the chosen rows as they are to be."""
+        shape = self.shape
         sweep(self.lake)
-        shape = self.schemas.newest(*self.name)
         part = Part(
             id=new_id(), pipeline=self.p0.pipeline, job="backfill", by=self.by, source=self.source, shape=shape,
             told=chosen.told, where=chosen.where, keyed=chosen.keys is not None, texts=False, p0=self.p0, p1="",
@@ -86,20 +100,24 @@ class Rebuild:
             raise
         return part
 
-    def changes(self) -> DataFrame:
-        """The table's changes behind the snapshot, up to the lake's checkpoint."""
+    def changes(self) -> DataFrame | None:
+        """The table's changes behind the snapshot, up to the lake's checkpoint; None where nothing was changed yet."""
         if self.source == KAFKA:
             found = sent(self.spark, self.lake, self.name, self.applied.floor)
         else:
             self._refuse_removed()
-            found = self._landed().select(*USED)
+            if (landed := self._landed()) is None:
+                return None
+            found = landed.select(*USED)
         mine = behind(found, self.name, self.applied.floor)
         return mine.where(fn.col("_seq") < sequence(_place(self.p0)))
 
     def keys(self, since: datetime, until: datetime) -> tuple[str, ...]:
         """Of the rows that changed in that time, the first moment of it included; before the snapshot, too."""
         self._refuse_unknown(since)
-        told = self._landed().select(*USED)
+        if (landed := self._landed()) is None:
+            return ()
+        told = landed.select(*USED)
         if self.source == KAFKA:
             told = told.unionByName(sent(self.spark, self.lake, self.name, self.applied.floor).select(*USED))
         mine = told.where((fn.col("tbl") == self.told) & (fn.col("db") == self.name[0]) & (fn.col("op") != "t"))
@@ -112,9 +130,9 @@ class Rebuild:
             )
         return tuple(row["key"] for row in found)
 
-    def _landed(self) -> DataFrame:
-        version = str(self.status.changes_version)
-        return self.spark.read.format("delta").option("versionAsOf", version).load(self.lake.changes)
+    def _landed(self) -> DataFrame | None:
+        version = self.status.changes_version
+        return None if version is None else self.lake.frame(self.lake.changes, version)
 
     def _rows(self, part: Part) -> DataFrame:
         path = self.lake.table(*self.name)
@@ -150,7 +168,8 @@ class Rebuild:
                 "later time, keys, or the whole table"
             )
         lost = lost_changes.until(self.lake.text(self.lake.at(lost_changes.FILE)), self.lake.pipeline, *self.name)
-        begins = first_behind(self._landed(), lost) if lost else None
+        landed = self._landed()
+        begins = first_behind(landed, lost) if lost and landed else None
         if lost and (begins is None or begins > since):
             raise LakeError(
                 f"{self.told}: changes of before {f'{begins:%Y-%m-%d %H:%M:%S} UTC' if begins else 'now'} were removed "

@@ -3,7 +3,7 @@
 An answer stays good: the lake is wound back to where it was read. It is taken up for some hours alone, since that makes
 the way back longer, and only while the table has its columns and is the one that it was, the pipeline file has its
 rules, and the streamer its server. Of what was read before a statement that may have changed rows nothing is taken up,
-since no change says what the statement did.
+since no change says what the statement did; nor of what was read before rows were erased (erased.py).
 
 One check at a time keeps its reads (`keeping`): of two, each would write over what the other has in the file.
 """
@@ -14,7 +14,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -129,7 +129,11 @@ class Kept:
 
     def drop_before(self, table: str, place: Position) -> None:
         """Of a table that was altered at the place what was read before is not taken up."""
-        if table in self.tables and any(_read(facts).high <= place for facts in self.tables[table]["reads"]):
+        self.drop_if(table, lambda read: read.high <= place)
+
+    def drop_if(self, table: str, lost: Callable[[Read], bool]) -> None:
+        """Of a table of which one of the reads holds no more nothing is taken up."""
+        if table in self.tables and any(lost(_read(facts)) for facts in self.tables[table]["reads"]):
             self.drop(table)
 
     def _write(self) -> None:

@@ -18,6 +18,7 @@ from contract.erased_key import keys_of
 from contract.pipeline import Pipeline
 from contract.status import parse
 from spark import compaction, failpoints
+from spark.applied import AppliedSnapshots
 from spark.changes import MARK_COLUMNS
 from spark.erasing import past, record, work
 from spark.erasing.erasures import Erased, Erasures, Topic
@@ -35,7 +36,7 @@ from spark.unfinished import Beating
 from tests import checkpoints
 from tests.spark.changes_by_hand import ITEMS, key_of, records
 from tests.spark.changes_by_hand import record as kafka_record
-from tests.spark.lake_by_hand import part
+from tests.spark.lake_by_hand import part, stage
 
 NAME = ("shop", "items")
 GONE = "Zebrafink"  # the one value that is the erased row's alone
@@ -51,10 +52,12 @@ def checkpoint(pos: int) -> Checkpoint:
 class Broker:
     """Has nothing new."""
 
+    known = (ITEMS,)
+
     def __init__(self, pipeline: Pipeline) -> None:
         self.checkpoint = lambda: checkpoint(1000)
         self.topics = self.topic_ids = self.ends = lambda *_: {}
-        self.schemas = lambda: [ITEMS]
+        self.schemas = lambda: [*self.known]
         self.ddl = lambda read: ([], {})
         self.bounds = lambda topic: {}
 
@@ -306,6 +309,26 @@ def test_a_key_that_was_altered_meanwhile_is_asked_for_again(
     monkeypatch.setattr(Broker, "schemas", lambda _: known.pop(0), raising=False)
     monkeypatch.setattr(Broker, "__init__", lambda self, _: setattr(self, "checkpoint", lambda: checkpoint(1000)))
     with pytest.raises(LakeError, match=r"the key of shop.items was altered meanwhile: run it again"):
+        job.erase(spark, lake.pipeline, ["shop.items"], "[1]", present="yes")
+
+
+@pytest.mark.parametrize("landed", [False, True], ids=["no changes", "of another table"])
+def test_a_row_of_a_table_of_which_nothing_was_changed(
+    stats: None, spark: SparkSession, lake: Lake, monkeypatch: pytest.MonkeyPatch, landed: bool
+) -> None:
+    """The schema topic has no shape of a table before its first change."""
+    other = ITEMS.model_copy(update={"table": "others"})
+    monkeypatch.setattr(Broker, "known", [other] if landed else [])
+    stage(spark, lake, "1", 5, item(1, GONE), item(2))
+    compaction.compact(spark, lake.pipeline)
+    if landed:
+        land(spark, lake, kafka_record(0, (0, 1, 11, 0, 0), "c", item(1, "kept"), schema=other))
+    told = job.erase(spark, lake.pipeline, ["shop.items"], "[1]", present="yes", now="yes")
+    assert told["tables"]["shop.items"]["table"] == 1
+    assert (ids(spark, lake), holding(lake, GONE)) == ([2], [])
+    snapshots = AppliedSnapshots(lake)
+    snapshots.note(NAME, snapshots.tables[NAME].model_copy(update={"shape": None}))
+    with pytest.raises(LakeError, match=r"an older version of Headrace applied its snapshot.*run the snapshot DAG"):
         job.erase(spark, lake.pipeline, ["shop.items"], "[1]", present="yes")
 
 

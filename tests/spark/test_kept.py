@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,13 +16,15 @@ from contract.pipeline import Pipeline
 from contract.pipeline_columns import Columns
 from contract.schema import Column, TableSchema
 from spark.checksum import Total
+from spark.erasing.erasures import Erased
 from spark.proof import reading
 from spark.proof.answer import Answer
 from spark.proof.boundary import Read
 from spark.proof.differences import CHUNK, Difference
+from spark.proof.erased import lost
 from spark.proof.kept import Kept, keeping
 from spark.proof.splits import Ranges
-from tests.checkpoints import checkpoint
+from tests.checkpoints import SOURCE, checkpoint
 
 ID = Column(name="id", type="int", nullable=False)
 SHOWN = Columns().show(TableSchema(db="shop", table="t", columns=(ID,), key=("id",)))
@@ -164,6 +167,20 @@ def test_nothing_is_taken_up_that_was_read_before_a_statement(check: Check, sour
     resumed = check()
     assert (resumed.older_than((0, 1, 25)), resumed.older_than((0, 1, 15))) == (True, False)
     assert {one.at for one in resumed.reads} == {20.0}, "the time of the read, not of the check"
+
+
+def test_nothing_is_taken_up_that_was_read_before_rows_were_erased(check: Check, lake: Any, source: Any) -> None:
+    source.pos = 20
+    check()
+    for seen, gtid_set, stays in ((19, 20, False), (20, 20, True), (25, 20, True), (25, 0, False)):
+        kept = Kept.open(lake, LOW)
+        for facts in kept.tables["shop.t"]["reads"]:
+            facts[1] = f"{SOURCE}:1-{seen}"
+        one = Erased(tbl="shop.t", hash="h", until=(0, 1, 20), gtid_set=f"{SOURCE}:1-{gtid_set}" if gtid_set else "")
+        kept.drop_if("shop.t", partial(lost, ones=[one]))
+        assert ("shop.t" in kept.tables) == stays
+    for high, stays in ((19, False), (20, True)):
+        assert lost(Read({}, "", (0, 1, high), exact=True), [one]) != stays, "of a server whose reads have a place"
 
 
 def test_of_two_checks_at_once_one_keeps_its_reads(check: Check, tmp_path: Path, lake: Any) -> None:

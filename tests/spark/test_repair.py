@@ -18,17 +18,18 @@ from contract import status
 from contract.pipeline import Pipeline
 from contract.schema import Column
 from readers import noted
+from spark import compaction
 from spark.applied import AppliedSnapshots
 from spark.failpoints import hooked
 from spark.jobs.repair import MOST_CHUNKS, _choosing
 from spark.lake import Lake
 from spark.mending.apply import Mending
 from spark.mending.mended import mended
-from spark.mending.parts import parts
+from spark.mending.parts import parts, put
 from spark.proof.differences import CHANGED, CHUNK, Difference, next_run, note_checks, note_differences
 from spark.schema import Schemas
 from tests.spark.changes_by_hand import ITEMS, change, truncation
-from tests.spark.lake_by_hand import AT, NAME, ids, item, land, part, seq, stage
+from tests.spark.lake_by_hand import AT, NAME, checkpoint, executed, ids, item, land, part, seq, stage
 
 Compact = Callable[[], dict[str, Any]]
 
@@ -195,14 +196,50 @@ def test_where_many_chunks_differ_all_rows_are_read_again() -> None:
 
 
 def test_a_part_waits_until_the_lake_has_what_its_rows_may_show(
-    spark: SparkSession, lake: Lake, compact: Compact, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, lake: Lake, compact: Compact, capsys: pytest.CaptureFixture[str]
 ) -> None:
     stage(spark, lake, "1", 50, item(1))
     compact()
     made = part(spark, lake, "p1", 2000, item(1, "b"))
+    capsys.readouterr()
     assert compact()["parts"] == {}
     assert lake.exists(made.folder(lake))
     assert ids(spark, lake) == [(1, "a")]
+    told = f"shop.items: the part p1 of a repair waits until the lake has come to {executed(2000)}"
+    assert told in capsys.readouterr().out.splitlines()
+    compact()
+    assert told not in capsys.readouterr().out, "the looping one has a round every few seconds"
+
+
+def test_a_part_whose_end_is_on_no_server_any_more_is_refused(
+    spark: SparkSession,
+    lake: Lake,
+    compact: Compact,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The source failed over to a server without the last transactions that the repair's read had shown."""
+    stage(spark, lake, "1", 50, item(1), item(2))
+    compact()
+    made = part(spark, lake, "p1", AT, item(1, "b"))
+    put(lake, made.model_copy(update={"p1": executed(2000)}))
+    assert compact()["parts"] == {}
+    assert "the part p1 of a repair waits until" in capsys.readouterr().out, "it may come yet"
+    beyond = checkpoint(400).model_copy(update={"epoch": 1})
+
+    class Moved(compaction.Broker):
+        def __init__(self, pipeline: Pipeline) -> None:
+            super().__init__(pipeline)
+            self.checkpoint = lambda: beyond
+
+    monkeypatch.setattr(compaction, "Broker", Moved)
+    whole = part(spark, lake, "p2", AT, item(2, "b"), where="id = 2")
+    told = compact()["parts"]
+    assert told["p1"]["refused"].startswith("the stream went to another server, or to another place, before the lake")
+    assert f"come to {executed(2000)}, " in told["p1"]["refused"]
+    assert told["p1"]["refused"].endswith("The table is as it was: run the repair again")
+    assert told[whole.id]["refused"] is None, "what is covered is as ever"
+    assert (ids(spark, lake), parts(lake)) == ([(1, "a"), (2, "b")], [])
 
 
 def test_of_two_parts_the_one_that_was_read_later_counts_whatever_the_clock_told(

@@ -215,7 +215,7 @@ def compared(
         "status": None,
     }
     check: Any = SimpleNamespace(lake=lake, frame=lambda *_: row, past=lambda *_: None, **known)
-    check._unplaced = lambda *_: unplaced
+    check._unplaced, check._erased = lambda *_: unplaced, lambda *_: None
     status = Verification.wait(check, ["shop.t"], place, "u:1-9", 1.0)
     assert check.status == status
     found = [Verification.compare(check, answer, status, Schemas([SCHEMA])) for _ in range(2)]
@@ -258,7 +258,7 @@ def test_a_read_of_before_the_tables_last_statement_proves_nothing(spark: SparkS
 
 
 def test_nothing_is_taken_up_of_a_table_that_changes_without_a_change_that_tells_of_it() -> None:
-    kept = SimpleNamespace(drop=Mock(), drop_before=Mock())
+    kept = SimpleNamespace(drop=Mock(), drop_before=Mock(), low=LOW)
     tables = {f"shop.{name}": TABLE.model_dump() | {"table": name} for name in "at"}
     tables["shop.a"]["stale"] = STALE.model_dump()
     texts = {
