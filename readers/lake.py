@@ -26,7 +26,7 @@ from contract.breaks import Break
 from contract.pipeline import Pipeline
 from contract.pipeline_keys import told_of
 from contract.sequence import FIELDS
-from readers import as_of_notes, gone_file, kept_history, noted, store, unknown_name
+from readers import as_of_notes, gone_file, kept_history, listing, noted, store, unknown_name
 from readers.past import MOMENT, Past, behind, leaving, literal, parts, quoted
 from readers.status import read
 
@@ -80,6 +80,8 @@ def query(pipeline: Pipeline, sql: str) -> Answer:
         database = _Database(pipeline, found)
     except duckdb.Error as error:  # a database may have any name
         raise LakeReadError(str(error)) from None
+    if listing.asked(sql):
+        return Answer([*listing.COLUMNS], database.connection.execute(listing.query(database.shown())))
     try:
         if [one.type for one in duckdb.extract_statements(sql)] != [duckdb.StatementType.SELECT]:
             raise LakeReadError("one query is wanted, and nothing that writes: the lake is not written from here")
@@ -91,7 +93,7 @@ def query(pipeline: Pipeline, sql: str) -> Answer:
     except duckdb.Error as error:
         if gone := gone_file.told(str(error)):
             raise LakeReadError(f"{names.lake_root(pipeline)} cannot be read: {gone}") from None
-        raise LakeReadError(_told(database, str(error))) from None
+        raise LakeReadError(_told(database, str(error)) + unknown_name.hint(str(error), sql)) from None
     return Answer([column[0] for column in cursor.description], cursor, doubts)
 
 
@@ -166,6 +168,17 @@ class _Database:
             for name, ending in zip(self._names(table), PAST, strict=True)
             if ending == CHANGES or not table.changes_only
         ]
+
+    def shown(self) -> dict[str, str]:
+        """All that a statement may name, and what it is."""
+        told = dict[str, str]()
+        for table in self.tables.values():
+            name = f"{table.db}.{table.table}"
+            past = {f"{table.db}.{part}": kind for part, kind in zip(self._names(table), listing.PARTS, strict=True)}
+            changes = f"{table.db}.{self._names(table)[PAST.index(CHANGES)]}"
+            told |= {changes: past[changes]} if table.changes_only else {name: listing.TABLE, **past}
+        taken = set[str]().union(*self.taken.values())
+        return told | {names.free(name, taken): listing.NOTE for name in noted.COLUMNS}
 
     def without_rows(self) -> dict[str, str]:
         """Why there is no table of these names, in lower case: the lake has the changes alone."""

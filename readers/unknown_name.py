@@ -11,6 +11,7 @@ from contract.pipeline import Pipeline
 
 SHOWN = 20  # tables
 LIKE = 0.6  # a table may be named without its database, and a part of its past by an ending
+AT = re.compile(r"(?<![\w\"'])at(?![\w\"'])", re.IGNORECASE)
 UNKNOWN = re.compile(r'^Catalog Error: (?P<kind>Table|Table Function) with name "?(?P<name>.+?)"? does not exist')
 
 
@@ -36,6 +37,13 @@ def told(
     more = f" and {len(tables) - SHOWN} more" if len(tables) > SHOWN else ""
     listed = f"Its tables are {', '.join(tables[:SHOWN])}{more}" if tables else "It has no tables yet"
     return f"the lake has no {name}. {hint}{listed}"
+
+
+def hint(message: str, sql: str) -> str:
+    """Of a column of the jobs' notes whose name is a word of DuckDB's SQL; empty of another mistake."""
+    if message.startswith("Parser Error") and AT.search(sql):
+        return '. A column that is named at is written "at": DuckDB has a clause AT'
+    return ""
 
 
 def _left_out(pipeline: Pipeline, name: str, tables: Iterable[str]) -> str | None:

@@ -19,6 +19,7 @@ from streamer.errors import HeadraceError
 EXAMPLE = "Example: [cyan]headrace sql pipelines/flights.yaml 'SELECT count(*) FROM flights'[/]"
 
 OF_STATEMENT = re.compile(r"(Parser|Binder|Catalog) Error: ")
+IN_LINE = {ord("\n"): "\\n", ord("\r"): "\\r", ord("\t"): "\\t"}
 
 
 class LakeQueryError(HeadraceError):
@@ -66,8 +67,19 @@ def sql(
 def _table(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     table = Table(*map(escape, names), box=None, pad_edge=False, header_style="bold")
     for row in rows:
-        table.add_row(*("" if value is None else escape(str(value)) for value in row))
+        table.add_row(*map(_cell, row))
     out.print(table)
+
+
+def _cell(value: Any) -> str:
+    """In one line; a NULL and an empty text do not look alike."""
+    return "[dim]NULL[/]" if value is None else escape(_text(value).translate(IN_LINE))
+
+
+def _text(value: Any) -> str:
+    """Structs and lists as JSON."""
+    nested = isinstance(value, dict | list)
+    return json.dumps(value, ensure_ascii=False, default=_plain) if nested else _plain(value)
 
 
 def _json(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
@@ -83,7 +95,7 @@ def _plain(value: Any) -> str:
 def _csv(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     writer = csv.writer(out.file, lineterminator="\n")
     writer.writerow(names)
-    writer.writerows(rows)
+    writer.writerows([None if value is None else _text(value) for value in row] for row in rows)
 
 
 _SHOWN = {"table": _table, "json": _json, "csv": _csv}

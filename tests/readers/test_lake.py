@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -293,6 +294,23 @@ def test_an_empty_table_has_the_columns_that_the_jobs_give_it(name: str, shape: 
     )
 
 
+@pytest.mark.parametrize("asked", ["SHOW TABLES", " show all tables;"])
+def test_who_asks_for_the_tables_is_told_all_that_a_statement_may_name(pipeline: Pipeline, asked: str) -> None:
+    told = dict(rows_of(pipeline, asked))
+    assert {f"shop.items{part}" for part in ("", "_history", "_changes", "_as_of")} | {"_repairs"} <= {*told}
+    assert told["shop.items"] == "the rows as they are"
+
+
+def test_a_column_that_has_the_name_of_a_word_is_told_of(pipeline: Pipeline) -> None:
+    asked = """SELECT DISTINCT key FROM _repairs WHERE source = 'mysql' AND {} > '2026-11-22 10:42:00+00'"""
+    assert rows_of(pipeline, asked.format('"at"')) == []
+    with pytest.raises(LakeReadError, match='A column that is named at is written "at"'):
+        query(pipeline, asked.format("at"))
+    with pytest.raises(LakeReadError, match=r"syntax error") as told:
+        query(pipeline, "SELECT 'at' FORM items x")
+    assert '"at"' not in str(told.value)
+
+
 def test_no_table_has_a_past_while_somebody_elses_changes_are_there(pipeline: Pipeline) -> None:
     file = Path(names.lake_root(pipeline), "_status.json")
     found = LakeStatus.model_validate_json(file.read_text())
@@ -365,6 +383,12 @@ def test_the_command(pipeline: Pipeline) -> None:
     assert json.loads(told("SELECT id, raw FROM items WHERE id = 1", "--format", "json")) == {"id": "1", "raw": "00ff"}
     assert "it's" in told("SELECT * FROM items_history WHERE valid_to IS NULL")
     assert "[b]" in told("SELECT '[b]' AS x")
+    odd = "SELECT {'a': 1.50::decimal(3,2), 't': TIMESTAMP '2026-01-02 03:04:05', 'n': NULL} AS s, "
+    odd += "['x'] AS l, NULL AS n, chr(10) || 'z' AS z"
+    made = '{"a": "1.50", "t": "2026-01-02 03:04:05", "n": null}'
+    [found] = csv.DictReader(told(odd, "--format", "csv").splitlines(keepends=True))
+    assert found == {"s": made, "l": '["x"]', "n": "", "z": "\nz"}
+    assert all(text in told(odd) for text in (made, '["x"]', "NULL", "\\nz"))
     wrong = told("SELECT * FROM itms", status=1)
     assert " ".join(wrong.split()).startswith("error (lake): ")
     assert "the lake has no itms. Did you mean shop.items? Its tables are shop.items." in " ".join(wrong.split())
