@@ -80,7 +80,7 @@ class Compaction:
         handoff = self._hand_off(evolution)
         self._follow(evolution, handoff)
         schemas = in_lake(self.lake, shapes)
-        merging = self._merge(schemas)
+        merging = self._merge(schemas, evolution)
         mending = self._mend(merging, handoff, schemas)
         standing = Standing(
             self.spark, self.lake, merging, handoff, self.clean, evolution.stale(), self.landing.letters
@@ -152,8 +152,9 @@ class Compaction:
         for line in (*self.foreign.told.values(), *evolution.told):
             print(line, flush=True)
 
-    def _merge(self, schemas: Schemas) -> Merging:
-        merging = Merging(self.spark, self.lake, schemas, self.look, self.floors)
+    def _merge(self, schemas: Schemas, evolution: Evolution) -> Merging:
+        dropped = {name: stale.since for name, stale in evolution.stale().items() if stale.kind == "drop"}
+        merging = Merging(self.spark, self.lake, schemas, self.look, self.floors, dropped)
         if not (self.clean and self.last and self.last.changes_version == self.lake.version(self.lake.changes)):
             merging.run()
         merging.retry()

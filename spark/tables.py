@@ -33,9 +33,10 @@ from spark.errors import TableStoppedError
 from spark.failpoints import reached
 from spark.foreign import Looked
 from spark.lake import Lake
-from spark.merge import latest, merge, misfit, sequence, together
+from spark.merge import behind, latest, merge, misfit, sequence, together
 from spark.rows import nulled
 from spark.schema import Schemas, prepare
+from spark.schema_change_rows import Place
 from spark.stopped import Name, Stopped, StoppedTables
 from spark.table_batches import Batch, parts_of
 from spark.truncated import Truncated
@@ -55,7 +56,8 @@ READ = {
 @dataclass
 class Merging:
     """One run of step 2. `floors`: the `_seq` up to which each table's changes are in its snapshot. `look`: tells of
-    `_changes`, and raises LakeError where somebody else wrote into it. `looked`: up to where the run merges it.
+    `_changes`, and raises LakeError where somebody else wrote into it. `dropped`: where the source dropped tables.
+    `looked`: up to where the run merges it.
     `merged` counts the changes per table, `rows` what they added to its rows; nobody counted those of the tables in
     `emptied`. `nulled`: for how many values of the merged rows the lake has a null."""
 
@@ -64,6 +66,7 @@ class Merging:
     schemas: Schemas
     look: Callable[[], Looked]
     floors: Mapping[Name, list[int]] = field(default_factory=dict)
+    dropped: Mapping[Name, Place] = field(default_factory=dict)
     merged: dict[Name, int] = field(default_factory=dict)
     rows: dict[Name, int] = field(default_factory=dict)
     emptied: set[Name] = field(default_factory=set)
@@ -90,6 +93,9 @@ class Merging:
     def retry(self) -> None:
         """Tries the stopped tables again, but for those that are no longer the pipeline's."""
         for name, stop in list(self.stopped.tables.items()):
+            if self._past_help(name):
+                self.stopped.release(name)
+                continue
             only = self._only(name)
             if not self._wanted(name) or (only and stop.kept and stop.reason == KEPT):
                 continue
@@ -151,6 +157,16 @@ class Merging:
                 self._count(part)
             return True
         return False
+
+    def _past_help(self, name: Name) -> bool:
+        """Whether the table never had a key, and the source has dropped it since: nobody can give it one."""
+        db, table = name
+        shapes, place = self.schemas.all(db, table), self.dropped.get(name)
+        version = self.look().version
+        if place is None or version is None or self._only(name) or not shapes or any(one.key for one in shapes):
+            return False
+        later = behind(self.lake.frame(self.lake.changes, version), name, [*place, -1, -1])
+        return not self.lake.is_table(self.lake.table(db, table)) and later.isEmpty()
 
     def _again(self, name: Name, stop: Stopped) -> bool:
         db, table = name

@@ -255,3 +255,17 @@ def test_a_truncation_of_a_stopped_table_waits_with_its_changes(spark: SparkSess
     mended.retry()
     assert mended.stopped.tables == {}
     assert [n for n, *_ in rows(spark, lake)] == [3]
+
+
+@pytest.mark.parametrize(("dropped", "stopped"), [(None, True), ((0, 1, 50), False), ((0, 1, 5), True)])
+def test_a_table_without_a_key_stops_nothing_any_more_once_the_source_has_dropped_it(
+    spark: SparkSession, lake: Lake, dropped: tuple[int, int, int] | None, stopped: bool
+) -> None:
+    """Unless it was made again since."""
+    landed = changes(spark, change(seq(10), "c", item(1), NO_KEY))
+    landed.write.format("delta").save(lake.changes)
+    step = merging(spark, lake, ITEMS, NO_KEY)
+    step.dropped = {("shop", "heap"): dropped} if dropped else {}
+    step._batch(landed, 0, "q")
+    step.retry()
+    assert bool(step.stopped.tables) == bool(merging(spark, lake).stopped.tables) == stopped
