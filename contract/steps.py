@@ -18,6 +18,12 @@ def snapshot_of(name: str, file: object = "FILE") -> str:
     return _run(name, "snapshot", f"snapshot {file}")
 
 
+def snapshot_table(pipeline: Pipeline, table: str) -> str:
+    """Of one table, as `db.table`, which the lake has at the end."""
+    command = f"headrace snapshot {pipeline.path} --table {table} --compact"
+    return f"run the DAG {pipeline.name}.snapshot with the table {table}, or `{command}`"
+
+
 def compaction(pipeline: Pipeline) -> str:
     return _run(pipeline.name, "compaction", f"compact {pipeline.path}")
 

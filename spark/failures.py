@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pymysql
 
 from contract import steps
 from contract.names import lake_root
 from contract.pipeline import Pipeline
+from contract.topic_template import unescape
 from spark.broken import BROKEN
 from spark.errors import LakeError, chain, reason
 from spark.servers import SERVERS
@@ -58,7 +59,7 @@ RULES = (
         BROKEN,
         "a file of the lake is missing or cannot be read ({reason}). Run this again: a snapshot that was taken in "
         "meanwhile puts others in the place of a table's files. Where it says the same, put it back from a copy. "
-        "Without one: where it is one of a table, {snapshot} for it, which makes it anew; where it is one of _changes, "
+        "Without one: {anew}; where it is one of _changes, "
         'see "A file of the lake that is lost" in docs/operations.md',
     ),
     (
@@ -95,7 +96,7 @@ def message_of(error: BaseException, pipeline: Pipeline) -> str:
     told = [type(error).__name__, *chain(error)]
     for pattern, meaning in RULES:
         if any(re.search(pattern, text) for text in told):
-            return meaning.format(reason=_said(error, pattern), **words)
+            return meaning.format(reason=_said(error, pattern), anew=_anew(pipeline, told), **words)
     return f"{type(error).__name__}: {reason(error)}. The log above has the details"
 
 
@@ -114,6 +115,16 @@ def _words(pipeline: Pipeline) -> dict[str, str]:
         "kafka": pipeline.kafka.bootstrap,
         "checkpoint": f"{lake_root(pipeline)}/_checkpoints/changes",
     }
+
+
+def _anew(pipeline: Pipeline, told: Iterable[str]) -> str:
+    """What makes the table anew of which the texts name a file; where they name none, whichever it is."""
+    path = re.compile(rf"{re.escape(lake_root(pipeline))}/([^_/][^/\s]*)/([^/\s]+)/")
+    for db, table in (found.groups() for text in told for found in path.finditer(text)):
+        names = unescape(db), unescape(table)
+        if names[0] and names[1] and pipeline.tables.match(names[0], names[1]):
+            return f"{steps.snapshot_table(pipeline, '.'.join(filter(None, names)))}, which makes it anew"
+    return f"where it is one of a table, {steps.snapshot(pipeline)} for it, which makes it anew"
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -21,6 +22,7 @@ from spark.mending.choice import Form, Name, blocked, names_of, refusing, source
 from spark.mending.from_source import Choose, SourceParts
 from spark.mending.parts import Chosen
 from spark.proof.differences import Difference, latest
+from spark.proof.reports import numbers
 
 MOST_CHUNKS = 100  # of which each row is asked whether it is in one
 OPTIONS = {
@@ -76,7 +78,10 @@ def _found(spark: SparkSession, pipeline: Pipeline, lake: Lake, tables: list[str
         elif tables:
             tell(f"{'.'.join(name)}: its last check found no difference, so nothing is repaired")
     if not chosen:
-        tell("no table's last check found a difference that can be repaired")
+        last = max(numbers(lake), default=None)
+        when = f", the one of {datetime.fromtimestamp(last / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC," if last else ""
+        told = f"no table's last check{when} found a difference that can be repaired"
+        tell(f"{told}. A check that failed on its way found none: its message says what to do")
     return chosen
 
 

@@ -138,7 +138,8 @@ def _addresses(console: Console, journey: Journey) -> None:
             ("streamer", platform.streamer.url),
             ("lake", str(lake)),
             ("MySQL", f"{platform.mysql.address}, user root, password in {platform.mysql.home}/root.password"),
-            ("headrace", f"{_exports(platform)}, then .venv/bin/headrace status pipelines/flights.yaml"),
+            ("headrace", _exports(platform)),
+            ("", ".venv/bin/headrace status pipelines/flights.yaml"),
             ("stop", "make demo-down (data stays; `make demo` goes on with it)"),
         ],
     )
@@ -152,8 +153,8 @@ def _exports(platform: Platform) -> str:
 
 
 def _pairs(console: Console, pairs: list[tuple[str, str]]) -> None:
-    grid = Table.grid(padding=(0, 2))
+    """Each in one line, however long: some are there to be copied."""
+    width = max(len(name) for name, _ in pairs)
     for name, text in pairs:
-        grid.add_row(f"[bold]{name}[/]", text)
-    console.print(grid)
+        console.print(f"[bold]{name:<{width}}[/]  {text}", soft_wrap=True)
     console.print()

@@ -27,7 +27,7 @@ def ask(pipeline: Pipeline) -> dict[str, Any]:
         raise NotRunningError("asking", f"the streamer at {url}", f"it answered {error.code}", hint) from None
     except (OSError, ValueError, HTTPException) as error:
         reason = getattr(error, "reason", error)
-        hint = f"Start it with: headrace run {pipeline.path}"
+        hint = f"Start it with: headrace run {pipeline.path}; or see that streamer.http there is where it listens"
         raise NotRunningError("asking", f"the streamer at {url}", f"no answer ({reason})", hint) from None
     if not isinstance(found, dict) or "pipeline" not in found:
         hint = f"Something else listens there: stop it, or change streamer.http in {pipeline.path}."

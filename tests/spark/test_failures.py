@@ -8,6 +8,7 @@ from typing import Any
 import pymysql
 import pytest
 
+from contract.names import lake_root
 from spark import job
 from spark.errors import LakeError, PassingError
 from spark.failures import message_of
@@ -39,6 +40,22 @@ def test_a_cause_deep_down_is_found(tmp_path: Path, error: Exception, said: str)
     assert said in message
     assert "\n" not in message
     assert "org.apache.spark" not in message
+
+
+@pytest.mark.parametrize(
+    ("folder", "said"),
+    [
+        ("shop/a_x2eb", "headrace snapshot {path} --table shop.a.b --compact`, which makes it anew"),
+        ("_changes/tbl=shop.a", "where it is one of a table, run the DAG shop.snapshot"),
+        ("other/a", "where it is one of a table, run the DAG shop.snapshot"),
+    ],
+)
+def test_of_a_file_that_is_lost_the_way_back_is_that_of_its_table(tmp_path: Path, folder: str, said: str) -> None:
+    pipeline = pipeline_in(tmp_path)
+    error = raised(
+        RuntimeError(f"[FAILED_READ_FILE.FILE_NOT_EXIST] {lake_root(pipeline)}/{folder}/part-0.parquet gone")
+    )
+    assert said.format(path=pipeline.path) in message_of(error, pipeline)
 
 
 def test_our_own_words_are_kept(tmp_path: Path) -> None:
