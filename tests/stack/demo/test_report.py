@@ -75,7 +75,7 @@ def test_the_last_line_counts_tables_rows_and_changes(pipeline: Pipeline) -> Non
     good, page = shown(journey(pipeline))
     assert good
     assert page.splitlines()[-1] == "demo: ok, 1 tables equal, 4 rows, 7 changes"
-    assert "/m/headrace.password) HEADRACE_STREAMER_PORT=29181, then" in " ".join(page.split())
+    assert "/m/headrace.password) HEADRACE_STREAMER_PORT=29181 .venv/bin/headrace status" in " ".join(page.split())
     for words in ("http://a", "http://s", "binlog.000002:4", "`gate`", "1 rolled back", "1 min 1 s"):
         assert words in page
 
