@@ -15,24 +15,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import reduce
 from itertools import groupby
 
 from delta.tables import DeltaTable
 from pyspark import inheritable_thread_target
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
 from contract.schema import TableSchema
 from spark.batches import run_batches
 from spark.broken import broken_table
 from spark.changes_only import KEPT, keep, note_missing
-from spark.commits import partitions
-from spark.conditions import any_of
 from spark.errors import TableStoppedError
 from spark.failpoints import reached
 from spark.foreign import Looked
 from spark.lake import Lake
+from spark.landed_since import landed_since
 from spark.merge import behind, latest, merge, misfit, sequence, together
 from spark.rows import nulled
 from spark.schema import Schemas, prepare
@@ -112,7 +110,8 @@ class Merging:
         if not looked.undone:
             # Not kept in memory: to read a table's own files again costs a fraction of that.
             return self._merge_all(changes)
-        new = self._new(replace(looked, merged=self.looked.merged)).persist()  # to find these rows costs much more
+        looked = replace(looked, merged=self.looked.merged)
+        new = landed_since(self.lake, looked).select(*USED).persist()  # to find these rows costs much more
         try:
             self._merge_all(new)
         finally:
@@ -122,18 +121,6 @@ class Merging:
         parts = [part for part in parts_of(changes) if not self._waits(part)]
         with ThreadPoolExecutor(THREADS) as pool:
             list(pool.map(inheritable_thread_target(self.spark)(lambda part: self._merge(changes, part)), parts))
-
-    def _new(self, looked: Looked) -> DataFrame:
-        """What is in `_changes` and was not when the last run had merged it: the commits between tell of changes that
-        somebody wrote or removed, too. Of the partitions alone to which commits of ours added since."""
-        changes = self.lake.frame(self.lake.changes, looked.version)
-        if looked.merged is None:
-            return changes.select(*USED)
-        added = set().union(*(partitions(self.lake, self.lake.changes, version) for version in looked.ours))
-        there = any_of([_in(partition) for partition in added])
-        known = self.lake.frame(self.lake.changes, looked.merged).where(there)
-        keys = ["tbl", "_seq"]
-        return changes.where(there).join(known.select(*keys), keys, "left_anti").select(*USED)
 
     def _wanted(self, name: Name) -> bool:
         return self.lake.pipeline.tables.match(*name)
@@ -239,9 +226,3 @@ class Merging:
         count = sum(nulled(last.where(fn.col("schema") == schema.version), "after", schema) for schema in likely)
         if count:
             self.nulled[part.name] = self.nulled.get(part.name, 0) + count
-
-
-def _in(partition: tuple[tuple[str, str | None], ...]) -> Column:
-    """As Delta's log has it, in which each value is a text."""
-    parts = [fn.col(name).cast("string").eqNullSafe(fn.lit(value)) for name, value in partition]
-    return reduce(Column.__and__, parts, fn.lit(True))
