@@ -9,6 +9,7 @@ import pytest
 
 from contract.checkpoint import Checkpoint
 from contract.gtid import GtidSet
+from contract.mistake import MistakeError
 from contract.pipeline import Pipeline
 from contract.pipeline_source import address
 from streamer import servers, source
@@ -97,8 +98,9 @@ def test_an_address(text: str, expected: tuple[str, int]) -> None:
 
 @pytest.mark.parametrize("text", ["", ":3306", "db2:", "db2:0", "db2:65536", "db2:x"])
 def test_no_address(text: str) -> None:
-    with pytest.raises(ValueError, match="host or host:port"):
+    with pytest.raises(MistakeError, match="is no address") as told:
         address(text)
+    assert "host or host:port" in told.value.fix
 
 
 def two(**more: Any) -> Pipeline:
