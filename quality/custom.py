@@ -8,7 +8,6 @@ folder is HEADRACE_SUITES, by default `quality/` of the checkout.
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 import runpy
@@ -18,13 +17,14 @@ from pathlib import Path
 from great_expectations.expectations import Expectation
 from great_expectations.expectations.expectation_configuration import ExpectationConfiguration
 
-from contract import status
+from contract import status, table_names
 from contract.pipeline import Pipeline
 from contract.schema import TableSchema
 from readers.status import read
 
 COLUMN = ("column", "column_A", "column_B")  # what an expectation calls its columns, beside a list of them
 ASKS_FOR_IT = "expect_column_to_exist"
+NEAR = 0.6  # of a column that may be meant: its name is short
 FOLDER = Path(__file__).resolve().parent
 
 
@@ -61,7 +61,7 @@ def _no_column(one: Expectation, schema: TableSchema) -> str | None:
     missing = [name for name in named if isinstance(name, str) and name.lower() not in {*map(str.lower, known)}]
     if not missing or kind == ASKS_FOR_IT:
         return None
-    close = difflib.get_close_matches(missing[0], known, 1)
+    close = table_names.close(missing[0], known, like=NEAR)
     hint = f", did you mean {close[0]}?" if close else "."
     table = f"{schema.db}.{schema.table}"
     return f"{kind}: {table} has no column {', '.join(missing)}{hint} Its columns are {', '.join(known)}"
