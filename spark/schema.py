@@ -84,6 +84,12 @@ def typed(schema: TableSchema) -> dict[str, str]:
             f"{name}: {schema.db} is a folder of the lake's own, so no database of this name can be there. "
             "Exclude the table, or move it to another database; its changes are kept in _changes"
         )
+    if "." in schema.db:
+        raise TableStoppedError(
+            f"{name}: its database's name has a dot, so that the lake, which knows a table as db.table, would take it "
+            f"for a table of {schema.db.partition('.')[0]}. Exclude the table, or move it to another database; its "
+            "changes are kept in _changes"
+        )
     if len(names.escape(schema.db) + names.escape(schema.table)) > LONGEST:
         raise TableStoppedError(
             f"{name}: the names of its database and its own are longer than {LONGEST} characters as folders of the "

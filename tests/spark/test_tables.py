@@ -11,8 +11,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from contract.schema import Column, TableSchema
+from spark.errors import TableStoppedError
 from spark.lake import Lake
-from spark.schema import Schemas
+from spark.schema import Schemas, fields
 from spark.tables import Merging
 from tests.spark.changes_by_hand import ITEMS, LINES, change, changes, truncation
 from tests.spark.lake_by_hand import unwatched
@@ -192,6 +193,11 @@ def test_what_cannot_be_merged_says_why(
     assert said in stop.reason
     assert stop.since == list(seq(1))
     assert merging(spark, lake).stopped.tables == step.stopped.tables  # the next run knows
+
+
+def test_a_database_whose_name_has_a_dot_is_not_taken_for_another() -> None:
+    with pytest.raises(TableStoppedError, match=r"^sh\.op\.items: its database's name has a dot, .* a table of sh\."):
+        fields(ITEMS.model_copy(update={"db": "sh.op"}))
 
 
 @pytest.mark.parametrize("batches", [1, 2])
