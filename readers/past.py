@@ -12,6 +12,7 @@ from contract.sequence import FIELDS
 
 VERSION = ("valid_from", "valid_to", "gtid")  # what a row of the history has beside the table's columns
 MOMENT = '" moment"'  # the name of a parameter; it would take the place of a column that is called so
+ZONED = r"(?i):\d{2}(\.\d+)?\s*([+-]\d{2}(:?\d{2})*|z|[a-z][\w+-]*(/[\w+-]+)*)$"  # a time of day with a zone behind it
 MAY_NOT_PARSE = ("DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE")  # zero and partial dates are null in the lake
 
 
@@ -128,6 +129,9 @@ class Past:
 
     def _refused(self, at: str, began: datetime | None, no_past: str | None) -> Iterator[tuple[str, str]]:
         """When, and with what words."""
+        text = f"trim(CAST({MOMENT} AS VARCHAR))"
+        unzoned = f"{literal(f'{self.name} as of ')} || {text} || ' has no time zone: write one behind the time of day, '"
+        yield f"NOT regexp_matches({text}, {literal(ZONED)})", f"{unzoned} || 'such as 2026-11-22 10:42:00+00'"
         if no_past:
             yield "true", literal(f"{self.name} {no_past}")
         early = literal(f"the history of {self.name} begins {began.isoformat() if began else 'with the next change'}")

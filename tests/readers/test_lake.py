@@ -155,6 +155,18 @@ def test_the_table_as_of_a_time(pipeline: Pipeline, minute: int, wanted: dict[in
     assert len({repr(one[3:]) for one in rows}) == 1, "by the changes and by the table the same values"
 
 
+@pytest.mark.parametrize("zoned", ["+00", "+00:00", "+0000", "Z", " UTC", " Etc/GMT"])
+def test_a_time_may_name_its_zone_in_any_of_duckdbs_ways(pipeline: Pipeline, zoned: str) -> None:
+    moment = f"{at(10):%Y-%m-%d %H:%M:%S}{zoned}"
+    assert rows_of(pipeline, f"SELECT count(*) FROM items_as_of('{moment}')") == [(3,)]
+
+
+@pytest.mark.parametrize("moment", ["'2026-11-21 10:42:00'", "'2026-11-21'", "TIMESTAMP '2026-11-21 10:42:00'"])
+def test_a_time_without_a_zone_is_refused_as_spark_refuses_it(pipeline: Pipeline, moment: str) -> None:
+    with pytest.raises(LakeReadError, match=r"shop\.items as of 2026-11-21.* has no time zone: .*10:42:00\+00"):
+        rows_of(pipeline, f"SELECT * FROM items_as_of({moment})")
+
+
 def test_versions_and_changes(pipeline: Pipeline) -> None:
     found = rows_of(pipeline, 'SELECT id, "a name", minute(valid_from), minute(valid_to), gtid FROM items_history')
     assert {(int(one[0]), *one[1:]) for one in found} == {
