@@ -27,13 +27,13 @@ from bench import load
 from bench.figures import peak_mb
 from contract.checkpoint import Checkpoint
 from contract.pipeline import Pipeline
-from spark.handoff import apply_ready
-from spark.lake import Lake
-from spark.places import Places
-from spark.row_texts import jdbc_options
+from spark.lake.lake import Lake
+from spark.merging.handoff import apply_ready
 from spark.session import session
-from spark.snapshot import Staging
-from spark.source import Source
+from spark.snapshot.places import Places
+from spark.snapshot.snapshot import Staging
+from spark.source.row_texts import jdbc_options
+from spark.source.source import Source
 from stack.database import USER, Database
 from stack.maven import spark_jars
 from stack.mysql import MySQL

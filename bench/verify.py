@@ -20,12 +20,12 @@ from contract.checkpoint import Checkpoint
 from contract.pipeline import Pipeline
 from contract.sequence import file_number
 from contract.status import LakeStatus, TableStatus
-from spark.lake import Lake
-from spark.row_texts import rows_of
-from spark.rows import parsed, typed
-from spark.schema import Schemas, prepare
-from spark.source import Source
-from spark.verification import Verification
+from spark.lake.lake import Lake
+from spark.proof.verification import Verification
+from spark.source.row_texts import rows_of
+from spark.source.source import Source
+from spark.tables.rows import parsed, typed
+from spark.tables.schema import Schemas, prepare
 from stack.mysql import USER, MySQL
 from stack.ports import free_port
 

@@ -23,11 +23,11 @@ from pyspark.sql import functions as fn
 
 from contract.pipeline import Pipeline
 from contract.schema import Column, TableSchema
-from spark.foreign import look
-from spark.lake import Lake
-from spark.merge import sequence
-from spark.schema import Schemas, prepare
-from spark.tables import Merging
+from spark.lake.lake import Lake
+from spark.landing.foreign import look
+from spark.merging.tables import Merging
+from spark.tables.merge import sequence
+from spark.tables.schema import Schemas, prepare
 
 matplotlib.use("svg")
 from matplotlib import pyplot as plt

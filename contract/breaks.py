@@ -1,5 +1,5 @@
 """Where the past of the lake's tables breaks: what a table had before cannot be made of what it has and the changes
-since. Compaction writes them (spark/evolution.py), readers of the past ask for them.
+since. Compaction writes them (spark/evolution/evolution.py), readers of the past ask for them.
 
 Some statements take rows away, or bring some, without a change of any row: DROP and CREATE, RENAME, partitions that are
 dropped or exchanged. Others give values another form than those in the changes of before have.

@@ -1,5 +1,5 @@
 """Which changes the lake lacks for good, because Kafka had them no more when it came to read them: one small file of
-the lake, which compaction writes (spark/lost.py).
+the lake, which compaction writes (spark/lake/lost.py).
 
 A table's rows are whole again behind a snapshot. Its past is not: that begins behind the last of them.
 """

@@ -1,4 +1,5 @@
-"""DuckDB's SQL of a table's past, which gives what spark/history.py does. Pure: names and types in, statements out."""
+"""DuckDB's SQL of a table's past, which gives what spark/history/history.py does. Pure: names and types in, statements
+out."""
 
 from __future__ import annotations
 
@@ -43,9 +44,9 @@ class Past:
     ends, and `part_ended` when that ended. `spellings`: names of columns in changes, beside those of now.
 
     `now`: the table of present rows, `raw`: that of its changes, both as SQL names them; of these `counted` is when
-    each counts (spark/commit_times.py says why it is not always `ts`). `kinds`: its columns, name and DuckDB's type;
-    `key`: the names of the key's, none where there is no change. `renames`: the table's; with any, or a break, `raw`
-    has the column `schema`."""
+    each counts (spark/landing/commit_times.py says why it is not always `ts`). `kinds`: its columns, name and DuckDB's
+    type; `key`: the names of the key's, none where there is no change. `renames`: the table's; with any, or a break,
+    `raw` has the column `schema`."""
 
     def __init__(
         self, name: str, now: str, raw: str, kinds: Mapping[str, str], key: Sequence[str],
@@ -130,8 +131,9 @@ class Past:
     def _refused(self, at: str, began: datetime | None, no_past: str | None) -> Iterator[tuple[str, str]]:
         """When, and with what words."""
         text = f"trim(CAST({MOMENT} AS VARCHAR))"
-        unzoned = f"{literal(f'{self.name} as of ')} || {text} || ' has no time zone: write one behind the time of day, '"
-        yield f"NOT regexp_matches({text}, {literal(ZONED)})", f"{unzoned} || 'such as 2026-11-22 10:42:00+00'"
+        fix = literal(" has no time zone: write one behind the time of day, such as 2026-11-22 10:42:00+00")
+        unzoned = f"{literal(f'{self.name} as of ')} || {text} || {fix}"
+        yield f"NOT regexp_matches({text}, {literal(ZONED)})", unzoned
         if no_past:
             yield "true", literal(f"{self.name} {no_past}")
         early = literal(f"the history of {self.name} begins {began.isoformat() if began else 'with the next change'}")

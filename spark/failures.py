@@ -11,9 +11,9 @@ from contract import steps
 from contract.names import lake_root
 from contract.pipeline import Pipeline
 from contract.topic_template import unescape
-from spark.broken import BROKEN
 from spark.errors import LakeError, chain, reason
-from spark.servers import SERVERS
+from spark.lake.broken import BROKEN
+from spark.source.servers import SERVERS
 
 LOST = (
     "records were deleted from Kafka before they reached the lake ({reason}). Move {checkpoint} away, so that "

@@ -27,7 +27,8 @@ Results (XCom `return_value`): `provision` gives `created, as_wanted, differing`
 DAGs without a schedule are active at once, so that a triggered run does not wait unseen; scheduled ones begin
 as Airflow is set (`dags_are_paused_at_creation`), and `PATCH /api/v2/dags/<dag> {"is_paused": false}` starts them.
 `compact` and `erase` take the one slot of the lake's pool (pools.py). `verify` does not: it waits for a compaction.
-Nor does `maintain`: its job has the lake for one table at a time, and a compaction goes in between (spark/slot.py).
+Nor does `maintain`: its job has the lake for one table at a time, and a compaction goes in between
+(spark/lake/slot.py).
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 """The pool of a pipeline's lake: one slot, for every task that has the lake throughout. So such tasks queue where a
-person sees it, and do not wait inside a job that holds a worker (spark/slot.py, which keeps the others apart, too).
+person sees it, and do not wait inside a job that holds a worker (spark/lake/slot.py, which keeps the others apart,
+too).
 
 A task has no right to make a pool, and a task whose pool is missing is never scheduled. So the scheduler makes it, the
 moment that any run of the pipeline's DAGs begins, in the transaction that begins the run.

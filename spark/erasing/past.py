@@ -17,8 +17,8 @@ from pyspark.sql import SparkSession
 
 from spark.errors import LakeError
 from spark.failpoints import reached
-from spark.lake import Lake
-from spark.schema import at
+from spark.lake.lake import Lake
+from spark.tables.schema import at
 
 # A checkpoint with the very next commit, and in it no word of files that went.
 MEANWHILE = {"delta.checkpointInterval": "1", "delta.deletedFileRetentionDuration": "interval 0 hours"}

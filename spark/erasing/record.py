@@ -20,9 +20,9 @@ from pyspark.sql import functions as fn
 
 from contract import names
 from contract.checkpoint import Checkpoint
-from spark.erasing.erasures import Begun, Topic
 from spark.failpoints import reached
-from spark.lake import Lake
+from spark.lake.erasures import Begun, Topic
+from spark.lake.lake import Lake
 
 SHAPE = (
     "run string, by string, at timestamp, db string, tbl string, key_hashes array<string>, until string, "

@@ -9,14 +9,14 @@ from contract.erased_key import ErasedKey
 from contract.names import quoted
 from contract.pipeline import Pipeline
 from contract.pipeline_columns import Shown
-from spark import chunks
-from spark.choice import shown_of
 from spark.errors import LakeError
-from spark.kafka import Broker
-from spark.places import Places
-from spark.row_texts import row_json
-from spark.source import Source
-from spark.streamed import streamed
+from spark.kafka.broker import Broker
+from spark.snapshot.places import Places
+from spark.source import chunks
+from spark.source.choice import shown_of
+from spark.source.row_texts import row_json
+from spark.source.source import Source
+from spark.source.streamed import streamed
 
 
 def place_without(pipeline: Pipeline, broker: Broker, db: str, table: str, keys: Sequence[ErasedKey]) -> Checkpoint:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from contract import names
 from contract.schema import TableSchema
 from spark.errors import LakeError
-from spark.lake import Lake
-from spark.manifests import manifests
-from spark.mending.parts import MANIFEST, parts
-from spark.unfinished import silent, unfinished
+from spark.lake.lake import Lake
+from spark.lake.manifests import manifests
+from spark.lake.unfinished import silent, unfinished
+from spark.merging.parts import MANIFEST, parts
 
 
 def refuse_reading(lake: Lake, schema: TableSchema) -> None:

@@ -17,11 +17,11 @@ from pyspark.sql import functions as fn
 
 from contract import names
 from contract.pipeline import Pipeline
-from spark.erasing.erasures import Topic, together
 from spark.errors import LakeError
 from spark.failpoints import reached
-from spark.kafka import Broker
-from spark.kafka_reading import SECONDS, connection
+from spark.kafka.broker import Broker
+from spark.kafka.reading import SECONDS, connection
+from spark.lake.erasures import Topic, together
 
 CHECKED_MS = 300_000  # between two looks of the broker for what is too old, by default
 UNKNOWN = "unknown"

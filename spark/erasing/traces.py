@@ -20,11 +20,11 @@ from contract.checkpoint import Place
 from contract.names import quoted
 from contract.schema import TableSchema
 from spark.failpoints import reached
-from spark.lake import Lake
-from spark.merge import sequence
+from spark.lake.lake import Lake
 from spark.proof.differences import CHUNK
-from spark.rows import READING, beside, keyed, parsed, typed
-from spark.schema import columns_of
+from spark.tables.merge import sequence
+from spark.tables.rows import READING, beside, keyed, parsed, typed
+from spark.tables.schema import columns_of
 
 EVENT = ("tbl", "day", "topic", "partition", "offset", "_seq")
 LETTER = ("topic", "partition", "offset")

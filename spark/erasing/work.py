@@ -23,23 +23,23 @@ from contract.checkpoint import Checkpoint
 from contract.erased_key import ErasedKey
 from contract.schema import TableSchema
 from contract.status import parse
-from spark import compaction
-from spark.applied import AppliedSnapshots
+from spark.compaction import compaction
 from spark.erasing import past
-from spark.erasing.erasures import Begun, Erased, Erasures
 from spark.erasing.topics import Topics
 from spark.erasing.traces import Traces
 from spark.failpoints import reached
-from spark.foreign import look
 from spark.job import JobFailedError
-from spark.kafka import Broker
-from spark.lake import Lake
-from spark.merge import sequence
-from spark.merged import version_behind
-from spark.schema import Schemas
-from spark.tables import Merging
-from spark.tidying import vacuum
-from spark.unfinished import unfinished
+from spark.kafka.broker import Broker
+from spark.lake.applied import AppliedSnapshots
+from spark.lake.erasures import Begun, Erased, Erasures
+from spark.lake.lake import Lake
+from spark.lake.merged import version_behind
+from spark.lake.unfinished import unfinished
+from spark.landing.foreign import look
+from spark.maintenance.tidying import vacuum
+from spark.merging.tables import Merging
+from spark.tables.merge import sequence
+from spark.tables.schema import Schemas
 
 AUDITS = (names.DIFFERENCES, names.REPAIRS)  # tables of findings: `db`, `tbl`, and the `key` of each
 

@@ -14,16 +14,16 @@ from pyspark.sql import SparkSession
 from contract.chosen_rows import refuse_backfill
 from contract.pipeline import Pipeline
 from contract.status import LakeStatus
-from spark.compacting import OPTION, take_in
+from spark.compaction.compacting import OPTION, take_in
 from spark.errors import LakeError
+from spark.evolution.renames import in_lake
 from spark.job import run
-from spark.kafka import Broker
-from spark.lake import Lake
+from spark.kafka.broker import Broker
+from spark.lake.lake import Lake
 from spark.mending.choice import Form, Name, blocked, names_of, refusing, shown_in, source_of, standing
 from spark.mending.from_source import Choose, SourceParts
-from spark.mending.parts import CHANGES, KAFKA, MYSQL, Chosen, Part
 from spark.mending.rebuilt import Rebuild
-from spark.renames import in_lake
+from spark.merging.parts import CHANGES, KAFKA, MYSQL, Chosen, Part
 
 SOURCES = (CHANGES, KAFKA, MYSQL)
 OPTIONS = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spark.compaction import compact
+from spark.compaction.compaction import compact
 from spark.job import run
 
 if __name__ == "__main__":

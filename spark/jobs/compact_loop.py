@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from spark.compaction.looping import loop
 from spark.job import run
-from spark.looping import loop
 
 if __name__ == "__main__":
     run("compact-loop", loop, tables=False)

@@ -15,19 +15,19 @@ from contract.pipeline import Pipeline
 from contract.pipeline_keys import told_of
 from contract.schema import Column, TableSchema
 from contract.steps import SNAPSHOT_TABLE
-from spark.applied import AppliedSnapshots
 from spark.erasing import record, source
 from spark.erasing.staging import refuse_reading, staged
 from spark.erasing.work import Erasing, facts_of
 from spark.errors import LakeError
+from spark.evolution.renames import in_lake
+from spark.evolution.shapes import shape_of
 from spark.job import run as run_job
-from spark.kafka import Broker
-from spark.lake import Lake
-from spark.renames import in_lake
-from spark.schema import Schemas
-from spark.shapes import shape_of
-from spark.slot import writing
-from spark.stopped import Name
+from spark.kafka.broker import Broker
+from spark.lake.applied import AppliedSnapshots
+from spark.lake.lake import Lake
+from spark.lake.slot import writing
+from spark.lake.stopped import Name
+from spark.tables.schema import Schemas
 
 OPTIONS = {
     "keys": "the keys, a JSON list: values, or objects of the key's columns",

@@ -14,13 +14,13 @@ from pyspark.sql import SparkSession
 
 from contract.chosen_rows import refuse_repair
 from contract.pipeline import Pipeline
-from spark.compacting import OPTION, take_in
+from spark.compaction.compacting import OPTION, take_in
 from spark.errors import LakeError
 from spark.job import run
-from spark.lake import Lake
+from spark.lake.lake import Lake
 from spark.mending.choice import Form, Name, blocked, names_of, refusing, source_of, standing, tell
 from spark.mending.from_source import Choose, SourceParts
-from spark.mending.parts import Chosen
+from spark.merging.parts import Chosen
 from spark.proof.differences import Difference, latest
 from spark.proof.reports import numbers
 

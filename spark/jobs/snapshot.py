@@ -10,20 +10,20 @@ from pyspark.sql import SparkSession
 
 from contract.checkpoint import Checkpoint
 from contract.pipeline import Pipeline
-from spark.choice import chosen, refuse_unfollowed
-from spark.compacting import OPTION, take_in
+from spark.compaction.compacting import OPTION, take_in
 from spark.errors import LakeError
 from spark.job import JobFailedError, run
-from spark.kafka import Broker
-from spark.lake import Lake
-from spark.manifests import Manifest
-from spark.places import Places
-from spark.snapshot import Staging
-from spark.snapshot_records import SnapshotRecords
-from spark.source import Source
-from spark.streamed import reading, streamed
-from spark.topic_places import seen
-from spark.transformed import refuse_other_rules
+from spark.kafka.broker import Broker
+from spark.kafka.topic_places import seen
+from spark.lake.lake import Lake
+from spark.lake.manifests import Manifest
+from spark.snapshot.places import Places
+from spark.snapshot.snapshot import Staging
+from spark.snapshot.snapshot_records import SnapshotRecords
+from spark.snapshot.transformed import refuse_other_rules
+from spark.source.choice import chosen, refuse_unfollowed
+from spark.source.source import Source
+from spark.source.streamed import reading, streamed
 
 
 def snapshot(

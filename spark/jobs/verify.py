@@ -17,25 +17,25 @@ from pyspark.sql import SparkSession
 from contract.pipeline import Pipeline
 from contract.status import LakeStatus, parse
 from quality.report import counted, differences
-from spark.checksum import Total
-from spark.choice import chosen
-from spark.compacting import compaction
+from spark.compaction.compacting import compaction
 from spark.errors import LakeError
+from spark.evolution.renames import in_lake
 from spark.job import JobFailedError, run
-from spark.kafka import Broker
-from spark.lake import Lake
+from spark.kafka.broker import Broker
+from spark.lake.lake import Lake
+from spark.lake.slot import writing
 from spark.proof.answer import Answer
+from spark.proof.checksum import Total
 from spark.proof.differences import Difference
 from spark.proof.finding import Finding, incomparable, result, why
 from spark.proof.judged import ROWS, Judging, Rules
 from spark.proof.kept import keeping
 from spark.proof.noted import keep
 from spark.proof.pinning import unopened
-from spark.renames import in_lake
-from spark.slot import writing
-from spark.streamed import streamed
-from spark.transformed import refuse_other_rules
-from spark.verification import Shapes, Verification
+from spark.proof.verification import Shapes, Verification
+from spark.snapshot.transformed import refuse_other_rules
+from spark.source.choice import chosen
+from spark.source.streamed import streamed
 
 MADE_ANEW = "a snapshot of it was applied meanwhile: verify again"
 THREADS = 4  # tables compared side by side

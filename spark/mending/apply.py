@@ -22,22 +22,22 @@ from contract.checkpoint import Checkpoint
 from contract.names import quoted
 from contract.pipeline_keys import told_of
 from contract.status import PartStatus
-from spark.applied import AppliedSnapshots
-from spark.broken import broken_table
-from spark.erasing.erasures import Erased, Erasures
 from spark.errors import TableStoppedError
+from spark.evolution.renames import renames_of, since
 from spark.failpoints import reached
-from spark.lake import Lake
+from spark.lake.applied import AppliedSnapshots
+from spark.lake.broken import broken_table
+from spark.lake.erasures import Erased, Erasures
+from spark.lake.lake import Lake
+from spark.lake.stopped import Name
 from spark.mending.final import KIND, compared, differing, folded, widened
-from spark.mending.mended import P0, keys_behind, mended
-from spark.mending.parts import MYSQL, Part, parts
-from spark.merge import behind, misfit, sequence
+from spark.merging.mended import P0, keys_behind, mended
+from spark.merging.parts import MYSQL, Part, parts
+from spark.merging.tables import USED
 from spark.proof.differences import CHANGED, CHUNK, DUPLICATE, EXTRA, MISSING, last_check, latest
-from spark.renames import renames_of, since
-from spark.rows import beside, keyed, parsed
-from spark.schema import Schemas, fitted, prepare
-from spark.stopped import Name
-from spark.tables import USED
+from spark.tables.merge import behind, misfit, sequence
+from spark.tables.rows import beside, keyed, parsed
+from spark.tables.schema import Schemas, fitted, prepare
 
 DID = {
     MISSING: "inserted", EXTRA: "removed", CHANGED: "replaced", DUPLICATE: "made one",

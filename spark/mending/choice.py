@@ -16,19 +16,19 @@ from contract.pipeline_columns import Shown
 from contract.pipeline_keys import told_of
 from contract.schema import TableSchema
 from contract.status import LakeStatus, parse
-from spark.choice import refuse_unfollowed
 from spark.errors import LakeError
-from spark.kafka import Broker
-from spark.lake import Lake
+from spark.kafka.broker import Broker
+from spark.lake.lake import Lake
 from spark.mending import wanted
-from spark.mending.parts import Chosen
-from spark.places import Places
+from spark.merging.parts import Chosen
 from spark.proof.finding import incomparable, why
-from spark.schema import Schemas
-from spark.snapshot import Staging
-from spark.source import Source
-from spark.streamed import reading, streamed
-from spark.transformed import refuse_other_rules
+from spark.snapshot.places import Places
+from spark.snapshot.snapshot import Staging
+from spark.snapshot.transformed import refuse_other_rules
+from spark.source.choice import refuse_unfollowed
+from spark.source.source import Source
+from spark.source.streamed import reading, streamed
+from spark.tables.schema import Schemas
 
 Name = tuple[str, str]
 

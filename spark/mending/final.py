@@ -14,14 +14,14 @@ from pyspark.sql import functions as fn
 from contract.names import quoted
 from contract.schema import TableSchema
 from contract.steps import SNAPSHOT_TABLE
-from spark.checksum import row_hash
 from spark.errors import TableStoppedError
-from spark.mending.parts import empty
-from spark.merge import OP, latest, sequence, together
+from spark.lake.keys import key_json
+from spark.merging.parts import empty
+from spark.proof.checksum import row_hash
 from spark.proof.differences import CHANGED, DUPLICATE, EXTRA, MISSING
-from spark.proof.keys import key_json
-from spark.rows import beside
-from spark.schema import OWN, Schemas
+from spark.tables.merge import OP, latest, sequence, together
+from spark.tables.rows import beside
+from spark.tables.schema import OWN, Schemas
 
 EQUAL = "equal"
 # Of what is found beside a key: what kind of difference; the rows of the lake's; the hashes of both sides.
@@ -67,7 +67,7 @@ def _refuse_other_keys(shape: TableSchema, shapes: Sequence[TableSchema]) -> Non
 
 def compared(lake: DataFrame, rows: DataFrame, shape: TableSchema) -> DataFrame:
     """The keys at which the lake's rows are not the rows that are to be: the key's columns, KIND, and the hashes of
-    the other columns (spark/checksum.py) on both sides: LAKE, ROWS."""
+    the other columns (spark/proof/checksum.py) on both sides: LAKE, ROWS."""
     ours = _hashed(lake, shape, LAKE).groupBy(*map(quoted, shape.key)).agg(
         fn.count("*").alias(COUNT), fn.first(LAKE).alias(LAKE)
     )  # fmt: skip

@@ -12,16 +12,16 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
 from contract import names
-from spark.changes import BOUNDS, MARK_COLUMNS, Landing
-from spark.epochs import first_sent
-from spark.erasing.erasures import Erasures
 from spark.errors import LakeError
-from spark.kafka import Broker, Ends
-from spark.kafka_settings import spark_options
-from spark.lake import Lake
-from spark.records import once, shaped
-from spark.stopped import Name
-from spark.topic_places import in_json
+from spark.kafka.broker import Broker, Ends
+from spark.kafka.epochs import first_sent
+from spark.kafka.records import once, shaped
+from spark.kafka.settings import spark_options
+from spark.kafka.topic_places import in_json
+from spark.lake.erasures import Erasures
+from spark.lake.lake import Lake
+from spark.lake.stopped import Name
+from spark.landing.changes import BOUNDS, MARK_COLUMNS, Landing
 
 
 def sent(spark: SparkSession, lake: Lake, name: Name, floor: list[int]) -> DataFrame:

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from contract.pipeline_columns import Shown
-from spark import chunks
-from spark.choice import shown_of
 from spark.errors import LakeError
-from spark.mending.parts import MYSQL, Chosen, Part, new_id, put, sweep, write_keys
+from spark.lake.unfinished import Beating, Found
 from spark.mending.wanted import own_key, source_condition
-from spark.row_texts import rows_of
-from spark.snapshot import ATTEMPTS, Staging
-from spark.unfinished import Beating, Found
+from spark.merging.parts import MYSQL, Chosen, Part, new_id, put, sweep, write_keys
+from spark.snapshot.snapshot import ATTEMPTS, Staging
+from spark.source import chunks
+from spark.source.choice import shown_of
+from spark.source.row_texts import rows_of
 
 KEYS = 200  # in one statement
 Choose = Callable[[Shown], Chosen]

@@ -22,23 +22,23 @@ from contract.names import quoted
 from contract.schema import TableSchema
 from contract.status import LakeStatus
 from contract.steps import SNAPSHOT_TABLE
-from spark.applied import Applied, AppliedSnapshots
-from spark.broken import broken_file
-from spark.commit_times import first_behind
-from spark.erasing.erasures import Erasures
 from spark.errors import LakeError
-from spark.lake import Lake
+from spark.evolution.renames import renames_of, since, with_new_names
+from spark.evolution.shapes import shape_of
+from spark.lake.applied import Applied, AppliedSnapshots
+from spark.lake.broken import broken_file
+from spark.lake.erasures import Erasures
+from spark.lake.lake import Lake
+from spark.lake.stopped import Name
+from spark.lake.unfinished import Beating
+from spark.landing.commit_times import first_behind
 from spark.mending.final import folded
 from spark.mending.from_kafka import sent
-from spark.mending.mended import mended
-from spark.mending.parts import CHANGES, KAFKA, Chosen, Part, new_id, put, sweep, write_keys
-from spark.merge import behind, sequence
-from spark.renames import renames_of, since, with_new_names
-from spark.schema import OWN, Schemas, columns_of, fitted
-from spark.shapes import shape_of
-from spark.stopped import Name
-from spark.tables import USED
-from spark.unfinished import Beating
+from spark.merging.mended import mended
+from spark.merging.parts import CHANGES, KAFKA, Chosen, Part, new_id, put, sweep, write_keys
+from spark.merging.tables import USED
+from spark.tables.merge import behind, sequence
+from spark.tables.schema import OWN, Schemas, columns_of, fitted
 
 MOST_KEYS = 100_000  # of a time
 SKEW_MS = 60_000  # between the clocks of the job and of the lake's store

@@ -19,10 +19,10 @@ from contract.chosen_rows import DIGITS, ChosenRowsError, key_list, turned
 from contract.names import quoted
 from contract.pipeline_columns import Shown
 from contract.schema import Column, TableSchema
-from spark import chunks
 from spark.errors import LakeError
-from spark.mending.parts import Chosen, wire_text
+from spark.merging.parts import Chosen, wire_text
 from spark.proof.splits import INTEGERS
+from spark.source import chunks
 
 MOMENTS = ("date", "datetime", "timestamp")
 Ask = Callable[[str], Sequence[Any] | None]

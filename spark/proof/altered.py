@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from contract.renames import FILE
-from spark.evolution_state import State
-from spark.lake import Lake
-from spark.rewind import Position
-from spark.stopped import Name
+from spark.evolution.state import State
+from spark.lake.lake import Lake
+from spark.lake.stopped import Name
+from spark.proof.rewind import Position
 
 
 def altered(lake: Lake) -> dict[Name, Position]:

@@ -10,10 +10,10 @@ from pyspark.sql import DataFrame
 
 from contract.pipeline_columns import Shown
 from contract.schema import TableSchema
-from spark.checksum import Total, sum_of
 from spark.proof.boundary import Read
+from spark.proof.checksum import Total, sum_of
+from spark.proof.rewind import Position
 from spark.proof.splits import Split
-from spark.rewind import Position
 
 
 @dataclass(frozen=True)

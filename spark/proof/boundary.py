@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from contract import gtids
-from spark.checksum import Total, sum_of
-from spark.rewind import Group, Position, Step
+from spark.proof.checksum import Total, sum_of
+from spark.proof.rewind import Group, Position, Step
 
 NOTHING = Total()
 

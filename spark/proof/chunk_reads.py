@@ -22,17 +22,17 @@ from contract.names import quoted
 from contract.pipeline import Pipeline
 from contract.pipeline_columns import Shown
 from contract.sequence import file_number
-from spark import chunks
-from spark.checksum import Total, hashed_by_source, source_sql, totals
-from spark.load import Load
 from spark.proof.boundary import NOTHING, Read
+from spark.proof.checksum import Total, hashed_by_source, source_sql, totals
 from spark.proof.pace import Pace
+from spark.proof.rewind import Position
 from spark.proof.splits import Buckets, Split
-from spark.rewind import Position
-from spark.row_wires import wires_of
-from spark.rows import typed
-from spark.servers import Place
-from spark.source import Source
+from spark.snapshot.load import Load
+from spark.source import chunks
+from spark.source.row_wires import wires_of
+from spark.source.servers import Place
+from spark.source.source import Source
+from spark.tables.rows import typed
 
 GROUP = 4  # ranges that a reader of Spark's takes one after the other in one job
 

@@ -15,8 +15,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
 from contract import names
-from spark.growing import grown, moment_id
-from spark.lake import Lake
+from spark.lake.growing import grown, moment_id
+from spark.lake.lake import Lake
 
 MISSING, EXTRA, CHANGED, DUPLICATE, CHUNK = "missing", "extra", "changed", "duplicate", "chunk"
 EQUAL = "equal to the source"  # the check by that name: counts and checksums

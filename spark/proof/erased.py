@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from contract import gtids
-from spark.erasing.erasures import Erased, Erasures
-from spark.lake import Lake
+from spark.lake.erasures import Erased, Erasures
+from spark.lake.lake import Lake
 from spark.proof.boundary import Read
-from spark.rewind import Position
+from spark.proof.rewind import Position
 
 
 def erased(lake: Lake, low: Position) -> dict[str, list[Erased]]:

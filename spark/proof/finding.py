@@ -13,11 +13,11 @@ from contract.pipeline import Pipeline
 from contract.pipeline_events import CHANGES_ROWS, dropped
 from contract.status import TableStatus
 from contract.steps import SNAPSHOT_TABLE
-from spark.checksum import Total
 from spark.proof.answer import Answer, moment
 from spark.proof.boundary import Match, match, relevant
+from spark.proof.checksum import Total
+from spark.proof.rewind import Step
 from spark.proof.unplaced import UNPLACED
-from spark.rewind import Step
 
 LACKS = f"the lake does not have the table: {SNAPSHOT_TABLE}"
 SETTLED = "This check found all of its rows equal: the next compaction takes this mark away"

@@ -15,10 +15,10 @@ import pymysql
 from contract.schema import TableSchema
 from contract.status import LakeStatus
 from spark.errors import LakeError
+from spark.lake.stopped import Name
 from spark.proof.answer import Answer
-from spark.schema import Schemas
-from spark.source import Source
-from spark.stopped import Name
+from spark.source.source import Source
+from spark.tables.schema import Schemas
 
 ROWS = "its rows"
 ALTERED = "it was altered meanwhile: verify again"

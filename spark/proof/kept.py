@@ -22,14 +22,14 @@ from typing import Any
 from contract.checkpoint import Checkpoint
 from contract.names import QUALITY
 from contract.pipeline_columns import Shown
-from spark.checksum import Total
-from spark.lake import Lake
-from spark.lease import BEAT, LEASE, Lease
+from spark.lake.lake import Lake
+from spark.lake.lease import BEAT, LEASE, Lease
+from spark.lake.slot import Lock, Slot
+from spark.lake.swaps import swap
 from spark.proof.boundary import Read
+from spark.proof.checksum import Total
+from spark.proof.rewind import Position
 from spark.proof.splits import Split, again
-from spark.rewind import Position
-from spark.slot import Lock, Slot
-from spark.swaps import swap
 
 FILE = (QUALITY, "unfinished.json")
 FORMAT = 2  # what an earlier version wrote is read anew

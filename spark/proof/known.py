@@ -18,7 +18,7 @@ from contract.names import quoted
 from contract.schema import TableSchema
 from spark.proof.differences import Difference
 from spark.proof.splits import Split
-from spark.rows import parsed, typed
+from spark.tables.rows import parsed, typed
 
 
 def chunks_of(spark: SparkSession, schema: TableSchema, split: Split, found: Sequence[Difference]) -> frozenset[int]:

@@ -22,7 +22,7 @@ from spark.proof.differences import (
 )
 from spark.proof.judged import ROWS
 from spark.proof.reports import write_report
-from spark.verification import Verification
+from spark.proof.verification import Verification
 
 
 def keep(

@@ -16,12 +16,12 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as fn
 
 from contract.schema import TableSchema
-from spark.checksum import Total, grouped, joined, row_hash
+from spark.lake.keys import key_json
 from spark.proof.answer import Answer, Opened
 from spark.proof.boundary import NOTHING, Read, match, relevant
+from spark.proof.checksum import Total, grouped, joined, row_hash
 from spark.proof.differences import CHANGED, CHUNK, DUPLICATE, EXTRA, MISSING, Difference
-from spark.proof.keys import key_json
-from spark.rewind import PLACE, Past, Position, Step
+from spark.proof.rewind import PLACE, Past, Position, Step
 
 CHUNKS = 8  # of a table, that are opened; where more differ, a repair of whole chunks is what is wanted
 ROWS = 10_000  # that may differ, or have changed meanwhile, in the chunks that are opened

@@ -17,16 +17,16 @@ from pyspark.sql import SparkSession
 from contract.pipeline import Pipeline
 from contract.pipeline_columns import Shown
 from contract.schema import TableSchema
-from spark.choice import shown_of
 from spark.errors import LakeError, PassingError
-from spark.load import Load
 from spark.proof.answer import Answer, Opened, moment
 from spark.proof.chunk_reads import ChunkReads
 from spark.proof.differences import Difference
 from spark.proof.kept import Kept
 from spark.proof.known import chunks_of
 from spark.proof.splits import Split, split_of
-from spark.source import Source
+from spark.snapshot.load import Load
+from spark.source.choice import shown_of
+from spark.source.source import Source
 
 ATTEMPTS = 3  # of a table whose columns change under the read
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from contract.names import QUALITY
-from spark.lake import Lake
+from spark.lake.lake import Lake
 
 # Three weeks of a check an hour. A mark that no compaction has looked at for so long stays until another check.
 KEPT = 500

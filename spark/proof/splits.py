@@ -15,8 +15,8 @@ from contract import types
 from contract.names import quoted
 from contract.pipeline_columns import Shown
 from contract.schema import Column
-from spark import chunks
-from spark.checksum import lake_texts, source_texts
+from spark.proof.checksum import lake_texts, source_texts
+from spark.source import chunks
 
 INTEGERS = ("tinyint", "smallint", "mediumint", "int", "bigint")
 MOST_BUCKETS = 4096

@@ -10,7 +10,7 @@ from pyspark.sql import functions as fn
 
 from contract.sequence import FIELDS
 from contract.steps import SNAPSHOT_TABLE
-from spark.merge import sequence
+from spark.tables.merge import sequence
 
 UNPLACED = (
     "This check found all of its rows equal, but some have an order (_seq) that no change can have, so that changes to "

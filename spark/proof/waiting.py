@@ -10,9 +10,9 @@ from math import inf
 from contract.pipeline import Pipeline
 from contract.status import LakeStatus, parse
 from spark.errors import LakeError, PassingError
-from spark.lake import Lake
+from spark.lake.lake import Lake
+from spark.proof.rewind import Position
 from spark.result import for_a_person, tell_wait
-from spark.rewind import Position
 
 POLL_SECONDS = 1.0
 

@@ -11,7 +11,7 @@ from contract.names import lake_root
 from contract.pipeline import Pipeline, PipelineFileError, load
 from contract.schema import Column, TableSchema
 from readers.store import options
-from spark.store import settings
+from spark.lake.store import settings
 
 FILE = """\
 format: 1

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from contract.ddl_record import UNSEEN
-from spark.shape_changes import TOLD
+from spark.evolution.shape_changes import TOLD
 
 PAGE = Path(__file__).parents[2] / "docs" / "operations.md"
 

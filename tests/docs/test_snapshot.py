@@ -24,5 +24,5 @@ def test_the_pages_limits_are_taken() -> None:
 def test_every_reason_to_read_a_table_again_is_explained() -> None:
     section = (ROOT / "docs" / "operations.md").read_text().split("## A snapshot that was killed")[1].split("\n## ")[0]
     explained = {line.split("|")[1].strip() for line in section.splitlines() if line.startswith("| ")} - {"reason"}
-    stale = (ROOT / "spark" / "resume.py").read_text().split("def _stale")[1].split("\n    def ")[0]
+    stale = (ROOT / "spark" / "snapshot" / "resume.py").read_text().split("def _stale")[1].split("\n    def ")[0]
     assert explained == set(re.findall(r'return "(.*)"', stale))

@@ -15,7 +15,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
 from contract.pipeline import Pipeline
-from spark.lake import Lake
+from spark.lake.lake import Lake
 from stack.database import Database
 
 # One column changed, by the lake's type of it: the least that is another value.

@@ -24,12 +24,12 @@ from contract.ddl_record import DdlRecord
 from contract.pipeline import Pipeline, Tables
 from contract.schema import Column, TableSchema
 from contract.sequence import Sequence
-from spark.applied import Applied, AppliedSnapshots
-from spark.lake import Lake
-from spark.manifests import Manifest
-from spark.marks import KEPT_MARKS, Marks
-from spark.mending.parts import Part, put
-from spark.unfinished import BEAT
+from spark.lake.applied import Applied, AppliedSnapshots
+from spark.lake.lake import Lake
+from spark.lake.manifests import Manifest
+from spark.lake.unfinished import BEAT
+from spark.landing.marks import KEPT_MARKS, Marks
+from spark.merging.parts import Part, put
 from stack.kafka import Kafka
 from tests import checkpoints
 from tests.integration.by_hand import make_topics, pipeline_of, send

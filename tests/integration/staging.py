@@ -12,12 +12,12 @@ from contract.checkpoint import Checkpoint
 from contract.pipeline import Lake as LakeSection
 from contract.pipeline import Pipeline
 from contract.pipeline_snapshot import Snapshot
-from spark.lake import Lake
-from spark.manifests import Manifest
-from spark.places import Places
-from spark.schema import OWN
-from spark.snapshot import Staging
-from spark.source import Source
+from spark.lake.lake import Lake
+from spark.lake.manifests import Manifest
+from spark.snapshot.places import Places
+from spark.snapshot.snapshot import Staging
+from spark.source.source import Source
+from spark.tables.schema import OWN
 from stack.database import Database
 from tests.checkpoints import checkpoint
 from tests.integration.decoding import executed

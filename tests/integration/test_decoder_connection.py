@@ -13,7 +13,7 @@ from pydantic import SecretStr
 
 from contract.pipeline import Source
 from contract.pipeline_tls import Tls
-from spark.source import Source as LakesSource
+from spark.source.source import Source as LakesSource
 from stack.database import Database
 from streamer.connection import BinlogConnection, Silence
 from streamer.errors import (

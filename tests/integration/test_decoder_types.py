@@ -10,7 +10,7 @@ import json
 import pytest
 
 from contract import types
-from spark.source import Source
+from spark.source.source import Source
 from stack.database import Database
 from streamer.protocol.model import RowsBatch
 from tests.integration.decoding import pipeline, recorded, run

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from contract import status
 from contract.checkpoint import Checkpoint
 from contract.pipeline import load
-from spark.compaction import compact
+from spark.compaction.compaction import compact
 from spark.jobs.snapshot import snapshot
 from stack.kafka import Kafka
 from stack.mysql import MySQL

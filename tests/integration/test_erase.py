@@ -13,12 +13,12 @@ from pyspark.sql import SparkSession
 
 from contract.pipeline import load
 from contract.sequence import file_number
-from spark.compaction import compact
+from spark.compaction.compaction import compact
 from spark.errors import LakeError
 from spark.jobs.erase import erase
 from spark.jobs.snapshot import snapshot
 from spark.jobs.verify import verify
-from spark.lake import Lake
+from spark.lake.lake import Lake
 from stack.database import Database
 from stack.kafka import Kafka
 from tests.integration.decoding import run

@@ -12,7 +12,7 @@ import pytest
 
 from contract.checkpoint import Checkpoint
 from contract.pipeline import load
-from spark.choice import refuse_unfollowed
+from spark.source.choice import refuse_unfollowed
 from stack.database import Database
 from stack.kafka import Kafka
 from stack.mysql import MySQL

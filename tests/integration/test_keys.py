@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from contract.pipeline import load
-from spark.compaction import compact
+from spark.compaction.compaction import compact
 from spark.jobs.snapshot import snapshot
 from spark.jobs.verify import verify
 from stack.kafka import Kafka

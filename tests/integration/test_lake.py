@@ -15,16 +15,16 @@ from pyspark.sql import SparkSession
 
 from contract import status
 from contract.pipeline import Pipeline, load
-from spark.compaction import compact
+from spark.compaction.compaction import compact
 from spark.errors import LakeError
 from spark.job import JobFailedError
 from spark.jobs.snapshot import snapshot
 from spark.jobs.verify import verify
-from spark.kafka import Broker
-from spark.lake import Lake
-from spark.places import Places
-from spark.snapshot import Staging
-from spark.source import Source
+from spark.kafka.broker import Broker
+from spark.lake.lake import Lake
+from spark.snapshot.places import Places
+from spark.snapshot.snapshot import Staging
+from spark.source.source import Source
 from stack.kafka import Kafka
 from stack.mysql import MySQL
 from tests.integration.streaming import Streamer, execute

@@ -14,12 +14,12 @@ from pyspark.sql import SparkSession
 
 from contract.pipeline import Pipeline, load
 from readers.lake import LakeReadError, query
-from spark.compaction import compact
+from spark.compaction.compaction import compact
 from spark.errors import LakeError
-from spark.history import History
+from spark.history.history import History
 from spark.job import JobFailedError
 from spark.jobs.snapshot import snapshot
-from spark.lake import Lake
+from spark.lake.lake import Lake
 from stack.database import Database
 from tests.integration.decoding import run
 from tests.integration.streaming import Streamer

@@ -10,14 +10,14 @@ from pyspark.sql import SparkSession
 
 from contract.pipeline import load
 from readers.lake import query
-from spark.compaction import compact
-from spark.history import History
+from spark.compaction.compaction import compact
+from spark.history.history import History
 from spark.jobs.backfill import backfill
 from spark.jobs.erase import erase
 from spark.jobs.repair import repair
 from spark.jobs.snapshot import snapshot
 from spark.jobs.verify import verify
-from spark.lake import Lake
+from spark.lake.lake import Lake
 from stack.database import Database
 from stack.kafka import Kafka
 from tests.integration.decoding import run

@@ -13,9 +13,9 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from contract.pipeline import Pipeline
-from spark import kafka as spark_kafka
 from spark.errors import PassingError
-from spark.kafka import Broker
+from spark.kafka import broker as spark_kafka
+from spark.kafka.broker import Broker
 from stack.kafka import Kafka
 from tests.checkpoints import checkpoint
 

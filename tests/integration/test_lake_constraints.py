@@ -12,7 +12,7 @@ from contract import types
 from contract.pipeline import Pipeline
 from contract.schema import TableSchema
 from quality import suite
-from spark.source import Source
+from spark.source.source import Source
 from stack.database import Database
 from tests.integration.decoding import pipeline as pipeline_of
 from tests.integration.decoding import run

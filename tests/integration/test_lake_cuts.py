@@ -12,10 +12,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from contract.pipeline import load
-from spark.compaction import compact
+from spark.compaction.compaction import compact
 from spark.jobs.snapshot import snapshot
 from spark.jobs.verify import verify
-from spark.lake import Lake
+from spark.lake.lake import Lake
 from stack.kafka import Kafka
 from stack.mysql import MySQL
 from stack.ports import free_port

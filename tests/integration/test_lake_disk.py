@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from contract.pipeline import load
-from spark.compaction import compact
+from spark.compaction.compaction import compact
 from spark.jobs.snapshot import snapshot
 from stack.kafka import Kafka
 from stack.mysql import MySQL

@@ -11,9 +11,9 @@ from pyspark.sql import SparkSession
 from contract import status
 from contract.pipeline import Tables
 from contract.shown_by import Rule
-from spark.applied import Applied, AppliedSnapshots
-from spark.compaction import compact
-from spark.lake import Lake
+from spark.compaction.compaction import compact
+from spark.lake.applied import Applied, AppliedSnapshots
+from spark.lake.lake import Lake
 from stack.kafka import Kafka
 from streamer import joined
 from streamer.lake import Lake as SeenByStreamer

@@ -12,10 +12,10 @@ from pyspark.sql import SparkSession
 
 from contract import status
 from contract.pipeline import Pipeline, load
-from spark.compaction import compact
+from spark.compaction.compaction import compact
 from spark.job import JobFailedError
 from spark.jobs.snapshot import snapshot
-from spark.lake import Lake
+from spark.lake.lake import Lake
 from stack.database import Database
 from stack.kafka import Kafka
 from tests.integration.decoding import run

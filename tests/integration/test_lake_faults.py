@@ -13,11 +13,11 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as fn
 
 from contract.pipeline import Pipeline, load
-from spark.compaction import compact
+from spark.compaction.compaction import compact
 from spark.job import JobFailedError
 from spark.jobs.snapshot import snapshot
 from spark.jobs.verify import verify
-from spark.lake import Lake
+from spark.lake.lake import Lake
 from stack.database import Database
 from stack.kafka import Kafka
 from tests.faults import kit

@@ -20,10 +20,11 @@ from delta.tables import DeltaMergeBuilder, DeltaTable
 from pyspark.sql import SparkSession
 from pyspark.sql.readwriter import DataFrameWriter
 
-from spark import failpoints, handoff, tables
-from spark.compaction import compact
+from spark import failpoints
+from spark.compaction.compaction import compact
 from spark.job import JobFailedError
-from spark.lake import Lake
+from spark.lake.lake import Lake
+from spark.merging import handoff, tables
 from stack.kafka import Kafka
 from tests.integration.faulty_lake import FaultyLake, assert_as_expected
 from tests.integration.spark_jobs import ROOT, command, settings

@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 
 from contract import jobs, status
 from contract.pipeline import load
-from spark.compaction import compact
+from spark.compaction.compaction import compact
 from stack import spark as spark_stack
 from stack.kafka import Kafka
 from stack.maven import spark_jars_folder

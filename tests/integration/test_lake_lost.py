@@ -15,13 +15,13 @@ from pyspark.sql import SparkSession
 from contract import status
 from contract.ddl_record import DdlRecord
 from contract.pipeline import Pipeline
-from spark.compaction import compact
+from spark.compaction.compaction import compact
 from spark.errors import LakeError
 from spark.failpoints import hooked
-from spark.kafka import Broker
-from spark.lake import Lake
-from spark.manifests import Manifest
-from spark.topic_places import TopicPlace, seen
+from spark.kafka.broker import Broker
+from spark.kafka.topic_places import TopicPlace, seen
+from spark.lake.lake import Lake
+from spark.lake.manifests import Manifest
 from stack.kafka import Kafka
 from tests import checkpoints
 from tests.integration.by_hand import make_topics, pipeline_of, send

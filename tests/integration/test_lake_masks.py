@@ -16,11 +16,11 @@ from confluent_kafka.admin import AdminClient
 from pyspark.sql import SparkSession
 
 from contract.pipeline import load
-from spark.compaction import compact
+from spark.compaction.compaction import compact
 from spark.job import JobFailedError
 from spark.jobs.snapshot import snapshot
 from spark.jobs.verify import verify
-from spark.lake import Lake
+from spark.lake.lake import Lake
 from stack.database import Database
 from stack.kafka import Kafka
 from tests.integration.decoding import run

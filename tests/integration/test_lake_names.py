@@ -11,8 +11,8 @@ from pyspark.sql import SparkSession
 
 from contract.pipeline import Pipeline, load
 from readers.lake import query
-from spark.compaction import compact
-from spark.history import History
+from spark.compaction.compaction import compact
+from spark.history.history import History
 from spark.job import JobFailedError
 from spark.jobs.backfill import backfill
 from spark.jobs.erase import erase
@@ -20,7 +20,7 @@ from spark.jobs.maintain import maintain
 from spark.jobs.repair import repair
 from spark.jobs.snapshot import snapshot
 from spark.jobs.verify import verify
-from spark.lake import Lake
+from spark.lake.lake import Lake
 from stack.kafka import Kafka
 from stack.mysql import MySQL
 from tests.faults import kit

@@ -18,15 +18,15 @@ import pytest
 from pyspark.sql import SparkSession
 
 from contract.pipeline import Pipeline, load
-from spark.compaction import compact
+from spark.compaction.compaction import compact
 from spark.errors import LakeError
 from spark.job import JobFailedError
 from spark.jobs.backfill import backfill
 from spark.jobs.repair import repair
 from spark.jobs.snapshot import snapshot
 from spark.jobs.verify import verify
-from spark.lake import Lake
-from spark.maintenance import maintain
+from spark.lake.lake import Lake
+from spark.maintenance.maintenance import maintain
 from stack.database import Database
 from stack.kafka import Kafka
 from tests.integration.decoding import run

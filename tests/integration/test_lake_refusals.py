@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from contract.pipeline import load
-from spark.compaction import compact
+from spark.compaction.compaction import compact
 from spark.jobs import verify as checking
 from spark.jobs.snapshot import snapshot
 from spark.jobs.verify import verify

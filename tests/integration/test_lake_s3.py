@@ -14,7 +14,7 @@ from contract.pipeline import Pipeline, load
 from readers.lake import query
 from readers.status import read
 from readers.store import options
-from spark.compaction import compact
+from spark.compaction.compaction import compact
 from spark.jobs.backfill import backfill
 from spark.jobs.erase import erase
 from spark.jobs.repair import repair

@@ -19,16 +19,16 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as fn
 
 from contract.pipeline import Pipeline, load
-from spark.checksum import total
-from spark.choice import chosen
-from spark.compaction import compact
+from spark.compaction.compaction import compact
 from spark.errors import LakeError
 from spark.job import JobFailedError
 from spark.jobs.snapshot import snapshot
 from spark.jobs.verify import verify
-from spark.lake import Lake
-from spark.source import Source
-from spark.table_read import TableRead
+from spark.lake.lake import Lake
+from spark.proof.checksum import total
+from spark.snapshot.table_read import TableRead
+from spark.source.choice import chosen
+from spark.source.source import Source
 from stack.database import Database
 from stack.kafka import Kafka
 from tests.integration.decoding import pipeline as pipeline_of

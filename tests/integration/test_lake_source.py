@@ -10,7 +10,7 @@ import pytest
 from contract.checkpoint import Checkpoint
 from contract.pipeline import Pipeline
 from spark.errors import LakeError
-from spark.streamed import streamed
+from spark.source.streamed import streamed
 from stack.database import Database
 from stack.mysql import MySQL
 from stack.mysql80 import MySQL80

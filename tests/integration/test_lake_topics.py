@@ -13,10 +13,10 @@ from pyspark.sql import SparkSession
 
 from contract import status
 from contract.pipeline import load
-from spark.compaction import compact
+from spark.compaction.compaction import compact
 from spark.errors import LakeError
 from spark.jobs.snapshot import snapshot
-from spark.lake import Lake
+from spark.lake.lake import Lake
 from stack.kafka import Kafka
 from stack.mysql import MySQL
 from tests.integration.decoding import run

@@ -13,15 +13,15 @@ from contract import types
 from contract.pipeline import Pipeline
 from contract.pipeline_columns import Columns
 from contract.schema import TableSchema, Unfit
-from spark.checksum import Total, halves, joined, row_hash, source_sql, total
-from spark.choice import shown_of
-from spark.lake import Lake
-from spark.row_texts import rows_of
-from spark.row_wires import wires_of
-from spark.rows import parsed, typed
-from spark.schema import Schemas
-from spark.source import Source
-from spark.tables import Merging
+from spark.lake.lake import Lake
+from spark.merging.tables import Merging
+from spark.proof.checksum import Total, halves, joined, row_hash, source_sql, total
+from spark.source.choice import shown_of
+from spark.source.row_texts import rows_of
+from spark.source.row_wires import wires_of
+from spark.source.source import Source
+from spark.tables.rows import parsed, typed
+from spark.tables.schema import Schemas
 from stack.mysql import USER, MySQL
 from tests.integration.decoding import HOST, run
 from tests.integration.edge_values import CASES

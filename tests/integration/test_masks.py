@@ -13,10 +13,10 @@ from contract.gtid import GtidSet
 from contract.masks import Mask, text_of
 from contract.pipeline_columns import Columns
 from contract.types import INEXACT
-from spark.checksum import source_sql
-from spark.row_texts import row_json
-from spark.row_wires import columns_sql
-from spark.source import Source
+from spark.proof.checksum import source_sql
+from spark.source.row_texts import row_json
+from spark.source.row_wires import columns_sql
+from spark.source.source import Source
 from stack.database import Database
 from streamer.definitions import Definitions
 from streamer.protocol.filters import Filters

@@ -14,7 +14,7 @@ import yaml
 from pyspark.sql import SparkSession
 
 from contract.pipeline import load
-from spark.compaction import compact
+from spark.compaction.compaction import compact
 from spark.job import JobFailedError
 from spark.jobs.snapshot import snapshot
 from spark.jobs.verify import verify

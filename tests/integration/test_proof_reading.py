@@ -10,13 +10,13 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as fn
 
 from contract.pipeline import Pipeline
-from spark.checksum import sum_of, totals
-from spark.lake import Lake
+from spark.lake.lake import Lake
 from spark.proof.answer import Answer
+from spark.proof.checksum import sum_of, totals
 from spark.proof.kept import Kept
 from spark.proof.reading import Reading
 from spark.proof.splits import Buckets, Ranges
-from spark.source import Source
+from spark.source.source import Source
 from stack.database import USER, Database
 from stack.mysql import MySQL
 from tests.checkpoints import checkpoint

@@ -7,8 +7,8 @@ from itertools import chain
 
 from contract.names import quoted
 from contract.schema import TableSchema
-from spark.chunks import conditions, table_sql, walk, walked
-from spark.source import Source
+from spark.source.chunks import conditions, table_sql, walk, walked
+from spark.source.source import Source
 from stack.database import Database
 from tests.integration.decoding import pipeline, run
 

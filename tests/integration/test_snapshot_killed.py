@@ -7,10 +7,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from contract.pipeline import load
-from spark import unfinished
-from spark.compaction import compact
+from spark.compaction.compaction import compact
 from spark.jobs.snapshot import snapshot
-from spark.lake import Lake
+from spark.lake import unfinished
+from spark.lake.lake import Lake
 from stack.mysql import MySQL
 from tests.integration.spark_jobs import kill
 from tests.integration.streaming import Make, execute, insert, rows

@@ -12,9 +12,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark.errors import LakeError
-from spark.load import Load
-from spark.source import Source
-from spark.streamed import reading
+from spark.snapshot.load import Load
+from spark.source.source import Source
+from spark.source.streamed import reading
 from stack.database import Database
 from stack.mysql import MySQL
 from stack.ports import free_port

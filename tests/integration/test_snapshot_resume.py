@@ -11,10 +11,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from contract import gtids
-from spark import unfinished
-from spark.lake import Lake
-from spark.manifests import rows_folder
-from spark.unfinished import BEAT, Unfinished
+from spark.lake import unfinished
+from spark.lake.lake import Lake
+from spark.lake.manifests import rows_folder
+from spark.lake.unfinished import BEAT, Unfinished
 from stack.database import Database
 from stack.mysql import MySQL
 from tests.integration.decoding import executed, run

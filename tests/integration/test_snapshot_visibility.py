@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from contract.gtid import GtidSet
-from spark.source import Source
+from spark.source.source import Source
 from stack.database import Database
 from streamer.protocol.model import RowsBatch
 from tests.integration.decoding import executed, items, run, source

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from spark.row_texts import rows_of
-from spark.row_wires import wires_of
-from spark.rows import parsed, typed
-from spark.source import Source
+from spark.source.row_texts import rows_of
+from spark.source.row_wires import wires_of
+from spark.source.source import Source
+from spark.tables.rows import parsed, typed
 from stack.database import Database
 from streamer.protocol.model import RowsBatch
 from tests.integration.decoding import recorded, run

@@ -11,8 +11,8 @@ import pytest
 
 from contract.checkpoint import Checkpoint
 from contract.pipeline import load
-from spark.choice import refuse_unfollowed
 from spark.errors import LakeError
+from spark.source.choice import refuse_unfollowed
 from stack.kafka import Kafka
 from stack.mysql import MySQL
 from streamer.checkpoints.kafka import read_checkpoint

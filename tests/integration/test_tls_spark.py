@@ -11,8 +11,8 @@ from pyspark.sql import SparkSession
 from contract.pipeline import Pipeline
 from spark.errors import LakeError
 from spark.failures import message_of
-from spark.row_texts import rows_of
-from spark.source import Source
+from spark.source.row_texts import rows_of
+from spark.source.source import Source
 from stack.mysql import MySQL
 from tests.integration import decoding
 from tests.integration.conftest import FreshData

@@ -15,10 +15,10 @@ from pyspark.sql import SparkSession
 
 from contract.checkpoint import Checkpoint
 from contract.pipeline import load
-from spark.compaction import compact
+from spark.compaction.compaction import compact
 from spark.jobs.snapshot import snapshot
 from spark.jobs.verify import verify
-from spark.lake import Lake
+from spark.lake.lake import Lake
 from stack.kafka import Kafka
 from stack.mysql import MySQL
 from tests.integration.decoding import run

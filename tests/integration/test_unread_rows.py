@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from contract.pipeline import Tables, load
 from contract.start_at import FIRST
 from readers.lake import query
-from spark.compaction import compact
+from spark.compaction.compaction import compact
 from spark.job import JobFailedError
 from spark.jobs.snapshot import snapshot
 from spark.jobs.verify import verify

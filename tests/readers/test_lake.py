@@ -19,8 +19,8 @@ from contract.pipeline import Pipeline, load
 from contract.status import LakeStatus, Stale, TableStatus
 from readers import noted
 from readers.lake import LakeReadError, query
-from spark import schema_change_rows
 from spark.erasing import record
+from spark.evolution import schema_change_rows
 from spark.proof import differences
 from streamer.cli import app
 from tests.checkpoints import checkpoint

@@ -10,8 +10,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from contract.pipeline import Pipeline
-from spark import compaction
-from spark.lake import Lake
+from spark.compaction import compaction
+from spark.lake.lake import Lake
 from tests.spark.changes_by_hand import ITEMS
 from tests.spark.lake_by_hand import checkpoint
 from tests.spark.sessions import pipeline_in

@@ -9,13 +9,13 @@ from pyspark.sql import SparkSession
 
 from contract.checkpoint import Checkpoint
 from contract.schema import TableSchema
-from spark.foreign import Looked
-from spark.lake import Lake
-from spark.manifests import MANIFEST, Manifest
-from spark.mending.parts import Part, put, write_keys
-from spark.rows import parsed
-from spark.staged import StagedRows
-from spark.unfinished import BEAT
+from spark.lake.lake import Lake
+from spark.lake.manifests import MANIFEST, Manifest
+from spark.lake.unfinished import BEAT
+from spark.landing.foreign import Looked
+from spark.merging.parts import Part, put, write_keys
+from spark.snapshot.staged import StagedRows
+from spark.tables.rows import parsed
 from tests import checkpoints
 from tests.spark.changes_by_hand import ITEMS, changes, compact_json, key_of
 

@@ -13,11 +13,11 @@ from contract import status
 from contract.pipeline import Pipeline
 from contract.status import TableStatus
 from readers.lake import query
-from spark import compaction
+from spark.compaction import compaction
 from spark.errors import LakeError
 from spark.failpoints import hooked
-from spark.history import History
-from spark.lake import Lake
+from spark.history.history import History
+from spark.lake.lake import Lake
 from tests.spark.changes_by_hand import change, changes
 from tests.spark.lake_by_hand import AT, NAME, checkpoint, executed, item, seq, stage
 

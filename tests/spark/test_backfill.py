@@ -12,15 +12,15 @@ from pyspark.sql import SparkSession
 
 from contract import status
 from contract.pipeline import Pipeline
-from spark import compaction
-from spark.applied import AppliedSnapshots
+from spark.compaction import compaction
 from spark.errors import LakeError
 from spark.jobs import backfill as job
 from spark.jobs.backfill import backfill
-from spark.lake import Lake
-from spark.lost import Loss, Losses
+from spark.lake.applied import AppliedSnapshots
+from spark.lake.lake import Lake
+from spark.lake.lost import Loss, Losses
 from spark.mending.choice import Form
-from spark.mending.mended import mended
+from spark.merging.mended import mended
 from tests.spark.changes_by_hand import ITEMS, change
 from tests.spark.lake_by_hand import AT, NAME, ids, item, land, part, seq, stage
 from tests.spark.test_repair import damage

@@ -16,17 +16,17 @@ from pyspark.sql import SparkSession
 from contract.checkpoint import Checkpoint
 from contract.pipeline import Pipeline
 from contract.status import LakeStatus, TableStatus
-from spark.applied import Applied, AppliedSnapshots
-from spark.choice import chosen
 from spark.errors import LakeError
-from spark.foreign import foreign_writes, forget_lost, since_last
-from spark.handoff import apply_ready
-from spark.lake import Lake
-from spark.manifests import Manifest
-from spark.owner import refuse_foreign
-from spark.resume import Resume
-from spark.schema import Schemas
-from spark.tables import Merging
+from spark.lake.applied import Applied, AppliedSnapshots
+from spark.lake.lake import Lake
+from spark.lake.manifests import Manifest
+from spark.lake.owner import refuse_foreign
+from spark.landing.foreign import foreign_writes, forget_lost, since_last
+from spark.merging.handoff import apply_ready
+from spark.merging.tables import Merging
+from spark.snapshot.resume import Resume
+from spark.source.choice import chosen
+from spark.tables.schema import Schemas
 from tests import checkpoints
 from tests.spark.changes_by_hand import ITEMS, LINES, change, changes
 from tests.spark.lake_by_hand import staged, unwatched

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from spark.batches import run_batches
 from spark.errors import LakeError
+from spark.landing.batches import run_batches
 
 
 class Query:

@@ -8,8 +8,8 @@ import pytest
 
 from contract.breaks import Break, another_form, last
 from contract.schema import Column, TableSchema
-from spark.breaks import KEPT, kept, of_shape, of_statement, read_since, spellings
-from spark.evolution_state import Mark
+from spark.evolution.breaks import KEPT, kept, of_shape, of_statement, read_since, spellings
+from spark.evolution.state import Mark
 
 AT = (0, 1, 100)
 

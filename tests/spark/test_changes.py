@@ -10,14 +10,14 @@ import pytest
 from pyspark.sql import SparkSession
 
 from contract.pipeline import Pipeline
-from spark.changes import Landing
 from spark.errors import LakeError
 from spark.failpoints import hooked
-from spark.kafka import Ends
-from spark.lake import Lake
-from spark.marks import Marks
-from spark.records import shaped
-from spark.topic_ids import TopicIds
+from spark.kafka.broker import Ends
+from spark.kafka.records import shaped
+from spark.lake.lake import Lake
+from spark.lake.topic_ids import TopicIds
+from spark.landing.changes import Landing
+from spark.landing.marks import Marks
 from tests.spark.changes_by_hand import ITEMS, record, records
 
 Seq = tuple[int, int, int, int, int]

@@ -16,19 +16,19 @@ from contract.schema import Column, TableSchema
 from contract.sequence import Sequence
 from contract.status import LakeStatus, TableStatus, parse
 from readers.lake import LakeReadError, query
-from spark import compaction
-from spark.changes import Landing
-from spark.changes_only import KEPT, tidy
-from spark.choice import chosen
+from spark.compaction import compaction
 from spark.errors import LakeError
-from spark.history import History, views
+from spark.history.history import History, views
+from spark.history.retention import Retention
 from spark.job import JobFailedError
 from spark.jobs.erase import _refuse_unfit
-from spark.lake import Lake
-from spark.maintenance import Maintaining
+from spark.lake.lake import Lake
+from spark.lake.stopped import StoppedTables
+from spark.landing.changes import Landing
+from spark.maintenance.maintenance import Maintaining
 from spark.mending.choice import blocked
-from spark.retention import Retention
-from spark.stopped import StoppedTables
+from spark.source.choice import chosen
+from spark.tables.changes_only import KEPT, tidy
 from tests.spark.changes_by_hand import ITEMS, compact_json, record, records
 from tests.spark.lake_by_hand import checkpoint, seq, stage
 from tests.spark.test_erasing import COUNTED, GONE, erasing, filled, holding, stats

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from contract.schema import Column, TableSchema
-from spark.chunks import boundary_sql, conditions, literal, walk, walked
+from spark.source.chunks import boundary_sql, conditions, literal, walk, walked
 
 PAIR = TableSchema(
     db="shop", table="t", columns=(Column(name="a", type="int"), Column(name="b", type="int")), key=("a", "b")

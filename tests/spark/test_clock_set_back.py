@@ -13,16 +13,16 @@ from pyspark.sql import SparkSession
 from contract import status
 from contract.pipeline import Pipeline
 from readers.lake import LakeReadError, query
-from spark import compaction
-from spark.applied import AppliedSnapshots
-from spark.changes import Landing
+from spark.compaction import compaction
 from spark.errors import LakeError
-from spark.history import History
+from spark.history.history import History
+from spark.history.retention import Retention, today
 from spark.jobs import backfill as job
 from spark.jobs.backfill import backfill
-from spark.lake import Lake
-from spark.retention import Retention, today
-from spark.unfinished import Plan, Progress, Unfinished
+from spark.lake.applied import AppliedSnapshots
+from spark.lake.lake import Lake
+from spark.lake.unfinished import Plan, Progress, Unfinished
+from spark.landing.changes import Landing
 from tests.spark.changes_by_hand import ITEMS, record, records
 from tests.spark.lake_by_hand import checkpoint, executed, item, stage
 

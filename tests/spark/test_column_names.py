@@ -9,13 +9,13 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from contract.schema import Column, TableSchema
-from spark.delta_names import OF_MERGES, OF_VECTORS
 from spark.errors import chain
-from spark.handoff import apply_ready
-from spark.lake import Lake
-from spark.rows import parsed
-from spark.schema import Schemas
-from spark.tables import Merging
+from spark.lake.delta_names import OF_MERGES, OF_VECTORS
+from spark.lake.lake import Lake
+from spark.merging.handoff import apply_ready
+from spark.merging.tables import Merging
+from spark.tables.rows import parsed
+from spark.tables.schema import Schemas
 from tests.spark.changes_by_hand import ITEMS, change, changes
 from tests.spark.lake_by_hand import AT, item, seq, stage, unwatched
 
@@ -142,7 +142,7 @@ def test_a_table_that_spark_does_not_take_stops_alone(
     spark: SparkSession, lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever the next version of Delta calls its own."""
-    monkeypatch.setattr("spark.delta_names.OF_MERGES", set())
+    monkeypatch.setattr("spark.lake.delta_names.OF_MERGES", set())
     schema = table("_Row_Dropped_")
     step = merging(spark, lake, schema)
     for n in (1, 2):

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from contract.status import AppliedSnapshot, LakeStatus, PartStatus, TableStatus
-from spark import compacting
-from spark.compacting import lacking, take_in
+from spark.compaction import compacting
+from spark.compaction.compacting import lacking, take_in
 from spark.errors import PassingError
 from spark.job import JobFailedError
 from tests import checkpoints

@@ -9,7 +9,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from spark.lake import Lake
+from spark.lake.lake import Lake
 from spark.proof.differences import (
     CHANGED,
     CHUNK,

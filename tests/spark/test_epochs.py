@@ -9,11 +9,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from contract.pipeline import Pipeline
-from spark import changes
-from spark.changes import Landing
-from spark.epochs import first_sent
-from spark.lake import Lake
-from spark.marks import Marks
+from spark.kafka.epochs import first_sent
+from spark.lake.lake import Lake
+from spark.landing import changes
+from spark.landing.changes import Landing
+from spark.landing.marks import Marks
 from tests.spark.changes_by_hand import record, records
 
 Found = list[tuple[int, int]]

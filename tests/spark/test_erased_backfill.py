@@ -9,10 +9,10 @@ from pyspark.sql import SparkSession
 
 from contract.pipeline import Pipeline
 from contract.status import parse
-from spark import compaction
+from spark.compaction import compaction
 from spark.jobs import backfill as job
 from spark.jobs.backfill import backfill
-from spark.lake import Lake
+from spark.lake.lake import Lake
 from tests.spark.changes_by_hand import ITEMS
 from tests.spark.changes_by_hand import record as kafka_record
 from tests.spark.lake_by_hand import stage

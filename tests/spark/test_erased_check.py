@@ -15,16 +15,16 @@ from pyspark.sql import functions as fn
 
 from contract.pipeline_columns import Columns
 from contract.status import parse
-from spark import compaction
-from spark.checksum import totals
-from spark.erasing.erasures import Erased, Erasures
-from spark.lake import Lake
+from spark.compaction import compaction
+from spark.lake.erasures import Erased, Erasures
+from spark.lake.lake import Lake
 from spark.proof.answer import Answer, Opened
 from spark.proof.boundary import Read
+from spark.proof.checksum import totals
 from spark.proof.differences import CHUNK, MISSING
 from spark.proof.splits import Ranges
-from spark.schema import Schemas
-from spark.verification import Verification
+from spark.proof.verification import Verification
+from spark.tables.schema import Schemas
 from tests import checkpoints
 from tests.spark.changes_by_hand import ITEMS
 from tests.spark.changes_by_hand import record as kafka_record

@@ -17,22 +17,23 @@ from contract.ddl_record import DdlRecord
 from contract.erased_key import keys_of
 from contract.pipeline import Pipeline
 from contract.status import parse
-from spark import compaction, failpoints
-from spark.applied import AppliedSnapshots
-from spark.changes import MARK_COLUMNS
+from spark import failpoints
+from spark.compaction import compaction
 from spark.erasing import past, record, work
-from spark.erasing.erasures import Erased, Erasures, Topic
 from spark.erasing.staging import refuse_reading, staged
 from spark.erasing.work import Erasing, followed
 from spark.errors import LakeError
+from spark.evolution.schema_change_rows import note, of_statement
 from spark.failpoints import reached
 from spark.jobs import erase as job
-from spark.lake import Lake
+from spark.kafka.records import once, shaped
+from spark.lake.applied import AppliedSnapshots
+from spark.lake.erasures import Erased, Erasures, Topic
+from spark.lake.lake import Lake
+from spark.lake.unfinished import Beating
+from spark.landing.changes import MARK_COLUMNS
 from spark.proof.differences import Difference, next_run, note_differences
-from spark.records import once, shaped
-from spark.schema import Schemas
-from spark.schema_change_rows import note, of_statement
-from spark.unfinished import Beating
+from spark.tables.schema import Schemas
 from tests import checkpoints
 from tests.spark.changes_by_hand import ITEMS, key_of, records
 from tests.spark.changes_by_hand import record as kafka_record

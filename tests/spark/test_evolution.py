@@ -10,9 +10,9 @@ from pyspark.sql import SparkSession
 from contract.ddl_record import DdlRecord
 from contract.schema import Column, TableSchema
 from contract.sequence import Sequence
-from spark.evolution import Evolution
-from spark.lake import Lake
-from spark.schema import Schemas
+from spark.evolution.evolution import Evolution
+from spark.lake.lake import Lake
+from spark.tables.schema import Schemas
 from tests.spark.changes_by_hand import ITEMS, LINES
 
 NAME = ("shop", "items")

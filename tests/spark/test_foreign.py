@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from contract import status
 from contract.pipeline import Pipeline
 from spark.failpoints import hooked
-from spark.lake import Lake
+from spark.lake.lake import Lake
 from spark.session import OURS
 from tests.spark.changes_by_hand import change
 from tests.spark.lake_by_hand import AT, NAME, ids, item, land, part, seq, stage

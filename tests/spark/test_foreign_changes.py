@@ -18,14 +18,14 @@ from pyspark.sql import DataFrame, SparkSession
 from contract import status
 from contract.pipeline import Pipeline
 from readers.lake import query
-from spark import tables
-from spark.changes import Landing
-from spark.commits import commits
 from spark.errors import LakeError
 from spark.failpoints import hooked
-from spark.foreign import look
-from spark.history import History
-from spark.lake import Lake, commit_file
+from spark.history.history import History
+from spark.lake.commits import commits
+from spark.lake.lake import Lake, commit_file
+from spark.landing.changes import Landing
+from spark.landing.foreign import look
+from spark.merging import tables
 from spark.session import OURS
 from tests.spark.changes_by_hand import change, changes, record, records
 from tests.spark.lake_by_hand import NAME, ids, item, seq, stage, unwatched

@@ -15,13 +15,13 @@ from contract.pipeline import Pipeline
 from contract.schema import Column, TableSchema
 from spark.errors import TableStoppedError
 from spark.failpoints import hooked
-from spark.handoff import apply_ready
-from spark.lake import Lake
-from spark.manifests import MANIFEST
-from spark.resume import ABANDONED, Resume
-from spark.schema import Schemas
-from spark.tables import Merging
-from spark.unfinished import BEAT
+from spark.lake.lake import Lake
+from spark.lake.manifests import MANIFEST
+from spark.lake.unfinished import BEAT
+from spark.merging.handoff import apply_ready
+from spark.merging.tables import Merging
+from spark.snapshot.resume import ABANDONED, Resume
+from spark.tables.schema import Schemas
 from tests.spark.changes_by_hand import ITEMS, change, changes, truncation
 from tests.spark.lake_by_hand import AT, NAME, checkpoint, executed, ids, item, land, seq, stage, unwatched
 

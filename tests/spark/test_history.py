@@ -10,9 +10,9 @@ from pyspark.sql import SparkSession
 
 from contract.sequence import SPARK_TYPE
 from spark.errors import LakeError
-from spark.history import History, views
-from spark.lake import Lake
-from spark.lost import Loss, Losses
+from spark.history.history import History, views
+from spark.lake.lake import Lake
+from spark.lake.lost import Loss, Losses
 from tests.spark.changes_by_hand import compact_json
 
 CHANGE = (

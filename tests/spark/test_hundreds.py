@@ -10,11 +10,11 @@ from pyspark.sql import SparkSession
 from contract.breaks import Break
 from contract.kept_history import KeptHistory
 from contract.sequence import SPARK_TYPE
-from spark.erasing.erasures import Erased, Erasures, Known
-from spark.going import going
-from spark.history import History
-from spark.lake import Lake
-from spark.past_parts import PART, Parts
+from spark.history.going import going
+from spark.history.history import History
+from spark.history.past_parts import PART, Parts
+from spark.lake.erasures import Erased, Erasures, Known
+from spark.lake.lake import Lake
 from tests import checkpoints
 from tests.spark.changes_by_hand import change, changes
 from tests.spark.lake_by_hand import item, seq

@@ -20,7 +20,7 @@ from spark.proof.answer import Answer
 from spark.proof.boundary import Read
 from spark.proof.judged import ALTERED, ROWS, Judging, last_shape
 from spark.proof.splits import Ranges
-from spark.schema import Schemas
+from spark.tables.schema import Schemas
 from tests.checkpoints import checkpoint
 
 ID = Column(name="id", type="int", nullable=False)

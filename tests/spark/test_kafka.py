@@ -19,8 +19,8 @@ from pyspark.sql import SparkSession
 
 from contract.pipeline import Pipeline
 from spark.errors import LakeError
-from spark.kafka import Broker
-from spark.kafka_settings import spark_options
+from spark.kafka.broker import Broker
+from spark.kafka.settings import spark_options
 from tests.checkpoints import checkpoint
 from tests.spark.sessions import pipeline_in
 

@@ -15,11 +15,11 @@ import pytest
 from contract.pipeline import Pipeline
 from contract.pipeline_columns import Columns
 from contract.schema import Column, TableSchema
-from spark.checksum import Total
-from spark.erasing.erasures import Erased
+from spark.lake.erasures import Erased
 from spark.proof import reading
 from spark.proof.answer import Answer
 from spark.proof.boundary import Read
+from spark.proof.checksum import Total
 from spark.proof.differences import CHUNK, Difference
 from spark.proof.erased import lost
 from spark.proof.kept import Kept, keeping

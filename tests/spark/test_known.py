@@ -9,8 +9,8 @@ from pyspark.sql import functions as fn
 
 from contract.pipeline_columns import Columns
 from contract.schema import Column, TableSchema
+from spark.lake.keys import key_json
 from spark.proof.differences import CHUNK, MISSING, Difference
-from spark.proof.keys import key_json
 from spark.proof.known import chunks_of
 from spark.proof.splits import Buckets, Ranges
 

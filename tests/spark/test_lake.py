@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from spark.errors import LakeError
-from spark.lake import Lake
+from spark.lake.lake import Lake
 
 
 class NoReplace:

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from spark import lease
-from spark.lease import Lease
-from spark.swaps import Known
+from spark.lake import lease
+from spark.lake.lease import Lease
+from spark.lake.swaps import Known
 
 WHO = {"job": "compact", "host": "here", "pid": 7, "since": "2026-01-01"}
 OTHER = {**WHO, "pid": 8}

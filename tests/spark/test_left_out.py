@@ -11,7 +11,7 @@ from contract.pipeline import Pipeline
 from contract.schema import Column, TableSchema
 from spark.errors import LakeError
 from spark.jobs.snapshot import _left_out
-from spark.snapshot import Staging
+from spark.snapshot.snapshot import Staging
 
 HEAP = TableSchema(db="shop", table="heap", columns=(Column(name="v", type="int"),), key=())
 ITEMS = HEAP.model_copy(update={"table": "items", "key": ("v",)})

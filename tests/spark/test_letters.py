@@ -13,12 +13,12 @@ from pyspark.sql import SparkSession
 from contract import status
 from contract.pipeline import Compaction, Pipeline
 from readers import noted
-from spark import compaction
-from spark.changes import Landing
+from spark.compaction import compaction
 from spark.failpoints import hooked
-from spark.lake import Lake
-from spark.manifests import Manifest
-from spark.resume import Resume
+from spark.lake.lake import Lake
+from spark.lake.manifests import Manifest
+from spark.landing.changes import Landing
+from spark.snapshot.resume import Resume
 from tests import checkpoints
 from tests.spark.changes_by_hand import ITEMS, record, records
 from tests.spark.lake_by_hand import executed, staged

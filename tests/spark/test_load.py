@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from contract.pipeline_snapshot import Snapshot
-from spark import load
 from spark.errors import LakeError
-from spark.load import Load
+from spark.snapshot import load
+from spark.snapshot.load import Load
 
 
 class Clock:

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from contract import jobs
-from spark import compaction, looping
+from spark.compaction import compaction, looping
+from spark.compaction.looping import Loop
 from spark.errors import LakeError
 from spark.job import JobFailedError
-from spark.looping import Loop
 from tests.spark.sessions import pipeline_in
 
 Outcome = dict[str, Any] | Exception

@@ -12,18 +12,19 @@ from confluent_kafka import TopicPartition
 from pyspark.sql import SparkSession
 
 from contract.pipeline import Pipeline
-from spark import ddl_topic, kafka_reading
-from spark.applied import Applied, AppliedSnapshots
-from spark.changes import Landing
 from spark.errors import LakeError
-from spark.evolution import Evolution
+from spark.evolution.evolution import Evolution
 from spark.failpoints import hooked
-from spark.kafka import Broker, Ends
-from spark.lake import Lake
-from spark.lost import FirstLook, Loss, Losses, ReadTopics
-from spark.manifests import MANIFEST, Manifest
-from spark.schema import Schemas
-from spark.topic_places import End, Look, TopicPlace, TopicPlaces, first_known, seen, seen_for
+from spark.kafka import reading as kafka_reading
+from spark.kafka.broker import Broker, Ends
+from spark.kafka.topic_places import End, Look, TopicPlace, TopicPlaces, first_known, seen, seen_for
+from spark.lake.applied import Applied, AppliedSnapshots
+from spark.lake.lake import Lake
+from spark.lake.lost import FirstLook, Loss, Losses, ReadTopics
+from spark.lake.manifests import MANIFEST, Manifest
+from spark.landing import ddl_topic
+from spark.landing.changes import Landing
+from spark.tables.schema import Schemas
 from tests.spark.changes_by_hand import ITEMS
 from tests.spark.lake_by_hand import checkpoint
 from tests.spark.sessions import pipeline_in

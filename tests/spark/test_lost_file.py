@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from contract.pipeline import Pipeline
 from spark.failures import message_of
-from spark.lake import Lake
+from spark.lake.lake import Lake
 from tests.spark.changes_by_hand import change
 from tests.spark.lake_by_hand import AT, ids, item, land, seq, stage
 

@@ -14,19 +14,19 @@ from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
 from contract.status import LakeStatus, TableStatus
-from spark.compaction import UNFINISHED
+from spark.compaction.compaction import UNFINISHED
 from spark.errors import LakeError
 from spark.failpoints import MAINTENANCE, hooked
-from spark.foreign import foreign_writes, look, since_last
 from spark.job import JobFailedError
-from spark.lake import Lake
-from spark.maintenance import RECORD, Maintaining, maintain
-from spark.merge import OP, as_rows
-from spark.schema import Schemas, prepare
+from spark.lake.lake import Lake
+from spark.lake.slot import writing
+from spark.landing.foreign import foreign_writes, look, since_last
+from spark.maintenance.maintenance import RECORD, Maintaining, maintain
+from spark.maintenance.tidying import files_of, vacuum
+from spark.merging.tables import Merging
 from spark.session import OURS
-from spark.slot import writing
-from spark.tables import Merging
-from spark.tidying import files_of, vacuum
+from spark.tables.merge import OP, as_rows
+from spark.tables.schema import Schemas, prepare
 from tests.spark.changes_by_hand import ITEMS, LINES, change, changes
 from tests.spark.lake_by_hand import unwatched
 from tests.spark.sessions import pipeline_in
@@ -56,7 +56,7 @@ def made(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def lake(lake: Lake, made: Path, monkeypatch: pytest.MonkeyPatch) -> Lake:
-    monkeypatch.setattr("spark.maintenance.BETWEEN", 0)
+    monkeypatch.setattr("spark.maintenance.maintenance.BETWEEN", 0)
     shutil.copytree(made, lake.root)
     return lake
 
@@ -138,7 +138,9 @@ def test_nothing_is_removed_that_a_killed_compaction_may_need(
     spark: SparkSession, lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     emptied: list[str] = []
-    monkeypatch.setattr("spark.maintenance.vacuum", lambda spark, lake, path, hours: emptied.append(path) or 0)
+    monkeypatch.setattr(
+        "spark.maintenance.maintenance.vacuum", lambda spark, lake, path, hours: emptied.append(path) or 0
+    )
     lake.write(lake.at(UNFINISHED), {"began": 0})
     [told] = Maintaining(spark, lake, ["vacuum"]).run()["held_back"]
     assert told.startswith("_changes: a compaction has not come to its end, so nothing is removed")
@@ -169,7 +171,7 @@ def test_a_broken_table_is_told_and_the_others_are_done(spark: SparkSession, lak
 def test_a_compaction_has_its_turn_between_two_tables(
     spark: SparkSession, lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("spark.maintenance.BETWEEN", 1.5)
+    monkeypatch.setattr("spark.maintenance.maintenance.BETWEEN", 1.5)
     seen: list[str] = []
 
     def compact() -> None:

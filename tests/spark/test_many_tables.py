@@ -10,10 +10,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from contract.schema import TableSchema
-from spark import tables
-from spark.lake import Lake
-from spark.schema import Schemas
-from spark.tables import THREADS, Merging
+from spark.lake.lake import Lake
+from spark.merging import tables
+from spark.merging.tables import THREADS, Merging
+from spark.tables.schema import Schemas
 from tests.spark.changes_by_hand import ITEMS, change, changes
 from tests.spark.lake_by_hand import unwatched
 

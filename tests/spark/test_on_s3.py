@@ -20,13 +20,13 @@ from readers.store import options
 from spark.erasing import work
 from spark.failures import message_of
 from spark.jobs import backfill, erase
-from spark.lake import Lake
-from spark.maintenance import Maintaining
-from spark.schema import Schemas
-from spark.slot import writing
-from spark.swaps import Conditional, swap
-from spark.tables import Merging
-from spark.tidying import vacuum
+from spark.lake.lake import Lake
+from spark.lake.slot import writing
+from spark.lake.swaps import Conditional, swap
+from spark.maintenance.maintenance import Maintaining
+from spark.maintenance.tidying import vacuum
+from spark.merging.tables import Merging
+from spark.tables.schema import Schemas
 from stack.s3 import S3
 from tests.s3_server import s3_server
 from tests.spark import test_erasing

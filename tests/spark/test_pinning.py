@@ -14,8 +14,8 @@ from contract.sequence import SPARK_TYPE
 from spark.proof import pinning
 from spark.proof.answer import Answer, Opened
 from spark.proof.pinning import Pinning
+from spark.proof.rewind import Past
 from spark.proof.splits import Ranges
-from spark.rewind import Past
 from tests.checkpoints import SOURCE
 from tests.spark.changes_by_hand import ITEMS, compact_json
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from contract.checkpoint import Checkpoint
-from spark import places
 from spark.errors import LakeError
-from spark.places import Places
-from spark.streamed import streamed
+from spark.snapshot import places
+from spark.snapshot.places import Places
+from spark.source.streamed import streamed
 from tests.checkpoints import SOURCE, checkpoint
 from tests.streamer.fakes import pipeline
 

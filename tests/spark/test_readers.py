@@ -14,10 +14,10 @@ from pyspark.sql import DataFrame, SparkSession
 from contract.pipeline import Pipeline
 from contract.status import LakeStatus, TableStatus
 from readers.lake import Answer, query, stream
-from spark.history import History
-from spark.lake import Lake
-from spark.merge import as_rows, merge
-from spark.schema import prepare
+from spark.history.history import History
+from spark.lake.lake import Lake
+from spark.tables.merge import as_rows, merge
+from spark.tables.schema import prepare
 from tests.spark.changes_by_hand import ITEMS, change, changes
 from tests.spark.test_history import at, make
 

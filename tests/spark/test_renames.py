@@ -14,14 +14,14 @@ from contract.ddl_record import DdlRecord
 from contract.pipeline import Pipeline
 from contract.schema import TableSchema
 from contract.sequence import Sequence
-from spark import compaction
-from spark.checksum import total
-from spark.evolution import Evolution
+from spark.compaction import compaction
+from spark.evolution.evolution import Evolution
+from spark.evolution.renames import in_lake
 from spark.failpoints import hooked
-from spark.lake import Lake
-from spark.renames import in_lake
-from spark.rewind import Past
-from spark.schema import Schemas
+from spark.lake.lake import Lake
+from spark.proof.checksum import total
+from spark.proof.rewind import Past
+from spark.tables.schema import Schemas
 from tests.spark.changes_by_hand import ITEMS, change, changes
 from tests.spark.lake_by_hand import checkpoint, land, part, seq, stage
 

@@ -18,16 +18,16 @@ from contract import status
 from contract.pipeline import Pipeline
 from contract.schema import Column
 from readers import noted
-from spark import compaction
-from spark.applied import AppliedSnapshots
+from spark.compaction import compaction
 from spark.failpoints import hooked
 from spark.jobs.repair import MOST_CHUNKS, _choosing
-from spark.lake import Lake
+from spark.lake.applied import AppliedSnapshots
+from spark.lake.lake import Lake
 from spark.mending.apply import Mending
-from spark.mending.mended import mended
-from spark.mending.parts import parts, put
+from spark.merging.mended import mended
+from spark.merging.parts import parts, put
 from spark.proof.differences import CHANGED, CHUNK, Difference, next_run, note_checks, note_differences
-from spark.schema import Schemas
+from spark.tables.schema import Schemas
 from tests.spark.changes_by_hand import ITEMS, change, truncation
 from tests.spark.lake_by_hand import AT, NAME, checkpoint, executed, ids, item, land, part, seq, stage
 

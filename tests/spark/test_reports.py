@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 
 from contract.names import CHECKS, DIFFERENCES, QUALITY
 from contract.status import LakeStatus
-from spark.lake import Lake
-from spark.maintenance import Maintaining
+from spark.lake.lake import Lake
+from spark.maintenance.maintenance import Maintaining
 from spark.proof import reports
 from spark.proof.differences import CHANGED, Difference, dated, latest, next_run, note_checks, note_differences
 
@@ -21,7 +21,7 @@ BESIDE = ("unfinished.json", "last.json", "alerts.jsonl")
 
 @pytest.fixture
 def lake(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> Lake:
-    monkeypatch.setattr("spark.maintenance.BETWEEN", 0)
+    monkeypatch.setattr("spark.maintenance.maintenance.BETWEEN", 0)
     status = LakeStatus(
         pipeline="shop", run=1, written_at=0, seconds=1, checkpoint=None, changes_version=None, tables={}
     )  # fmt: skip

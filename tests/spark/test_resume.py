@@ -11,9 +11,9 @@ from contract.checkpoint import Checkpoint
 from contract.pipeline import Lake as LakeSection
 from contract.pipeline import Tables
 from contract.schema import Column, TableSchema
-from spark.lake import Lake
-from spark.resume import Resume
-from spark.unfinished import Found, Part, Progress
+from spark.lake.lake import Lake
+from spark.lake.unfinished import Found, Part, Progress
+from spark.snapshot.resume import Resume
 from tests.checkpoints import checkpoint
 
 ITEMS = TableSchema(db="shop", table="items", columns=(Column(name="id", type="int"),), key=("id",))

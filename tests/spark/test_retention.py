@@ -16,21 +16,21 @@ from contract.pipeline import Pipeline
 from contract.pipeline_maintenance import Maintenance
 from contract.status import LakeStatus, TableStatus
 from readers.lake import LakeReadError, query
-from spark.applied import AppliedSnapshots
-from spark.compaction import UNFINISHED
+from spark.compaction.compaction import UNFINISHED
+from spark.compaction.standing import Standing
 from spark.errors import LakeError
 from spark.failpoints import hooked
-from spark.handoff import apply_ready
-from spark.history import History
-from spark.lake import Lake
-from spark.maintenance import Maintaining, behind
-from spark.manifests import Manifest
-from spark.retention import Retention, history_of
-from spark.schema import Schemas, prepare
-from spark.standing import Standing
-from spark.stopped import StoppedTables
-from spark.tables import Merging
-from spark.tidying import join_small_files, vacuum
+from spark.history.history import History
+from spark.history.retention import Retention, history_of
+from spark.lake.applied import AppliedSnapshots
+from spark.lake.lake import Lake
+from spark.lake.manifests import Manifest
+from spark.lake.stopped import StoppedTables
+from spark.maintenance.maintenance import Maintaining, behind
+from spark.maintenance.tidying import join_small_files, vacuum
+from spark.merging.handoff import apply_ready
+from spark.merging.tables import Merging
+from spark.tables.schema import Schemas, prepare
 from tests.spark.changes_by_hand import ITEMS, LINES, Row, compact_json, key_of
 from tests.spark.lake_by_hand import staged, unwatched
 from tests.spark.sessions import pipeline_in
@@ -86,8 +86,8 @@ def made(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def lake(lake: Lake, made: Path, monkeypatch: pytest.MonkeyPatch) -> Lake:
-    monkeypatch.setattr("spark.maintenance.BETWEEN", 0)
-    monkeypatch.setattr("spark.retention.today", NOW.date)  # also of a run that goes on behind midnight
+    monkeypatch.setattr("spark.maintenance.maintenance.BETWEEN", 0)
+    monkeypatch.setattr("spark.history.retention.today", NOW.date)  # also of a run that goes on behind midnight
     shutil.copytree(made, lake.root)
     note_status(lake, ago(0))
     return lake

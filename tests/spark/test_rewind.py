@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 
 from contract.schema import TableSchema
 from contract.sequence import SPARK_TYPE
-from spark.rewind import Past
+from spark.proof.rewind import Past
 from tests.spark.changes_by_hand import ITEMS
 
 LOW = (0, 1, 100)

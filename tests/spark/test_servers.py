@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from spark.servers import MariaDB, MySQL
+from spark.source.servers import MariaDB, MySQL
 
 
 class Answers:

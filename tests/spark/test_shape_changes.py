@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from contract.schema import Column, TableSchema
-from spark.shape_changes import keeps_values, shape_changes
+from spark.evolution.shape_changes import keeps_values, shape_changes
 
 ID = Column(name="id", type="int", nullable=False)
 BASE = Column(name="c", type="int")

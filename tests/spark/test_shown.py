@@ -9,10 +9,10 @@ from pyspark.sql import SparkSession
 
 from contract.pipeline import load
 from contract.schema import Column, TableSchema
-from spark.choice import shown_of
 from spark.errors import LakeError
-from spark.row_texts import jdbc_options, row_json
-from spark.source import session_of
+from spark.source.choice import shown_of
+from spark.source.row_texts import jdbc_options, row_json
+from spark.source.source import session_of
 
 FILE = """\
 format: 1

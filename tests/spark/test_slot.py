@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from spark import lease, swaps
 from spark.errors import LakeError
-from spark.lake import Lake
-from spark.lease import Lease
-from spark.slot import Lock, Slot, writing
-from spark.swaps import swap
+from spark.lake import lease, swaps
+from spark.lake.lake import Lake
+from spark.lake.lease import Lease
+from spark.lake.slot import Lock, Slot, writing
+from spark.lake.swaps import swap
 
 WHO = {"job": "compact", "host": "here", "pid": 7, "since": "2026-01-01"}
 DIES_WITH_IT = "import fcntl, os, sys\nfcntl.flock(os.open(sys.argv[1], os.O_RDWR), 2)\nprint(1, flush=True)\ninput()"

@@ -10,9 +10,9 @@ from pyspark.sql import functions as fn
 
 from contract.pipeline_columns import Columns
 from contract.schema import Column, TableSchema
-from spark.proof.keys import key_json
+from spark.lake.keys import key_json
 from spark.proof.splits import Buckets, Ranges, again, split_of
-from spark.rows import parsed, typed
+from spark.tables.rows import parsed, typed
 from streamer.protocol.values.text import escape
 
 ID = Column(name="id", type="bigint", unsigned=True, nullable=False)

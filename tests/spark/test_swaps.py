@@ -8,8 +8,8 @@ import pytest
 
 from contract.pipeline import Pipeline
 from spark.errors import LakeError
-from spark.lake import Lake
-from spark.swaps import Conditional
+from spark.lake.lake import Lake
+from spark.lake.swaps import Conditional
 
 
 class Careless:

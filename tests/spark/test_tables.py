@@ -12,9 +12,9 @@ from pyspark.sql import SparkSession
 
 from contract.schema import Column, TableSchema
 from spark.errors import TableStoppedError
-from spark.lake import Lake
-from spark.schema import Schemas, fields
-from spark.tables import Merging
+from spark.lake.lake import Lake
+from spark.merging.tables import Merging
+from spark.tables.schema import Schemas, fields
 from tests.spark.changes_by_hand import ITEMS, LINES, change, changes, truncation
 from tests.spark.lake_by_hand import unwatched
 

@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from spark import unfinished
 from spark.erasing.staging import refuse_reading
 from spark.errors import LakeError
 from spark.failpoints import hooked
-from spark.handoff import apply_ready
-from spark.lake import Lake
-from spark.manifests import Manifest
-from spark.mending.parts import parts, put, sweep
-from spark.rows import parsed
-from spark.staged import StagedRows
-from spark.unfinished import Beating, Progress, Unfinished
+from spark.lake import unfinished
+from spark.lake.lake import Lake
+from spark.lake.manifests import Manifest
+from spark.lake.unfinished import Beating, Progress, Unfinished
+from spark.merging.handoff import apply_ready
+from spark.merging.parts import parts, put, sweep
+from spark.snapshot.staged import StagedRows
+from spark.tables.rows import parsed
 from tests.spark.changes_by_hand import ITEMS, change, compact_json
 from tests.spark.lake_by_hand import AT, NAME, checkpoint, ids, item, land, part, seq, stage
 from tests.spark.test_lake import Hides
@@ -114,11 +114,11 @@ def test_who_writes_a_folder_is_not_known_by_a_clock(lake: Lake, monkeypatch: py
     monkeypatch.setattr(unfinished, "SILENT", 1.5)
     folders = alive, dead = [lake.at("_parts", name) for name in ("p1", "p2")]
     with Beating(lake, alive):
-        monkeypatch.setattr("spark.mending.parts.ABANDONED", -3600.0)  # each beat is an older one
+        monkeypatch.setattr("spark.merging.parts.ABANDONED", -3600.0)  # each beat is an older one
         sweep(lake)
         with pytest.raises(LakeError, match=r"are being read \(\S+_parts/p1\)"):
             refuse_reading(lake, ITEMS)
-    monkeypatch.setattr("spark.mending.parts.ABANDONED", 60.0)
+    monkeypatch.setattr("spark.merging.parts.ABANDONED", 60.0)
     lake.write(f"{dead}/beat.json", {"at": time.time() + 7200, "by": "test"})
     refuse_reading(lake, ITEMS)
     sweep(lake)

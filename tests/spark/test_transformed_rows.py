@@ -14,7 +14,7 @@ from contract.pipeline_archive import Archive
 from contract.pipeline_http import Http
 from contract.pipeline_records import Oversized, Records
 from contract.pipeline_sinks import ObjectsOutput
-from spark.transformed_rows import RowTransform
+from spark.snapshot.transformed_rows import RowTransform
 from tests.contract.test_transforms import SCHEMA, body, pipeline
 
 

@@ -11,15 +11,15 @@ from pyspark.sql import SparkSession
 
 from contract.pipeline import Pipeline
 from contract.schema import Column, TableSchema, Unfit
-from spark import compaction
-from spark.checksum import total
+from spark.compaction import compaction
 from spark.errors import LakeError
-from spark.handoff import apply_ready
-from spark.lake import Lake
-from spark.proof.keys import key_json
-from spark.rewind import Past
-from spark.schema import Schemas, landed_otherwise
-from spark.tables import Merging
+from spark.lake.keys import key_json
+from spark.lake.lake import Lake
+from spark.merging.handoff import apply_ready
+from spark.merging.tables import Merging
+from spark.proof.checksum import total
+from spark.proof.rewind import Past
+from spark.tables.schema import Schemas, landed_otherwise
 from tests.spark.changes_by_hand import change as change_of
 from tests.spark.changes_by_hand import changes
 from tests.spark.lake_by_hand import AT, checkpoint, land, seq, stage, unwatched

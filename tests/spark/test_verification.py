@@ -21,16 +21,16 @@ from contract.pipeline_columns import Columns
 from contract.schema import Column, TableSchema
 from contract.status import AppliedSnapshot, Foreign, Stale, TableStatus
 from quality.report import differences
-from spark.checksum import Total, totals
 from spark.errors import LakeError, PassingError
 from spark.proof.answer import Answer
 from spark.proof.boundary import Read, match, window
+from spark.proof.checksum import Total, totals
 from spark.proof.finding import Finding, found_of, incomparable, result, why
+from spark.proof.rewind import Step
 from spark.proof.splits import Ranges
+from spark.proof.verification import Verification
 from spark.proof.waiting import Waiting
-from spark.rewind import Step
-from spark.schema import Schemas
-from spark.verification import Verification
+from spark.tables.schema import Schemas
 from tests.checkpoints import checkpoint
 
 UUID = "3e11fa47-71ca-11e1-9e33-c80aa9429562"

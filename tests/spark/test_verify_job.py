@@ -21,20 +21,20 @@ from headrace.alerts import Alert, AllClear
 from headrace.spark_job import JobFailed
 from quality import folder
 from quality.report import SUITES
-from spark.applied import Applied, AppliedSnapshots
-from spark.checksum import Total
 from spark.errors import LakeError
 from spark.job import JobFailedError
 from spark.jobs import verify as checking
 from spark.jobs.verify import verify
-from spark.lake import Lake
+from spark.lake.applied import Applied, AppliedSnapshots
+from spark.lake.lake import Lake
+from spark.lake.slot import writing
 from spark.proof.answer import Answer
 from spark.proof.boundary import Read
+from spark.proof.checksum import Total
 from spark.proof.differences import CHANGED, Difference, dated, latest, next_run, note_checks, note_differences
 from spark.proof.judged import ALTERED, ROWS, Rules
 from spark.proof.splits import Ranges
-from spark.slot import writing
-from spark.verification import Verification
+from spark.proof.verification import Verification
 from tests.checkpoints import checkpoint
 from tests.spark.changes_by_hand import ITEMS
 from tests.spark.lake_by_hand import NAME

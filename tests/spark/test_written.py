@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import SparkSession
 
 from bench.written import measure
-from spark.lake import Lake
+from spark.lake.lake import Lake
 
 FEW, MANY = 200, 20_000
 

@@ -94,7 +94,7 @@ def test_gaps_by_such_starts_are_one_gap_and_none_is_forgotten_unseen() -> None:
 
 @pytest.mark.parametrize(("last", "gap"), [(None, True), ((0, 1, 40), True), ((0, 1, 60), False)])
 def test_the_lake_takes_what_was_forgotten_unseen_for_a_gap(last: Any, gap: bool) -> None:
-    from spark.applied import Applied, AppliedSnapshots
+    from spark.lake.applied import Applied, AppliedSnapshots
 
     class Lake:
         def at(self, name: str) -> str:

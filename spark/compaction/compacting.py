@@ -1,0 +1,76 @@
+"""A compaction by the job that waits for one: for who has no DAG and no `headrace compact --loop` that does it.
+
+What was staged is taken by a compaction that has landed all that the source had when it was read, so the streamer must
+run meanwhile.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from contract.pipeline import Pipeline
+from contract.status import LakeStatus, parse
+from spark.compaction.compaction import compact
+from spark.errors import PassingError
+from spark.job import Facts, JobFailedError
+from spark.lake.lake import Lake
+
+PATIENCE, POLL = 600.0, 1.0  # seconds
+OPTION = "take in what was staged by compactions of this job: any text, such as yes"
+
+
+def compaction(spark: SparkSession, pipeline: Pipeline) -> Callable[[], None]:
+    """One run, when it is called. Of stopped tables it tells; the others are complete."""
+    told = set[str]()
+
+    def run() -> None:
+        try:
+            compact(spark, pipeline)
+        except JobFailedError as error:
+            if str(error) not in told:
+                print(str(error), flush=True)
+            told.add(str(error))
+
+    return run
+
+
+def take_in(spark: SparkSession, pipeline: Pipeline, staged: Facts, patience: float = PATIENCE) -> Facts:
+    """Compacts until the lake has what the facts of a snapshot, repair or backfill say was staged, which get how long
+    that took. Raises PassingError where the lake has it not in time, JobFailedError where it refused a part."""
+    began, lake, run = time.monotonic(), Lake(spark, pipeline), compaction(spark, pipeline)
+    while True:
+        print("compacting", flush=True)
+        run()
+        status = parse(lake.text(lake.status) or "")
+        if not (why := lacking(staged, status)):
+            break
+        if time.monotonic() - began > patience:
+            raise PassingError(
+                f"after {patience:.0f} s of compactions {why}: `headrace status {pipeline.path}` says whether the "
+                "streamer runs. What was staged stays, and the next compaction that can takes it in"
+            )
+        time.sleep(POLL)
+    facts = {**staged, "compacted_seconds": round(time.monotonic() - began, 1)}
+    if refused := [part.refused for id, part in status.parts.items() if id in staged.get("parts", {}) and part.refused]:
+        raise JobFailedError("; ".join(refused), facts)
+    return facts
+
+
+def lacking(staged: Facts, status: LakeStatus) -> str:
+    """What the lake does not have yet; empty where it has all."""
+    if "parts" in staged:
+        missing = {table for id, table in staged["parts"].items() if id not in status.parts}
+    else:
+        missing = {name for name in staged["tables"] if _snapshot(status, name) != staged["snapshot"]}
+        if not missing and not status.covers(staged["p1"]):
+            return f"the lake is not complete up to {staged['p1']}, where the snapshot ended"
+    return f"the lake has not taken in {', '.join(sorted(missing))}" if missing else ""
+
+
+def _snapshot(status: LakeStatus, name: str) -> Any:
+    table = status.tables.get(name)
+    return table.snapshot.id if table and table.snapshot else None

@@ -1,0 +1,196 @@
+"""One compaction run: land, apply ready snapshots, merge, and say how the lake stands.
+
+The commit log is read before the topics' ends are: everything up to that checkpoint is then in the lake, which
+makes it the lake's. A failed run leaves nothing to mend; the next one goes on.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from contract.pipeline import Pipeline
+from contract.status import LakeStatus, parse
+from spark.compaction.report import facts_of, nulled, put_aside
+from spark.compaction.standing import Standing
+from spark.errors import LakeError
+from spark.evolution.evolution import Evolution
+from spark.evolution.renames import in_lake
+from spark.failpoints import reached
+from spark.kafka.broker import Broker
+from spark.lake.applied import AppliedSnapshots
+from spark.lake.lake import Lake
+from spark.lake.merged import merged_to
+from spark.lake.owner import refuse_foreign
+from spark.lake.slot import writing
+from spark.lake.stopped import Name
+from spark.landing import ddl_topic
+from spark.landing.changes import Landing
+from spark.landing.foreign import Found, Looked, foreign_writes, forget_lost, look, since_last, since_looked
+from spark.landing.foreign_marks import marked
+from spark.mending.apply import Mending
+from spark.merging.ahead import foretold
+from spark.merging.handoff import HandOff, apply_ready
+from spark.merging.tables import Merging
+from spark.tables.changes_only import forget_rows
+from spark.tables.schema import Schemas
+
+UNFINISHED = "_running.json"  # there while a run is under way: its counts are not in the status yet
+
+
+def compact(spark: SparkSession, pipeline: Pipeline) -> dict[str, Any]:
+    """Runs both steps for all of the pipeline's tables. Raises LakeError, JobFailedError where a table is stopped."""
+    lake = Lake(spark, pipeline)
+    try:
+        lake.prove_writable()
+        with writing(lake, "compact"):
+            return run(spark, pipeline, lake)
+    finally:
+        lake.close()
+
+
+def run(spark: SparkSession, pipeline: Pipeline, lake: Lake) -> dict[str, Any]:
+    """The same for who has the lake's slot."""
+    return Compaction(spark, pipeline, lake).run()
+
+
+class Compaction:
+    """One run. `last`: how the lake stood behind the last one; `clean`: whether that came to its end. `foreign`: what
+    somebody else did to the tables since, as this run began. `floors`: where each table's snapshot begins."""
+
+    def __init__(self, spark: SparkSession, pipeline: Pipeline, lake: Lake) -> None:
+        self.began = time.time()
+        self.spark, self.lake, self.broker = spark, lake, Broker(pipeline)
+        self.checkpoint = self.broker.checkpoint()
+        text = lake.text(lake.status)
+        self.last = parse(text) if text else None
+        self.clean = not lake.exists(lake.at(UNFINISHED))
+        self.landing = Landing(spark, pipeline, lake, self.look)
+        self.foreign = Found()
+        self.floors: dict[Name, list[int]] = {}
+
+    def run(self) -> dict[str, Any]:
+        self._refuse_others()
+        self._land()
+        letters, landed_at = self.landing.letters.count(), time.time()
+        shapes = self.broker.schemas()
+        evolution = Evolution(self.spark, self.lake, Schemas(shapes))
+        handoff = self._hand_off(evolution)
+        self._follow(evolution, handoff)
+        schemas = in_lake(self.lake, shapes)
+        merging = self._merge(schemas, evolution)
+        mending = self._mend(merging, handoff, schemas)
+        standing = Standing(
+            self.spark, self.lake, merging, handoff, self.clean, evolution.stale(), self.landing.letters
+        )
+        status = self._end(standing, mending, letters)
+        counts: dict[str, Any] = {
+            "changes": self.landing.landed,
+            "landing_seconds": round(landed_at - self.began, 1),
+            "unreadable": put_aside(self.landing.letters, letters, self.last),
+            "nulled": nulled(standing.nulled),
+            "parts": {id: part.model_dump() for id, part in mending.done.items()},
+        }
+        return facts_of(status, counts, evolution.told)
+
+    def _refuse_others(self) -> None:
+        """Raises LakeError where the lake is another's, or somebody else changed its `_changes`."""
+        refuse_foreign(self.lake, self.last, self.checkpoint)
+        if self.last:
+            self.foreign = foreign_writes(self.lake, since_last(self.lake, self.last))
+        elif AppliedSnapshots(self.lake).tables or merged_to(self.lake) is not None:
+            print("the lake's status is gone: what others did to its tables is not known, a check shows it", flush=True)
+        self.look()
+
+    def look(self) -> Looked:
+        """Of `_changes`. Raises LakeError where somebody else wrote into it, which the status then says to who reads
+        the lake meanwhile."""
+        try:
+            return look(self.lake, self.last)
+        except LakeError as error:
+            if self.last and self.last.refused != str(error):
+                self.last = self.last.model_copy(update={"refused": str(error)})
+                self.lake.write(self.lake.status, self.last.model_dump(mode="json"))
+            raise
+
+    def _land(self) -> None:
+        topics = self.broker.topics(self.landing.topics())
+        ids, ends = self.broker.topic_ids(topics), self.broker.ends(topics, self.checkpoint)
+        self.lake.write(self.lake.at(UNFINISHED), {"began": self.began})
+        reached("run noted")
+        self.landing.run(ends, ids, self.checkpoint)
+
+    def _hand_off(self, evolution: Evolution) -> HandOff:
+        """Applies what is staged, once it is known that nothing of the shapes and statements is lost."""
+        evolution.refuse_lost_shapes()
+        ddl_topic.prove(self.lake, self.broker, evolution, self.landing.seen)
+        if self.last and (told := foretold(self.lake, self.last)):
+            self.lake.write(self.lake.status, told.model_dump(mode="json"))
+            self.last = told
+            reached("snapshot foretold")
+        handoff = apply_ready(self.spark, self.lake, self.look().version, self._doubted)
+        forget_rows(handoff.snapshots)
+        if self.checkpoint:
+            handoff.snapshots.find_gaps(self.checkpoint, self.last.checkpoint if self.last else None)
+        self.floors = handoff.snapshots.floors()
+        return handoff
+
+    def _doubted(self, name: Name) -> str | None:
+        """Why the table's own rows do not count: somebody else wrote it, and nothing has settled that yet."""
+        table = self.last.tables.get(".".join(name)) if self.last else None
+        if table and table.foreign:
+            return table.foreign.reason
+        return (self.foreign.told | foreign_writes(self.lake, since_looked(self.foreign, {}, [name])).told).get(name)
+
+    def _follow(self, evolution: Evolution, handoff: HandOff) -> None:
+        """What the source's statements did to the tables, and what somebody else did to those of the lake."""
+        evolution.follow(*self.broker.ddl(evolution.read), self.floors)
+        self.foreign = self.foreign.without(handoff.applied)
+        forget_lost(handoff.snapshots, self.foreign.gone)
+        for line in (*self.foreign.told.values(), *evolution.told):
+            print(line, flush=True)
+
+    def _merge(self, schemas: Schemas, evolution: Evolution) -> Merging:
+        dropped = {name: stale.since for name, stale in evolution.stale().items() if stale.kind == "drop"}
+        merging = Merging(self.spark, self.lake, schemas, self.look, self.floors, dropped)
+        if not (self.clean and self.last and self.last.changes_version == self.lake.version(self.lake.changes)):
+            merging.run()
+        merging.retry()
+        return merging
+
+    def _mend(self, merging: Merging, handoff: HandOff, schemas: Schemas) -> Mending:
+        """Takes in the parts that repairs and backfills staged."""
+        stopped = [*merging.stopped.tables, *handoff.refused]
+        mending = Mending(self.spark, self.lake, schemas, handoff.snapshots, stopped, merging.looked.version)
+        mending.run(self.checkpoint)
+        merging.emptied |= {*self.foreign.told} | mending.tables  # nobody counted their rows
+        return mending
+
+    def _end(self, standing: Standing, mending: Mending, letters: int) -> LakeStatus:
+        """Says how the lake stands; what the run was known by goes behind that."""
+        more = {"unreadable": letters, "parts": mending.told(self.last.parts if self.last else {})}
+        meanwhile = self._meanwhile(standing)
+        status = standing.status(self.checkpoint, self.began, meanwhile.versions).model_copy(update=more)
+        found = self.foreign.without(mending.whole).told | meanwhile.told
+        status = marked(status, self.lake, self.last, found, mending.whole)
+        self.lake.write(self.lake.status, status.model_dump(mode="json"))
+        reached("status written")
+        mending.clear()
+        self.lake.delete(self.lake.at(UNFINISHED))
+        reached("run ended")
+        return status
+
+    def _meanwhile(self, standing: Standing) -> Found:
+        """What somebody else did to the tables since the run began, told; the status is of what was looked at here."""
+        handoff = standing.handoff
+        applied = {name: handoff.snapshots.tables[name] for name in handoff.applied}
+        names = standing.names(self.checkpoint)
+        since = since_looked(self.foreign, applied, names) if self.last else dict.fromkeys(names)
+        found = foreign_writes(self.lake, since)
+        standing.merging.emptied |= {*found.told}
+        forget_lost(handoff.snapshots, found.gone)
+        for line in found.told.values():
+            print(line, flush=True)
+        return found

@@ -1,0 +1,123 @@
+"""Compaction all the time: round after round in one warm Spark session, until SIGTERM or SIGINT.
+
+A round is a whole compaction run (compaction.py), which leaves the lake's status and gives its result line
+(result.py); `compaction.every_seconds` lie between the beginnings of two, unless one takes longer. A failed
+round is told and tried again behind a pause that doubles each time; the next one mends what it left, as any run does.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from contract.pipeline import Pipeline
+from spark import result
+from spark.compaction import compaction
+from spark.errors import LakeError
+from spark.failures import message_of
+from spark.job import Facts, JobFailedError
+from spark.lake.lake import Lake
+from spark.lake.slot import writing
+
+JOB = "compact"
+BETWEEN = 0.5  # seconds that the lake is let go for at least, so that a job that waits for it gets its turn
+RETRY, RETRY_MOST = 2.0, 60.0  # seconds
+QUIET = 60.0  # seconds after which rounds that found nothing are told of
+
+
+def loop(spark: SparkSession, pipeline: Pipeline) -> Facts:
+    """Compacts until a signal comes, and ends behind the round that is under way. Raises LakeError where another loop
+    follows the pipeline, or Spark has ended."""
+    stop = threading.Event()
+
+    def end(number: int, _: object) -> None:
+        print("ends behind this round; once more ends at once, and the next run mends what that leaves", flush=True)
+        signal.signal(number, signal.SIG_DFL)
+        stop.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, end)
+    lake = Lake(spark, pipeline)
+    lake.prove_writable()
+    with writing(lake, "compact --loop", patience=0, name="_loop"):
+        return Loop(spark, pipeline, stop).run()
+
+
+@dataclass
+class Loop:
+    """`rounds`, `changes`: since the start. `failures`: of the last rounds, in a row."""
+
+    spark: SparkSession
+    pipeline: Pipeline
+    stop: threading.Event
+    rounds: int = 0
+    changes: int = 0
+    failures: int = 0
+    stopped: str = ""
+    told: float = field(default_factory=time.monotonic)
+
+    def run(self) -> Facts:
+        while not self.stop.is_set():
+            began = time.monotonic()
+            self._round()
+            self.stop.wait(self._pause(time.monotonic() - began))
+        return {"rounds": self.rounds, "changes": self.changes}
+
+    def _pause(self, took: float) -> float:
+        if self.failures:
+            return min(RETRY_MOST, RETRY * 2.0 ** (self.failures - 1))
+        return max(BETWEEN, self.pipeline.compaction.every_seconds - took)
+
+    def _round(self) -> None:
+        self.rounds += 1
+        try:
+            facts = compaction.compact(self.spark, self.pipeline)
+        except JobFailedError as error:  # the other tables are complete
+            self._tell_stopped(str(error))
+            self._done(error.facts)
+        except Exception as error:  # whatever it is, the next round is a new beginning
+            if ended(self.spark):
+                raise LakeError(f"Spark has ended: {message_of(error, self.pipeline)}. Start this again") from error
+            self._failed(message_of(error, self.pipeline))
+        else:
+            self.stopped = ""
+            self._done(facts)
+
+    def _tell_stopped(self, text: str) -> None:
+        if text != self.stopped:
+            print(text, flush=True)
+        self.stopped = text
+
+    def _done(self, facts: dict[str, Any]) -> None:
+        if self.failures:
+            print("all is well again", flush=True)
+        self.failures = 0
+        self.changes += facts["changes"]
+        if facts["changes"] or time.monotonic() - self.told >= QUIET:
+            self.told = time.monotonic()
+            result.tell(job=JOB, pipeline=self.pipeline.name, round=self.rounds, **_behind(facts), **facts)
+
+    def _failed(self, text: str) -> None:
+        self.failures += 1
+        result.tell(job=JOB, pipeline=self.pipeline.name, error=text, round=self.rounds, failures=self.failures)
+        print(f"round {self.rounds} failed, tried again in {self._pause(0):.0f} s: {text}", flush=True)
+
+
+def _behind(facts: dict[str, Any]) -> dict[str, Any]:
+    """How old the newest change is that is merged now; nothing where none came."""
+    if not (facts["changes"] and facts["complete_to_ms"]):
+        return {}
+    return {"freshness_seconds": round(time.time() - facts["complete_to_ms"] / 1000, 1)}
+
+
+def ended(spark: SparkSession) -> bool:
+    """Whether the session's Java is gone, or stopped."""
+    try:
+        return bool(spark.sparkContext._jsc.sc().isStopped())  # type: ignore[union-attr]
+    except Exception:  # nobody answers
+        return True

@@ -1,0 +1,253 @@
+"""What happened to the tables' shapes, and which tables are stale: known to one table and one file of the lake.
+
+In: the DDL topic and the schema topic. Out: a row in `_schema_changes` for each statement and for each difference
+between two shapes, and the marks of tables whose stored values may have changed without a row event. A mark goes when
+a snapshot that began behind the statement is applied, or when the shapes before and after it show that no stored value
+can be another.
+
+The rows are written before the file says that they are: a run that dies in between finds them by their `id`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from contract import names
+from contract.breaks import Break
+from contract.ddl_record import UNSEEN, DdlRecord
+from contract.renames import FILE, Rename, Spelling
+from contract.schema import TableSchema
+from contract.status import Stale
+from spark.errors import LakeError
+from spark.evolution import breaks
+from spark.evolution.renames import rewritten, told_by
+from spark.evolution.schema_change_rows import AGAIN, Place, identity, note, of_shape, of_statement, place, shown
+from spark.evolution.shape_changes import ALONE, CARRIED, STALE, ShapeChange, keeps_values, shape_changes
+from spark.evolution.state import Mark, State, mark_of
+from spark.failpoints import reached
+from spark.lake.lake import Lake
+from spark.lake.stopped import Name
+from spark.tables.schema import Schemas
+
+Altered = tuple[str, str, Place]
+ALTERS = (*UNSEEN, "shape")
+# Of a table without rows, too: some came that were under another name, or what it gets changes in silence.
+BRINGS = ("rename", "partition", "cascade")
+KEPT = 1000  # statements that are known when they come again
+# Such words do more to rows than the types of the columns tell. FLOAT(7,2), which rounds, looks as FLOAT does.
+MORE = re.compile(
+    r"\b(generated|as|import|discard|ignore|convert|partition|exchange|rename)\b|\b(float[48]?|double|precision|real)\s*\(|"
+    r"\.\.\.$",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A table's new version: the rows of what differs, the marks that it gives, what it does to the table's past."""
+
+    name: Name
+    version: int
+    rows: list[dict[str, Any]]
+    marks: list[Mark]
+    breaks: list[Break]
+    spellings: list[Spelling]
+
+
+class Evolution:
+    """One run's part. `told`: a line for each thing that is new."""
+
+    def __init__(self, spark: SparkSession, lake: Lake, schemas: Schemas) -> None:
+        self.spark, self.lake, self.schemas = spark, lake, schemas
+        self.path = lake.at(FILE)
+        text = lake.text(self.path)
+        self.new = text is None  # nothing was read yet
+        self.state = self.noted = State.model_validate_json(text) if text else State()
+        self.told: list[str] = []
+
+    @property
+    def read(self) -> Mapping[int, int]:
+        return self.state.read
+
+    @property
+    def topic(self) -> str | None:
+        return self.state.topic
+
+    def begin(self, topic: str | None, anew: bool) -> None:
+        """Of the DDL topic of this id; `anew`: from its first record."""
+        self.state = self.state.model_copy(update={"topic": topic})
+        if anew:
+            self.state = self.state.model_copy(update={"read": {}})
+            self._write()
+            reached("statements begun anew")
+
+    def refuse_lost_shapes(self) -> None:
+        """Raises LakeError where the schema topic lacks what was read of it: new versions would count from 1 again, and
+        rows would be read by another shape than theirs."""
+        shapes = [shape for name in self.schemas.tables() for shape in self.schemas.all(*name)]
+        known = {(f"{shape.db}.{shape.table}", shape.version): place(shape) for shape in shapes}
+        for name, version in sorted(self.state.versions.items()):
+            found = known.get((name, version))
+            if found is None or found != self.state.since.get(name, found):
+                raise LakeError(
+                    f"the topic {names.schemas_topic(self.lake.pipeline)} lacks version {version} of {name}, which the "
+                    "lake has followed: it was emptied, or deleted and made again. Nothing was merged. Bring its "
+                    "records back, and run this again; without them, give the pipeline a new name in its file, and "
+                    "begin anew: stream, and take a snapshot"
+                )
+
+    def follow(self, records: Iterable[DdlRecord], read: Mapping[int, int], floors: Mapping[Name, list[int]]) -> None:
+        """`records`: of the DDL topic, up to the offsets `read`. `floors`: where each table's snapshot begins, as a
+        `_seq`."""
+        statements = list(records)
+        unseen = {
+            identity(one): one for one in statements if one.kind in UNSEEN and identity(one) not in self.state.seen
+        }
+        new = [mark for one in unseen.values() for mark in self._marks(one, floors)]
+        marks = [*self.state.marks, *new]
+        tables = sorted({*self.schemas.tables(), *floors})
+        altered = [(*name, one.seq) for one in statements if one.kind in ALTERS for name in tables if _means(one, name)]
+        altered = [*self.state.altered, *altered][-KEPT:]
+        for one in self._renames([m for m in marks if self._open(m, floors, altered)], altered):
+            # Each by itself: a run that dies behind it must not look for its names again, which a later one may have.
+            self.state = self.state.model_copy(update={"renames": [*self.state.renames, one]})
+            self._write()
+            reached("rename noted")
+        renames = self.state.renames
+        done = {((one.db, one.table), one.seq) for one in renames}
+        shapes = list(self._shapes(renames))
+        rows = [*map(of_statement, statements), *(row for shape in shapes for row in shape.rows)]
+        self.told = note(self.spark, self.lake, rows)
+        marks = [mark for mark in marks if (mark.name, mark.seq) not in done]
+        marks += [mark for shape in shapes for mark in shape.marks]
+        broken = [*self.state.breaks, *filter(None, map(breaks.of_statement, new))]
+        broken += [one for shape in shapes for one in shape.breaks]
+        spelled = dict.fromkeys([*self.state.spellings, *(one for shape in shapes for one in shape.spellings)])
+        state = State(
+            read={**self.state.read, **read},
+            topic=self.state.topic,
+            versions={**self.state.versions, **{".".join(shape.name): shape.version for shape in shapes}},
+            since=self._since(),
+            marks=[mark for mark in marks if self._open(mark, floors, altered)],
+            altered=altered,
+            seen=[*self.state.seen, *unseen][-KEPT:],
+            renames=renames,
+            breaks=breaks.kept(breaks.read_since(broken, floors, self.lake.pipeline.tables.cascades)),
+            spellings=list(spelled),
+        )
+        self.state = state
+        if state != self.noted:
+            self._write()
+            reached("evolution noted")
+
+    def _write(self) -> None:
+        self.lake.write(self.path, self.state.model_dump(mode="json"))
+        self.noted = self.state
+
+    def stale(self) -> dict[Name, Stale]:
+        """The tables that are stale, each from its first open mark on."""
+        found: dict[Name, Stale] = {}
+        for mark in sorted(self.state.marks, key=lambda mark: mark.seq):
+            found.setdefault(mark.name, mark.stale())
+        return found
+
+    def _since(self) -> dict[str, Place]:
+        return {".".join(name): place(self.schemas.newest(*name)) for name in self.schemas.tables()}
+
+    def _renames(self, marks: list[Mark], altered: list[Altered]) -> Iterator[Rename]:
+        """Those of the marks that are renamed columns and nothing else; the lake's tables have the new names then."""
+        known = {((one.db, one.table), one.seq) for one in self.state.renames}
+        for mark in marks:
+            new = mark.only_renamed and (mark.name, mark.seq) not in known
+            around = self._around(mark, altered) if new else None
+            if around and (columns := told_by(*around, mark.renamed)):
+                found = Rename(db=mark.db, table=mark.table, version=around[1].version, seq=mark.seq, columns=columns)
+                if rewritten(self.spark, self.lake, found):
+                    yield found
+
+    def _shapes(self, renames: list[Rename]) -> Iterator[Shape]:
+        """The shapes that are new, with what differs from the one before."""
+        carried = {(one.db, one.table, one.version): {old.lower() for old, _ in one.columns} for one in renames}
+        for name in self.schemas.tables():
+            done, all_of = self.state.versions.get(".".join(name), 0), self.schemas.all(*name)
+            had: set[str] = set()
+            for before, after in zip([None, *all_of[:-1]], all_of, strict=True):
+                gone = carried.get((*name, after.version), set())
+                if after.version > done:
+                    changes = [_ruled(one, had, gone) for one in shape_changes(before, after)] if before else []
+                    marks = [mark_of(after, one) for one in changes if one.kind == AGAIN]
+                    only = self.lake.pipeline.changes_only(*name)
+                    rows = [of_shape(after, replace(one, rule=ALONE) if only else one) for one in changes]
+                    yield Shape(name, after.version, rows, marks, *_past(before, after, changes))
+                had = (had - gone) | {column.name.lower() for column in after.columns}
+
+    def _marks(self, record: DdlRecord, floors: Mapping[Name, list[int]]) -> list[Mark]:
+        facts = record.model_dump(exclude={"db", "table", "statement"})
+        named = [name for name in {*self.schemas.tables(), *floors} if _means(record, name)]
+        named = [name for name in named if self._had_rows(name, record.seq, floors)]
+        if record.kind in BRINGS and record.table is not None:
+            named.append((record.db, record.table))
+        return [
+            Mark(**facts, db=db, table=table, statement=shown(record.statement))
+            for db, table in sorted(set(named))
+            if self.lake.pipeline.tables.match(db, table)
+        ]
+
+    def _had_rows(self, name: Name, seq: Place, floors: Mapping[Name, list[int]]) -> bool:
+        """Whether rows of before the statement may be in the lake."""
+        return name in floors or any(s.since is None or place(s) <= seq for s in self.schemas.all(*name))
+
+    def _open(self, mark: Mark, floors: Mapping[Name, list[int]], altered: list[Altered]) -> bool:
+        if tuple(floors.get(mark.name, [])[:3]) > mark.seq:
+            return False
+        # Columns that took each other's names are the same shape.
+        if mark.kind != "alter" or mark.renamed or MORE.search(mark.statement):
+            return True
+        around = self._around(mark, altered)
+        return around is None or not keeps_values(shape_changes(*around))
+
+    def _around(self, mark: Mark, altered: list[Altered]) -> tuple[TableSchema, TableSchema] | None:
+        """The shapes before and behind the statement, where it is the one between the two."""
+        shapes = [s for s in self.schemas.all(*mark.name) if s.since is not None]
+        before = [s for s in shapes if place(s) <= mark.seq]
+        after = [s for s in shapes if place(s) > mark.seq]
+        if not before or not after:
+            return None
+        first, last = place(before[-1]), place(after[0])
+        between = {seq for *name, seq in altered if tuple(name) == mark.name and first < seq < last}
+        return (before[-1], after[0]) if between == {mark.seq} else None
+
+
+def _ruled(change: ShapeChange, had: set[str], renamed: set[str]) -> ShapeChange:
+    """What two shapes do not tell: a column that the lake has from a time before, whose old values are not the new
+    column's; and one that has its new name in the lake."""
+    if change.kind == "renamed" and str(change.column).lower() in renamed:
+        return replace(change, rule=CARRIED)
+    if change.kind != "added" or str(change.column).lower() not in had:
+        return change
+    return replace(change, kind=AGAIN, rule=STALE)
+
+
+def _past(
+    before: TableSchema | None, after: TableSchema, changes: list[ShapeChange]
+) -> tuple[list[Break], list[Spelling]]:
+    if before is None:
+        return [], []
+    lost_names = any((one.kind, one.rule) == ("renamed", STALE) for one in changes)
+    broken = breaks.of_shape(before, after, place(after), lost_names)
+    return [broken] if broken else [], list(breaks.spellings(before, after))
+
+
+def _means(record: DdlRecord, name: Name) -> bool:
+    """Whether the statement may have changed the table's rows."""
+    db, table = name
+    if record.table is not None:
+        return (record.db, record.table) == name
+    if record.db == db or not record.db:
+        return True
+    return record.kind == "unknown" and re.search(rf"(?<!\w){re.escape(table)}(?!\w)", record.statement) is not None

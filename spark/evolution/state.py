@@ -1,0 +1,69 @@
+"""What the lake keeps in mind of its tables' shapes and of the statements that made tables stale."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from pydantic import BaseModel
+
+from contract.breaks import Break
+from contract.renames import Rename, Spelling
+from contract.schema import TableSchema
+from contract.status import Stale
+from contract.steps import SNAPSHOT_TABLE
+from spark.evolution.schema_change_rows import AGAIN, TOLD, Place, place
+from spark.evolution.shape_changes import ShapeChange
+from spark.lake.stopped import Name
+
+
+class Mark(BaseModel):
+    """A statement that made a table stale, and what was not yet read again."""
+
+    db: str
+    table: str
+    kind: str
+    seq: tuple[int, int, int]
+    gtid: str | None
+    ts_ms: int
+    statement: str
+    renamed: tuple[tuple[str, str], ...] = ()
+    only_renamed: bool = False
+
+    @property
+    def name(self) -> Name:
+        return self.db, self.table
+
+    def stale(self) -> Stale:
+        """As the report and the status say it."""
+        when = f" {datetime.fromtimestamp(self.ts_ms / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC" if self.ts_ms else ""
+        later = {"drop": ", if it is made again", "rename": ", if it is there now"}.get(self.kind, "")
+        reason = (
+            f"stale since{when} ({self.gtid or ':'.join(map(str, self.seq))}): {self.statement}: {TOLD[self.kind]}. "
+            f"To mend it, {SNAPSHOT_TABLE}{later}"
+        )
+        return Stale(kind=self.kind, since=self.seq, ts_ms=self.ts_ms, gtid=self.gtid, reason=reason)
+
+
+class State(BaseModel):
+    """`read`: the DDL topic's offsets that are done; `topic`: its id. `versions`: the last shape of each table that is;
+    `since`: from where on it holds. `altered`: the last statements that changed a shape or rows. `seen`: those of them
+    that made a mark, also where it is gone: in a new epoch they may come again. `renames`: what the lake's tables
+    followed by themselves. `breaks`, `spellings`: what the readers of the past ask for."""
+
+    read: dict[int, int] = {}
+    topic: str | None = None
+    versions: dict[str, int] = {}
+    since: dict[str, Place] = {}
+    marks: list[Mark] = []
+    altered: list[tuple[str, str, Place]] = []
+    seen: list[str] = []
+    renames: list[Rename] = []
+    breaks: list[Break] = []
+    spellings: list[Spelling] = []
+
+
+def mark_of(schema: TableSchema, change: ShapeChange) -> Mark:
+    said = f"the column {change.column} came back"
+    facts: dict[str, Any] = {"kind": AGAIN, "seq": place(schema), "gtid": None, "ts_ms": 0, "statement": said}
+    return Mark(db=schema.db, table=schema.table, **facts)

@@ -1,0 +1,155 @@
+"""What the lake remembers of erasures: one small file, by which no change of before an erasure comes back.
+
+A key is kept as a hash with the lake's own salt, never in plain. A change is known by its place, and behind a failover
+or a move back (`headrace seek`), which give it a greater one, by its GTID.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Iterable
+
+from pydantic import BaseModel
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as fn
+
+from contract import gtids
+from contract.checkpoint import Place
+from contract.gtid import GtidSet
+from contract.gtid_mariadb import MariaGtids
+from contract.schema import TableSchema
+from contract.sequence import SPARK_TYPE
+from spark.failpoints import reached
+from spark.lake.keys import key_json
+from spark.lake.lake import Lake
+
+FILE = "_erasures.json"
+INTERVAL = "struct<name: string, first: bigint, last: bigint>"
+ERASED = f"_hash string, _until {SPARK_TYPE}, _maria boolean, _inside array<{INTERVAL}>"
+# Whether a change's GTID is in the set of which it is told beside it.
+WITHIN = """
+    exists(_inside, one -> try_cast(regexp_extract(gtid, '([0-9]+)$', 1) AS bigint) BETWEEN one.first AND one.last
+        AND one.name = if(_maria, substring_index(gtid, '-', 1), regexp_replace(gtid, ':[0-9]+$', '')))
+"""
+
+
+class Topic(BaseModel):
+    """What a topic has of a key. `last_ms`: the time of its last record, Unix ms; None where Kafka has none any more.
+    `policy`: its cleanup.policy; `earliest_ms`, `latest_ms`: when the broker may, and when it will have removed that at
+    the latest, None where it need not. `tombstone`: whether one was sent."""
+
+    name: str
+    policy: str
+    last_ms: int | None = None
+    earliest_ms: int | None = None
+    latest_ms: int | None = None
+    tombstone: bool = False
+
+
+class Erased(BaseModel):
+    """One key of the table `tbl` (`db.table`) as records have it, by its `hash`. Erased is what was before the place
+    `until`, or is in the GTID set."""
+
+    tbl: str
+    hash: str
+    until: Place
+    gtid_set: str
+
+
+class Begun(BaseModel):
+    """An erasure that has not come to its end. `hashes`: of its keys, sorted; `removed`: rows by place, counted before
+    they were; `topics`: where Kafka had them."""
+
+    id: str
+    tbl: str
+    hashes: list[str]
+    removed: dict[str, int] = {}
+    topics: list[Topic] = []
+
+
+class Known(BaseModel):
+    salt: str
+    erased: list[Erased] = []
+    begun: list[Begun] = []
+
+
+class Erasures:
+    """Those of a lake."""
+
+    def __init__(self, lake: Lake) -> None:
+        self.lake, self.path = lake, lake.at(FILE)
+        text = lake.text(self.path)
+        self.known = Known.model_validate_json(text) if text else Known(salt=secrets.token_hex(16))
+
+    def hash_of(self, tbl: str, key: str) -> str:
+        return hashlib.sha256(f"{self.known.salt} {tbl} {key}".encode()).hexdigest()
+
+    def begin(self, begun: Begun, erased: Iterable[Erased]) -> Begun:
+        """Notes it, with what a run of the same keys had counted that was killed behind that."""
+        for before in self.known.begun:
+            if (before.tbl, before.hashes) == (begun.tbl, begun.hashes):
+                places = {**before.removed, **begun.removed}
+                removed = {place: max(before.removed.get(place, 0), begun.removed.get(place, 0)) for place in places}
+                topics = together([*before.topics, *begun.topics])
+                begun = before.model_copy(update={"removed": removed, "topics": topics})
+        fresh = {(one.tbl, one.hash): one for one in erased}
+        others = [one for one in self.known.erased if (one.tbl, one.hash) not in fresh]
+        self._write([*others, *fresh.values()], [*self._others(begun), begun])
+        reached("erasure noted")
+        return begun
+
+    def end(self, begun: Begun) -> None:
+        self._write(self.known.erased, self._others(begun))
+        reached("erasure ended")
+
+    def _others(self, begun: Begun) -> list[Begun]:
+        return [one for one in self.known.begun if one.id != begun.id]
+
+    def _write(self, erased: list[Erased], begun: list[Begun]) -> None:
+        self.known = Known(salt=self.known.salt, erased=erased, begun=begun)
+        self.lake.write(self.path, self.known.model_dump(mode="json"))
+
+    def without(self, changes: DataFrame) -> DataFrame:
+        """Changes (`tbl`, `key`, `_seq`, `gtid`) without those that an erasure was about."""
+        if not self.known.erased:
+            return changes
+        rows = [(one.hash, (*one.until, -1, -1), *_intervals(one.gtid_set)) for one in self.known.erased]
+        erased = changes.sparkSession.createDataFrame(rows, ERASED)
+        marked = changes.withColumn("_hash", self._hash(fn.col("tbl"), fn.col("key")))
+        found = marked.join(fn.broadcast(erased), "_hash", "left")
+        gone = (fn.col("_seq") <= fn.col("_until")) | fn.expr(WITHIN)
+        return found.where(~fn.coalesce(gone, fn.lit(False))).select(*changes.columns)
+
+    def unstaged(self, rows: DataFrame, schema: TableSchema, read_behind: Iterable[int]) -> DataFrame:
+        """The lake's rows that were read of the source behind that place, without those that were erased behind it: a
+        row that came since has a change of its own."""
+        tbl, since = f"{schema.db}.{schema.table}", tuple(read_behind)[:3]
+        late = [one.hash for one in self.known.erased if one.tbl == tbl and one.until >= since]
+        if not late:
+            return rows
+        hash = self._hash(fn.lit(tbl), fn.expr(key_json(schema)))
+        return rows.where(~fn.coalesce(hash.isin(late), fn.lit(False)))
+
+    def _hash(self, tbl: Column, key: Column) -> Column:
+        """Of tables that have an erasure alone."""
+        tables = sorted({one.tbl for one in self.known.erased})
+        made = fn.sha2(fn.concat(fn.lit(f"{self.known.salt} "), tbl, fn.lit(" "), key), 256)
+        return fn.when(tbl.isin(tables), made)
+
+
+def _intervals(gtid_set: str) -> tuple[bool, list[tuple[str, int, int]]]:
+    """Whether it is of MariaDB, and what it has: source or domain, first and last number."""
+    known: GtidSet = gtids.parse(gtid_set)
+    return isinstance(known, MariaGtids), [(name, first, last) for name, first, last in known]
+
+
+def together(topics: Iterable[Topic]) -> list[Topic]:
+    """One of each name: what lasts longest."""
+    found: dict[str, Topic] = {}
+    for one in topics:
+        before = found.get(one.name)
+        if before is None or (one.last_ms or 0) >= (before.last_ms or 0):
+            tombstone = one.tombstone or (before is not None and before.tombstone)
+            found[one.name] = one.model_copy(update={"tombstone": tombstone})
+    return [topic for _, topic in sorted(found.items())]

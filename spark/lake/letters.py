@@ -1,0 +1,104 @@
+"""Records of the event topics that are no change, put aside: the lake's table `_dead_letters`.
+
+Where `compaction.unreadable` is `dead_letter`, such a record does not stop the lake, and is not passed by either: it is
+kept as it came, with its place, once. What it said of its table nobody knows, so the tables of its topic count as
+unequal until a snapshot is applied that began behind it.
+
+In: a batch of step 1. Out: the table, in the same idempotent way as `_changes`, and one small file that numbers what
+was found: the snapshot notes the number that it begins at, so that no clock decides which of the two was first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from pydantic import BaseModel
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as fn
+
+from contract import names, topic_template
+from spark.failpoints import reached
+from spark.kafka.records import opened
+from spark.lake.lake import Lake
+from spark.lake.stopped import Name
+
+FILE = "_letters.json"
+BEFORE_ALL = -1  # the number of a snapshot that does not say
+
+
+class Found(BaseModel):
+    """`count`: of the topic's records in `_dead_letters`. `number`: the find at which the last of them was there."""
+
+    count: int
+    number: int
+
+
+class State(BaseModel):
+    """`number`: of the last find; one is whatever came since the one before. `version`: of `_dead_letters` then."""
+
+    number: int = 0
+    version: int | None = None
+    topics: dict[str, Found] = {}
+
+
+class Letters:
+    """Of one run. `of` needs `count` before."""
+
+    def __init__(self, spark: SparkSession, lake: Lake) -> None:
+        self.spark, self.lake = spark, lake
+        self.table, self.path = lake.at(names.DEAD_LETTERS), lake.at(FILE)
+        self.state = state_of(lake)
+
+    def bury(self, records: DataFrame, number: int, query: str) -> None:
+        """Puts aside those of the batch's records that are no change. A batch that comes again adds nothing."""
+        bad = opened(records).where("bad").select("topic", "partition", "offset", "record_key", "value")
+        kept = bad.withColumns({"batch": fn.lit(number).cast("bigint"), "query": fn.lit(query)})
+        kept = kept.withColumn("noted", fn.current_timestamp())
+        writer = kept.coalesce(1).write.format("delta").mode("append")
+        writer = writer.option("txnAppId", f"headrace-letters-{query}").option("txnVersion", number)
+        writer.save(self.table)
+        reached("records put aside")
+
+    def count(self) -> int:
+        """Takes note of what there is, of this run or of one that was killed before it did; gives how many records are
+        put aside in all."""
+        version = self.lake.version(self.table)
+        if version != self.state.version:
+            self._look(version)
+        return sum(found.count for found in self.state.topics.values())
+
+    def _look(self, version: int | None) -> None:
+        if version is None:
+            return
+        rows = self.spark.read.format("delta").load(self.table).groupBy("topic").count().collect()
+        counts = {row["topic"]: int(row["count"]) for row in rows}
+        known = {topic: found.count for topic, found in self.state.topics.items()}
+        fresh = {topic: count for topic, count in counts.items() if known.get(topic) != count}
+        number = self.state.number + bool(fresh)
+        found = {topic: Found(count=count, number=number) for topic, count in fresh.items()}
+        self.state = State(number=number, version=version, topics={**self.state.topics, **found})
+        self.lake.write(self.path, self.state.model_dump(mode="json"))
+        reached("letters counted")
+
+    def tables(self, known: Iterable[Name]) -> dict[Name, int]:
+        """The tables that lack something, each with the number of the last find in its topic: those of `known` that
+        the topic has, else the one that it is named after."""
+        pipeline, found = self.lake.pipeline, dict[Name, int]()
+        topics = dict[str, list[Name]]()
+        for name in known:
+            topics.setdefault(names.events_topic(pipeline, *name), []).append(name)
+        for topic, letters in self.state.topics.items():
+            for name in topics.get(topic) or _named(topic_template.parse(pipeline.kafka.topic, pipeline.name, topic)):
+                found[name] = letters.number
+        return found
+
+
+def state_of(lake: Lake) -> State:
+    text = lake.text(lake.at(FILE))
+    return State.model_validate_json(text) if text else State()
+
+
+def _named(parts: dict[str, Any] | None) -> Iterator[Name]:
+    if parts and len(parts) == 2:
+        yield parts["db"], parts["table"]

@@ -1,0 +1,55 @@
+"""The tables that wait, in a file of the lake, so that no change of theirs is passed by for good."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+from spark.failpoints import reached
+from spark.lake.lake import Lake
+
+Name = tuple[str, str]  # db, table
+
+
+@dataclass
+class Stopped:
+    """`since`: the least `_seq` of the table's changes that are not merged. `kept`: the lake was, or is, to have no
+    more than its changes, so those that wait are counted as what the lake has."""
+
+    since: list[int]
+    reason: str
+    kept: bool = False
+
+
+class StoppedTables:
+    """May be used by several threads."""
+
+    def __init__(self, lake: Lake) -> None:
+        self.lake, self.path, self.lock = lake, lake.at("_stopped.json"), threading.Lock()
+        known: Any = lake.read(self.path) or []
+        self.tables: dict[Name, Stopped] = {
+            (t["db"], t["table"]): Stopped(t["since"], t["reason"], t.get("kept", False)) for t in known
+        }
+
+    def stop(self, name: Name, since: list[int], reason: str, kept: bool = False) -> None:
+        with self.lock:
+            before = self.tables.get(name)
+            stop = Stopped(since, reason, kept)
+            if before:
+                stop = Stopped(min(before.since, since), reason, kept or before.kept)
+            if stop == before:
+                return
+            self.tables[name] = stop
+            self._write()
+            reached("table stopped")
+
+    def release(self, name: Name) -> None:
+        with self.lock:
+            del self.tables[name]
+            self._write()
+            reached("table released")
+
+    def _write(self) -> None:
+        tables = [{"db": db, "table": table, **vars(stop)} for (db, table), stop in sorted(self.tables.items())]
+        self.lake.write(self.path, tables)

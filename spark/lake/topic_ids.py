@@ -1,0 +1,43 @@
+"""Kafka's ids of the event topics, kept beside the offsets that were read of them.
+
+A topic that was deleted and made again has the old name and another id. Where its end has passed the old offsets
+already, nothing else tells: its first records would be passed by. The file lies in the query's checkpoint, so an
+operator who moves that away, to begin anew, begins with the new ids; what is lost by that is noted (lost.py).
+"""
+
+from __future__ import annotations
+
+from spark.failpoints import reached
+from spark.kafka.broker import Ends
+from spark.kafka.topic_places import Ids
+from spark.lake.lake import Lake
+
+FILE = "topic-ids.json"
+
+
+class TopicIds:
+    """Those of the topics that the query behind `checkpoint` reads."""
+
+    def __init__(self, lake: Lake, checkpoint: str) -> None:
+        self.lake, self.path = lake, f"{checkpoint}/{FILE}"
+
+    def known(self) -> dict[str, str]:
+        return self.lake.read(self.path) or {}
+
+    def made_again(self, ids: Ids, done: Ends) -> str | None:
+        """In words, a topic of which records were read (`done`: the offsets) and that is another now."""
+        known = self.known()
+        read = {topic: at for (topic, _), at in sorted(done.items()) if at}
+        for topic in sorted(read):
+            if topic in known and topic in ids and ids[topic] != known[topic]:
+                return (
+                    f"the topic {topic} was deleted and made again (its id was {known[topic]} and is {ids[topic]}) "
+                    "after records of it were read, and the old offsets would pass by the first of its new ones"
+                )
+        return None
+
+    def keep(self, ids: Ids) -> None:
+        """Before anything is read: a topic that is made again while the query runs is then seen by the next run."""
+        if ids and self.lake.read(self.path) != ids:
+            self.lake.write(self.path, dict(ids))
+            reached("topic ids kept")

@@ -1,0 +1,172 @@
+"""What somebody else did to the lake's tables since the last run: every commit of Headrace's jobs says that it is one.
+
+Of a current table that is told, with the way to make it whole; the run goes on, and a check shows what it did. The
+table is marked until that is settled (foreign_marks.py). A change in `_changes` would become a change of the tables, so
+there the run stops before anything of it is merged.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from contract import steps
+from contract.status import LakeStatus
+from spark.errors import LakeError
+from spark.lake.applied import Applied, AppliedSnapshots
+from spark.lake.commits import Commit, commits
+from spark.lake.lake import Lake
+from spark.lake.merged import merged_to
+from spark.lake.stopped import Name
+from spark.tables.schema import at
+
+# They change no row, or take out of the log what is not there any more.
+HARMLESS = re.compile(r"OPTIMIZE|REORG|VACUUM|TBLPROPERTIES|FSCK|COMPUTE STATS|MANIFEST", re.IGNORECASE)
+BEGINNING = -1  # what is before the first version of a table
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """`did`: what somebody else did, in words; `before`: the version to go back to, None where there is none."""
+
+    did: str
+    before: int | None = None
+
+
+@dataclass(frozen=True)
+class Looked:
+    """`_changes` up to a `version` in which nothing is of others; None where there is no such table. `merged`: the
+    version up to which the last run merged it, None before the first. `undone`: whether between the two somebody else
+    wrote, which was taken back: the commits there are not all ours, but for those of `ours`."""
+
+    version: int | None
+    merged: int | None = None
+    undone: bool = False
+    ours: tuple[int, ...] = ()
+
+
+def look(lake: Lake, last: LakeStatus | None) -> Looked:
+    """Raises LakeError where somebody else wrote into `_changes` since the last run, or took it away."""
+    merged, version = last.changes_version if last else merged_to(lake), lake.version(lake.changes)
+    if version == merged:
+        return Looked(version, merged)
+    made = _rows_of(lake, lake.changes, merged, version)
+    if found := _done(lake, lake.changes, merged, version, made):
+        raise LakeError(
+            f"somebody else than Headrace's jobs changed {lake.changes}: {found.did}. Nothing of that was merged. "
+            f"{_back(lake, found)}"
+        )
+    ours = tuple(one.version for one in made if one.ours and one.restored is None)
+    return Looked(version, merged, len(ours) < len(made), ours)
+
+
+def _back(lake: Lake, found: Foreign) -> str:
+    if not lake.is_table(lake.changes):
+        return "Put it back from a copy; then run this again"
+    if found.before is not None:
+        return f"Take that back: RESTORE TABLE {at(lake.changes)} TO VERSION AS OF {found.before}; then run this again"
+    return (
+        "Changes that a run landed would go with it, so it cannot be taken back: move the folder "
+        f"{lake.root} away and {steps.snapshot(lake.pipeline)}, which makes the lake anew"
+    )
+
+
+@dataclass(frozen=True)
+class Found:
+    """Current tables. `told`: of those that somebody else changed or took away, what to do about it. `versions`: up to
+    which each was looked at, None where it is not there. `gone`: those that are not what they were, or not at all."""
+
+    told: dict[Name, str] = field(default_factory=dict)
+    versions: dict[Name, int | None] = field(default_factory=dict)
+    gone: set[Name] = field(default_factory=set)
+
+    def without(self, names: Iterable[Name]) -> Found:
+        """Not telling of tables that were made anew since."""
+        told = {name: told for name, told in self.told.items() if name not in {*names}}
+        return Found(told, self.versions, self.gone - {*names})
+
+
+def foreign_writes(lake: Lake, since: Mapping[Name, int | None]) -> Found:
+    """`since`: the version behind which nobody looked yet, of each current table; None where that is not known."""
+    found = Found()
+    for name, behind in since.items():
+        if lake.pipeline.changes_only(*name):  # there are no rows to be changed
+            found.versions[name] = None
+            continue
+        path = lake.table(*name)
+        found.versions[name] = version = lake.version(path)
+        if behind is None or version == behind or (version is None and behind == BEGINNING):
+            continue
+        if done := _done(lake, path, behind, version, _rows_of(lake, path, behind, version)):
+            if version is None or version < behind:
+                found.gone.add(name)
+            found.told[name] = (
+                f"somebody else than Headrace's jobs changed the lake's table {'.'.join(name)}: {done.did}. A check "
+                f"shows what differs now; to make the table anew, {steps.SNAPSHOT_TABLE}"
+            )
+    return found
+
+
+def since_last(lake: Lake, last: LakeStatus) -> dict[Name, int | None]:
+    """Behind the last run, or behind the snapshot that a run applied and died."""
+    snapshots, since = AppliedSnapshots(lake), dict[Name, int | None]()
+    for table in last.tables.values():
+        name = table.db, table.table
+        applied = None if snapshots.gap(name) else snapshots.tables.get(name)
+        if applied is None or (table.snapshot and table.snapshot.id == applied.id):
+            since[name] = BEGINNING if table.version is None and applied is None else table.version
+        else:
+            since[name] = applied.version
+    return since
+
+
+def since_looked(seen: Found, applied: Mapping[Name, Applied], names: Iterable[Name]) -> dict[Name, int | None]:
+    """Of one run's end: behind what was `seen` at its beginning, or behind the snapshot that it has `applied`."""
+    begun = {name: BEGINNING if version is None else version for name, version in seen.versions.items()}
+    return {name: applied[name].version if name in applied else begun.get(name, BEGINNING) for name in names}
+
+
+def forget_lost(snapshots: AppliedSnapshots, gone: Iterable[Name]) -> None:
+    """Tables that are gone lack what their snapshot had, also where changes have made them again: they count as not
+    snapshotted."""
+    for name in gone:
+        if name in snapshots.tables:
+            snapshots.note(name, snapshots.tables[name].model_copy(update={"gap": True}))
+
+
+def _rows_of(lake: Lake, path: str, behind: int | None, to: int | None) -> list[Commit]:
+    """The commits behind the version that change rows, the oldest first."""
+    found = commits(lake, path, BEGINNING if behind is None else behind, to) if to is not None else []
+    return [one for one in found if not HARMLESS.search(one.operation)]
+
+
+def _done(lake: Lake, path: str, since: int | None, now: int | None, made: Sequence[Commit]) -> Foreign | None:
+    """What was done behind the version; None where nothing was that changes a row, or that was taken back."""
+    since = BEGINNING if since is None else since
+    if now is None:
+        return Foreign("it is gone") if since > BEGINNING else None
+    if now < since:
+        return Foreign(f"it ends at version {now} and had version {since}")
+    strange, ours = _left(made, since)
+    if not strange:
+        return None
+    first = strange[0]
+    kept = any(version > first.version for version in ours) or first.version == 0
+    return Foreign(str(first), None if kept else first.version - 1)
+
+
+def _left(made: Sequence[Commit], since: int) -> tuple[list[Commit], list[int]]:
+    """Of the commits behind `since`: those of others that nobody took back, and our versions. A RESTORE takes back what
+    is behind its version, and is itself a loss where we wrote something there."""
+    strange: list[Commit] = []
+    ours: list[int] = []
+    for one in made:
+        to = one.restored
+        if to is not None and to >= since and not any(version > to for version in ours):
+            strange = [other for other in strange if other.version <= to]
+        elif one.ours and one.operation != "RESTORE":
+            ours.append(one.version)
+        else:
+            strange.append(one)
+    return strange, ours

@@ -1,0 +1,114 @@
+"""A Delta table's files: many small ones made few, rows that are marked as gone taken out, and what no version of the
+last days needs any more removed.
+
+Each is a commit, or the removal of files, that changes no row; killed in its middle it leaves files that no version
+names, which a later vacuum removes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as fn
+
+from contract.pipeline_maintenance import Maintenance
+from spark.failpoints import reached
+from spark.lake.lake import Lake
+from spark.tables.schema import at
+
+MB = 1_048_576
+
+
+@dataclass(frozen=True)
+class Files:
+    """Of a table as it is. `bytes`: of all of them; `small`: how many the partition has that has most of them; `rows`,
+    `marked`: in the files, and how many of those are gone."""
+
+    count: int
+    bytes: int
+    small: int
+    rows: int
+    marked: int
+
+
+def files_of(spark: SparkSession, path: str, small_bytes: int = 0) -> Files:
+    """From the table's log alone. `small_bytes`: a file of less is small."""
+    files = _listed(spark, path).withColumn("part", fn.col("partitionValues").cast("string"))
+    parts = files.groupBy("part").agg(
+        fn.count("*").alias("n"),
+        fn.sum("size").alias("bytes"),
+        fn.count_if(fn.col("size") < small_bytes).alias("small"),
+        fn.sum(fn.get_json_object("stats", "$.numRecords").cast("bigint")).alias("rows"),
+        fn.sum("deletionVector.cardinality").alias("marked"),
+    )
+    found = parts.agg(fn.sum("n"), fn.sum("bytes"), fn.max("small"), fn.sum("rows"), fn.sum("marked")).first()
+    return Files(*(int(number or 0) for number in found or [0] * 5))
+
+
+def _listed(spark: SparkSession, path: str) -> DataFrame:
+    jvm: Any = spark._jvm
+    log = jvm.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, path)
+    given = [getattr(log, f"update$default${n}")() for n in (1, 2, 3)]
+    return DataFrame(log.update(*given).allFiles().toDF(), spark)
+
+
+def join_small_files(spark: SparkSession, path: str, rules: Maintenance) -> None:
+    """Where there are many; and takes the rows out that are marked as gone, where those are many."""
+    small = rules.file_mb * MB // 2
+    found = files_of(spark, path, small)
+    if found.marked and found.marked * 100 >= rules.deleted_percent * found.rows:
+        with _set(spark, _sizes(rules)):
+            spark.sql(f"REORG TABLE {at(path)} APPLY (PURGE)").collect()
+        reached("marked rows taken out")
+        found = files_of(spark, path, small)
+    if found.small >= rules.small_files:
+        with _set(spark, _sizes(rules)):
+            spark.sql(f"OPTIMIZE {at(path)}").collect()
+        reached("small files joined")
+
+
+def _sizes(rules: Maintenance) -> dict[str, Any]:
+    """Two small files always fit into one of the wanted size, so none is written anew each time."""
+    optimize = "spark.databricks.delta.optimize"
+    return {
+        f"{optimize}.minFileSize": rules.file_mb * MB // 2,
+        f"{optimize}.maxFileSize": rules.file_mb * MB,
+        f"{optimize}.maxDeletedRowsRatio": rules.deleted_percent / 100,
+    }
+
+
+def vacuum(spark: SparkSession, lake: Lake, path: str, hours: float) -> int:
+    """Removes the files that no version of the last `hours` needs, and gives how many bytes that freed. Nobody may
+    write the table meanwhile: a file whose commit is still to come would count as nobody's."""
+    before = _size(lake, path)
+    settings = {
+        "spark.databricks.delta.retentionDurationCheck.enabled": "false",  # the pipeline file's own bounds hold
+        "spark.databricks.delta.vacuum.logging.enabled": "false",  # two commits a day that say nothing
+        # Spark's default lists the folders in 10,000 tasks, which takes a minute.
+        "spark.sql.sources.parallelPartitionDiscovery.parallelism": spark.sparkContext.defaultParallelism,
+    }
+    with _set(spark, settings):
+        spark.sql(f"VACUUM {at(path)} RETAIN {hours} HOURS").collect()
+    reached("old files removed")
+    return before - _size(lake, path)
+
+
+def _size(lake: Lake, path: str) -> int:
+    """Without the log, to which each reading may add."""
+    return lake.size(path) - lake.size(f"{path}/_delta_log")
+
+
+@contextmanager
+def _set(spark: SparkSession, settings: Mapping[str, Any]) -> Iterator[None]:
+    before = {key: spark.conf.get(key, None) for key in settings}
+    for key, value in settings.items():
+        spark.conf.set(key, str(value))
+    try:
+        yield
+    finally:
+        for key, old in before.items():
+            spark.conf.unset(key) if old is None else spark.conf.set(key, old)

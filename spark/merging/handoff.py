@@ -1,0 +1,157 @@
+"""The hand-off: a staged snapshot becomes the tables, between the two steps of a compaction run.
+
+Staged rows are as fresh as P0 at least, maybe fresher, and get `_seq` = P0. A staged row is dropped if
+`_changes` holds a change of its key after P0 (the change carries the whole row), or it was mended from the
+source as of a place after P0; changes that come later are newer than P0 and win. Rows of the table that are
+not newer than P0 go: those that were read come back from the staging, the others should not be there. So the
+table is its newer rows and the staged ones (made_anew.py), with the same result when it is done again. It is
+consistent once merged to P1.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+
+from pyspark import inheritable_thread_target
+from pyspark.sql import DataFrame, SparkSession
+
+from contract.schema import TableSchema
+from spark.errors import TableStoppedError
+from spark.evolution.renames import as_now, renames_of, since
+from spark.failpoints import reached
+from spark.kafka.topic_places import TopicPlace, seen_for
+from spark.lake.applied import Applied, AppliedSnapshots
+from spark.lake.broken import broken_table
+from spark.lake.erasures import Erasures
+from spark.lake.lake import Lake
+from spark.lake.manifests import Manifest, manifests
+from spark.lake.stopped import Name, StoppedTables
+from spark.lake.truncated import Truncated
+from spark.merging.made_anew import by_move, by_write, movable
+from spark.merging.tables import THREADS
+from spark.snapshot.staged import StagedRows
+from spark.tables.merge import misfit
+from spark.tables.schema import columns_of, landed_otherwise
+
+
+@dataclass
+class HandOff:
+    """What a run did with the staged snapshots. `applied`: the tables made anew. `refused`: why a table could not
+    take its part, which the next run tries again. `snapshots`: each table's newest, of this run or an earlier.
+    `nulled`: for how many values of the applied rows the lake has a null. `changes`: those that count, None before the
+    first. `doubted`: why a table's own rows do not count, None where they do."""
+
+    snapshots: AppliedSnapshots
+    stopped: StoppedTables
+    changes: DataFrame | None
+    doubted: Callable[[Name], str | None]
+    applied: set[Name] = field(default_factory=set)
+    refused: dict[Name, str] = field(default_factory=dict)
+    nulled: dict[Name, int] = field(default_factory=dict)
+
+
+def apply_ready(
+    spark: SparkSession, lake: Lake, at: int | None = None, doubted: Callable[[Name], str | None] = lambda name: None
+) -> HandOff:
+    """Applies every snapshot that is staged whole and not applied yet, the oldest first. A staging of which nothing
+    is needed any more is removed: all is applied, or of tables that are to have no rows by now. `at`: the version of
+    `_changes`, None: the newest; `doubted`: as of HandOff."""
+    changes = lake.frame(lake.changes, at) if lake.is_table(lake.changes) else None
+    result = HandOff(AppliedSnapshots(lake), StoppedTables(lake), changes, doubted)
+    renames = renames_of(lake)
+    for manifest in manifests(lake):
+        tables = [
+            as_now(schema, since(renames, schema, manifest.sequence(schema)))
+            for schema in manifest.tables
+            if lake.pipeline.tables.match(schema.db, schema.table)
+            and not lake.pipeline.changes_only(schema.db, schema.table)
+        ]
+        beside = inheritable_thread_target(spark)(partial(_hand_off, spark, lake, manifest, result))
+        with ThreadPoolExecutor(THREADS) as pool:
+            list(pool.map(beside, tables))
+        if all(result.snapshots.has((schema.db, schema.table), manifest.id) for schema in tables):
+            lake.delete(manifest.folder(lake))
+            reached("staging removed")
+    return result
+
+
+def _hand_off(spark: SparkSession, lake: Lake, manifest: Manifest, result: HandOff, schema: TableSchema) -> None:
+    table = (schema.db, schema.table)
+    if not result.snapshots.has(table, manifest.id):
+        try:
+            _apply_somehow(spark, lake, manifest, schema, result)
+        except TableStoppedError as error:
+            result.refused[table] = str(error)
+            return
+        except Exception as error:
+            if (text := misfit(table, error)) is None:
+                raise
+            result.refused[table] = text
+            return
+        if count := manifest.nulled.get(f"{schema.db}.{schema.table}"):
+            result.nulled[table] = result.nulled.get(table, 0) + count
+        seen = seen_for(lake.pipeline, manifest.seen, *table)
+        result.snapshots.note(table, _facts(manifest, schema, lake.version(lake.table(*table)), seen))
+        reached("snapshot noted")
+        result.applied.add(table)
+    result.refused.pop(table, None)
+    lake.delete(manifest.rows(lake, schema))
+    reached("staged rows removed")
+
+
+def _facts(manifest: Manifest, schema: TableSchema, version: int | None, seen: dict[str, TopicPlace]) -> Applied:
+    return Applied(
+        id=manifest.id,
+        p0=manifest.begun(schema).gtid_set,
+        p1=manifest.p1,
+        rows=manifest.counts[f"{schema.db}.{schema.table}"],
+        applied_at=int(time.time() * 1000),
+        floor=manifest.sequence(schema),
+        p0_ms=manifest.begun(schema).ts_ms,
+        rules=manifest.begun(schema).rules,
+        letters=manifest.letters,
+        version=version,
+        seen=seen,
+        shape=schema,
+    )
+
+
+def _apply_somehow(spark: SparkSession, lake: Lake, manifest: Manifest, schema: TableSchema, result: HandOff) -> None:
+    """Also where the table itself cannot be read, or has values in another form, or somebody else wrote it: then it is
+    the staged rows, and all changes since P0 are merged into it again, for which the table counts as stopped there."""
+    name = (schema.db, schema.table)
+    path = lake.table(*name)
+    first = name not in result.snapshots.tables
+    try:
+        reason = landed_otherwise(schema, columns_of(spark, path)) if lake.is_table(path) else None
+        if reason is None and (reason := result.doubted(name)) is None:
+            return _apply(spark, lake, manifest, schema, result.changes, first)
+    except Exception as error:
+        if (reason := broken_table(name, path, error)) is None:
+            raise
+    result.stopped.stop(name, manifest.sequence(schema), reason)
+    return _apply(spark, lake, manifest, schema, result.changes, first=False, readable=False)
+
+
+def _apply(
+    spark: SparkSession, lake: Lake, manifest: Manifest, schema: TableSchema, changes: DataFrame | None, first: bool,
+    readable: bool = True,
+) -> None:  # fmt: skip
+    """`first`: the table has no snapshot yet, so nobody goes back to a version of it."""
+    name, path, p0 = f"{schema.db}.{schema.table}", lake.table(schema.db, schema.table), manifest.sequence(schema)
+    staged = StagedRows(spark, lake, manifest.rows(lake, schema), manifest.id)
+    if first and staged.moved_to(path):
+        return
+    found = staged.whole(schema, manifest.counts[name], manifest.versions.get(name))
+    rows = Erasures(lake).unstaged(found, schema, p0)
+    if Truncated(lake).of((schema.db, schema.table)) > p0:
+        rows = found.limit(0)  # read before the truncation, or of a change that came after it
+    if first and rows is found and movable(spark, lake, schema) and not staged.scattered():
+        by_move(spark, lake, staged, schema, p0, changes)
+    else:
+        by_write(spark, lake, rows, schema, p0, changes, readable)
+    reached("snapshot written")

@@ -1,0 +1,201 @@
+"""Verification while writes go on: the source's counts and checksums of a table's chunks, the lake's at one commit.
+
+The source answers in consistent reads, each the state at some commit boundary between L and H: L is behind all that it
+shows for certain when the read begins, H the binlog's end once it has begun. When the lake is complete up to H, its
+table is wound back to L and forward again, transaction by transaction. Equal at one boundary: proven. Where a chunk is
+equal at none, its rows are read and compared in the same way, and then their columns (proof/pinning.py).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as fn
+
+from contract.checkpoint import Checkpoint
+from contract.patterns import any_matches
+from contract.pipeline import Pipeline
+from contract.schema import TableSchema
+from contract.status import LakeStatus, TableStatus, parse
+from spark.errors import LakeError
+from spark.lake.applied import AppliedSnapshots
+from spark.lake.lake import Lake
+from spark.lake.stopped import Name
+from spark.proof.altered import altered
+from spark.proof.answer import Answer, Opened
+from spark.proof.boundary import Read
+from spark.proof.checksum import Total, totals
+from spark.proof.differences import Difference, found_last
+from spark.proof.erased import erased, lost
+from spark.proof.finding import LACKS, Finding, doubted, found_of, why
+from spark.proof.judged import last_shape
+from spark.proof.kept import Kept
+from spark.proof.pinning import CHUNKS, Pinning, unopened
+from spark.proof.reading import Reading
+from spark.proof.rewind import Past, Position
+from spark.proof.unplaced import unplaced
+from spark.proof.waiting import Waiting
+from spark.source.source import Source
+from spark.tables.schema import OWN, Schemas, landed_otherwise
+
+ALTERED = "it was altered since the check before this one read some of it: verify again"
+# Asked for behind each wait: the lake may have changes by then that are written by a shape of after the check's begin.
+Shapes = Callable[[], Schemas]
+
+
+@dataclass
+class Verification:
+    """One check of some tables. `tell` gets lines of progress. `keeps`: whether it keeps its reads. `compact` is
+    called while it waits for a compaction. `lost`: the tables of which it could not tell, and another check can.
+    `frames`: the lake's tables that were compared; `later`: as of `last_shape`, of those.
+    `altered`: where each table was last altered, as the lake knew behind the last wait; `status`: the lake's behind the
+    first one, whose tables are compared."""
+
+    spark: SparkSession
+    pipeline: Pipeline
+    lake: Lake
+    source: Source
+    low: Checkpoint
+    tell: Callable[[str], None] = print
+    keeps: bool = True
+    compact: Callable[[], None] | None = None
+    frames: dict[str, DataFrame] = field(default_factory=dict)
+    later: dict[str, TableSchema | None] = field(default_factory=dict)
+    lost: set[str] = field(default_factory=set)
+    altered: dict[Name, Position] = field(default_factory=dict)
+    status: LakeStatus | None = None
+    reading: Reading = field(init=False)
+
+    def __post_init__(self) -> None:
+        kept = Kept.open(self.lake, self.low, self.keeps)
+        self.reading = Reading(self.spark, self.pipeline, self.source, self.low.epoch, kept, self.tell)
+
+    def ask(self, tables: list[tuple[str, str]]) -> list[Answer]:
+        """The source's answers. Raises LakeError."""
+        if reason := self.source.server.unordered(self.source.row):
+            raise LakeError(reason)
+        self.source.wait_for(self.low.gtid_set, 60)
+        self.reading.found = found_last(self.spark, self.lake)
+        self._drop_altered(tables)
+        answers = [self.reading.ask(db, table) for db, table in tables]
+        self.low = self.reading.kept.low  # of a check that did not end, which may be earlier
+        self.reading.kept.save()
+        return answers
+
+    def _drop_altered(self, tables: list[tuple[str, str]]) -> None:
+        """What was read of a table before a statement that the lake knows of (of one that it does not know of yet, see
+        `compare`), and of one that may change without any; and before rows were erased."""
+        text, places = self.lake.text(self.lake.status), altered(self.lake)
+        gone = erased(self.lake, self.reading.kept.low.place)
+        stale = {name for name, table in parse(text).tables.items() if table.stale} if text else set[str]()
+        for db, table in tables:
+            name = f"{db}.{table}"
+            if name in stale or any_matches(self.pipeline.tables.cascades, db, table):
+                self.reading.kept.drop(name)
+            elif (place := places.get((db, table))) is not None:
+                self.reading.kept.drop_before(name, place)
+            if ones := gone.get(name):
+                self.reading.kept.drop_if(name, partial(lost, ones=ones))
+
+    def wait(self, names: Sequence[str], high: Position, executed: str, seconds: float) -> LakeStatus:
+        """The lake's status once it is complete up to the place. `executed`: the GTID set that the source had after it;
+        a binlog that was rotated since has no commit at its end, so the set counts too. Raises LakeError."""
+        waiting = Waiting(self.lake, self.low.epoch, self.tell, self.compact)
+        status = waiting.until_complete(names, high, executed, seconds)
+        self.altered, self.status = altered(self.lake), self.status or status
+        return status
+
+    def compare(self, answer: Answer, status: LakeStatus, schemas: Schemas) -> Finding:
+        """Finds for each read the boundary at which the lake's table is what the source answered."""
+        began = time.time()
+        table = status.tables.get(answer.name)
+        if table is None or table.version is None:
+            reason = None if answer.total == Total() else LACKS
+            return Finding(Total(), "" if reason is None else None, answer.total.rows, 0.0, reason)
+        now = self.frame(answer, table)
+        self.frames[answer.name], self.later[answer.name] = now, last_shape(answer, status, schemas)
+        rows = now if answer.chosen is None else now.where(answer.split.lake_where(answer.chosen))
+        last = totals(rows, answer.schema, fn.expr(answer.split.number()))
+        past = self.past(answer, status, schemas, now)
+        steps = past.steps(answer.high, answer.split.number) if past else []
+        found = found_of(answer, last, steps, why(table), began)
+        found = doubted(table, answer, found, lambda: self._unplaced(table, status, now))
+        if (place := self.altered.get((table.db, table.table))) is not None and answer.older_than(place):
+            self.lost.add(answer.name)
+            return replace(found, boundary=None, reason=ALTERED)
+        if table.unequal:
+            return replace(found, boundary=None, reason=table.unequal)
+        if found.wrong and (told := landed_otherwise(answer.schema, dict(now.dtypes))):
+            return replace(found, reason=told)
+        if found.wrong and (told := (past.lacks() if past else None) or self._erased(answer.name, answer.reads)):
+            self.lost.add(answer.name)
+            return replace(found, reason=f"{told} while it was checked: verify again")
+        return found
+
+    def _erased(self, name: str, reads: Sequence[Read]) -> str | None:
+        """Why the changes may not lead back to what was read, in words; None where no erasure is a reason."""
+        ones = erased(self.lake, self.low.place).get(name, ())
+        return "rows were erased" if any(lost(read, ones) for read in reads) else None
+
+    def made_anew(self, name: Name) -> bool:
+        """Whether another snapshot than the one that is checked was applied to the table meanwhile. The files of a
+        table's first one take the place of those that it had before, which a check may still read."""
+        applied = AppliedSnapshots(self.lake).tables.get(name)
+        table = self.status.tables.get(".".join(name)) if self.status else None
+        return applied is not None and (table is None or table.snapshot is None or table.snapshot.id != applied.id)
+
+    def pin(self, wrong: Sequence[tuple[Answer, Finding]], shapes: Shapes, seconds: float) -> list[Difference]:
+        """The rows that differ in the chunks that do, and the chunks of which no rows can be told."""
+        opened = [self.reading.open(answer, sorted(finding.wrong)[:CHUNKS]) for answer, finding in wrong]
+        known = [one for one in opened if one is not None]
+        found: list[Difference] = []
+        try:
+            names, high = [one.answer.name for one in known], max((one.high for one in known), default=self.low.place)
+            status = self.wait(names, high, self.source.executed(), seconds)
+        except LakeError as error:
+            self.tell(f"which rows differ cannot be told: {error}")
+            opened = [None] * len(opened)
+        schemas = shapes()
+        for (answer, finding), one in zip(wrong, opened, strict=True):
+            found += self._pinned(one, status, schemas) if one else []
+            found += unopened(answer, finding.wrong - set(one.numbers if one else ()))
+        for one in known:
+            one.rows.unpersist()
+        return found
+
+    def _pinned(self, opened: Opened, status: LakeStatus, schemas: Schemas) -> list[Difference]:
+        read = Read({}, opened.seen, opened.high)
+        if self._erased(opened.answer.name, [read]):  # a row of it would be told as missing, with its key
+            return unopened(opened.answer, opened.numbers)
+        now = self.frame(opened.answer, status.tables[opened.answer.name])
+        return Pinning.of(opened, now, self.past(opened.answer, status, schemas, now)).differences()
+
+    def frame(self, answer: Answer, table: TableStatus) -> DataFrame:
+        """The lake's table as the status means it."""
+        path = self.lake.table(answer.schema.db, answer.schema.table)
+        return self.spark.read.format("delta").option("versionAsOf", str(table.version)).load(path)
+
+    def past(self, answer: Answer, status: LakeStatus, schemas: Schemas, now: DataFrame) -> Past | None:
+        """The table's changes of about the low place and later."""
+        if status.changes_version is None:
+            return None
+        low, schema = self.low.place, answer.schema
+        mine = self._changes(status.changes_version, (schema.db, schema.table))
+        # Said by single fields too, which lets Delta pass by the files that are older.
+        mine = mine.where((fn.col("_seq.epoch") > low[0]) | (fn.col("_seq.file") >= low[1]))
+        mine = mine.where(fn.col("_seq.epoch") >= low[0])
+        lake = {name: kind for name, kind in now.dtypes if name not in OWN}
+        return Past(mine, schemas.all(schema.db, schema.table), schema, lake, low)
+
+    def _changes(self, version: int, name: Name) -> DataFrame:
+        """The table's, of that version of `_changes`."""
+        changes = self.lake.frame(self.lake.changes, version)
+        return changes.where((fn.col("tbl") == ".".join(name)) & (fn.col("db") == name[0]))
+
+    def _unplaced(self, table: TableStatus, status: LakeStatus, rows: DataFrame) -> bool:
+        version, place = status.changes_version, status.checkpoint.place if status.checkpoint else self.low.place
+        return unplaced(rows, None if version is None else self._changes(version, (table.db, table.table)), place)

@@ -1,0 +1,175 @@
+"""The jobs' own questions to the source: shapes, positions, key boundaries. Rows go through Spark's JDBC reader.
+
+Every session is in UTC with an empty sql_mode, so that a value's text depends on nothing but the value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import pymysql
+from pymysql.cursors import DictCursor
+
+from contract import information_schema, tls
+from contract.pipeline import Pipeline
+from contract.schema import TableSchema
+from spark.errors import LakeError
+from spark.source.servers import SERVERS, Place, known
+
+CHECKS_KNOWN = """
+SELECT count(*) FROM information_schema.tables WHERE table_schema = 'information_schema'
+AND lower(table_name) = 'check_constraints'
+"""
+CHECKS = """
+SELECT c.constraint_name, c.check_clause FROM information_schema.check_constraints c
+JOIN information_schema.table_constraints t
+ON c.constraint_schema = t.constraint_schema AND c.constraint_name = t.constraint_name
+WHERE t.constraint_type = 'CHECK' AND t.enforced = 'YES' AND t.table_schema = %s AND t.table_name = %s"""
+# MariaDB shows a user who may but read no row of table_constraints, and a column's own constraint has its name.
+MARIADB_CHECKS = """
+SELECT if(level = 'Column', concat(constraint_name, ', of the column'), constraint_name), check_clause
+FROM information_schema.check_constraints WHERE constraint_schema = %s AND table_name = %s"""
+TABLES = "SELECT table_schema, table_name FROM information_schema.tables WHERE table_type = 'BASE TABLE' ORDER BY 1, 2"
+ABOUT = "SELECT coalesce(table_rows, 0) FROM information_schema.tables WHERE table_schema = %s AND table_name = %s"
+MADE = "SELECT create_time FROM information_schema.tables WHERE table_schema = %s AND table_name = %s"
+VERSIONED = TABLES.replace("BASE TABLE", "SYSTEM VERSIONED")
+
+
+def session_of(pipeline: Pipeline) -> dict[str, str]:
+    """What each session of the source sets, as `name` and the text of its value."""
+    return {**SERVERS[pipeline.source.flavor].session, **pipeline.columns.session()}
+
+
+class Source:
+    """One connection, autocommit. `replica`: it is not the server that the streamer reads, but one behind it. Raises
+    LakeError where the server cannot be used."""
+
+    def __init__(self, pipeline: Pipeline, replica: bool = False) -> None:
+        self.pipeline, self.replica = pipeline, replica
+        self.server = SERVERS[pipeline.source.flavor]
+        self.connection = self._connected()
+
+    def _connected(self) -> pymysql.Connection[Any]:
+        source = self.pipeline.source
+        try:
+            password = source.secret()
+        except OSError as error:
+            raise LakeError(
+                f"{source.password_file}, the source's password, cannot be read: {error.strerror}"
+            ) from None
+        try:
+            encrypted = tls.settings(source.tls)
+        except tls.TlsFileError as error:
+            raise LakeError(str(error)) from None
+        return pymysql.connect(
+            # Of a text it would make Latin-1, and servers keep the hash of its UTF-8.
+            host=source.host, port=source.port, user=source.user, password=password.encode(), charset="utf8mb4",
+            autocommit=True, connect_timeout=int(source.connect_timeout_seconds) or 1, program_name="headrace-lake",
+            init_command="SET " + ", ".join(f"{name}={value}" for name, value in session_of(self.pipeline).items()),
+            **encrypted,
+        )  # fmt: skip
+
+    def __enter__(self) -> Source:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.connection.close()
+
+    def again(self) -> Source:
+        """Another connection to the same server."""
+        return Source(self.pipeline, self.replica)
+
+    def awake(self) -> None:
+        """To be said behind a long rest, in which the server (wait_timeout) or what is in between may have hung up."""
+        try:
+            self.connection.ping()
+        except (pymysql.Error, OSError):
+            self.connection = self._connected()
+
+    def row(self, sql: str, *arguments: Any) -> Sequence[Any] | None:
+        with self.connection.cursor() as cursor:
+            cursor.execute(sql, arguments or None)
+            return cursor.fetchone()
+
+    def rows(self, sql: str, *arguments: Any) -> Sequence[Sequence[Any]]:
+        with self.connection.cursor() as cursor:
+            cursor.execute(sql, arguments or None)
+            return list(cursor.fetchall())
+
+    def named(self, sql: str) -> list[dict[str, Any]]:
+        with self.connection.cursor(DictCursor) as cursor:
+            cursor.execute(sql)
+            return list(cursor.fetchall())
+
+    def value(self, sql: str, *arguments: Any) -> Any:
+        row = self.row(sql, *arguments)
+        return row[0] if row else None
+
+    def executed(self) -> str:
+        """The GTID set of the transactions whose changes a query sees."""
+        return self.server.executed(self.row)
+
+    def seen(self) -> str:
+        """A GTID set whose transactions every query from now on shows; empty where nobody can tell."""
+        return self.server.seen(self.row)
+
+    def position(self) -> Place:
+        """The end of the binlog: at or behind everything that a query begun before now can see."""
+        return known(self.server.end(self.row))
+
+    @contextmanager
+    def consistent(self) -> Iterator[Place]:
+        """A consistent read in this connection, and a place in the binlog at or behind all that it sees."""
+        try:
+            yield known(self.server.begin(self.row))
+        finally:
+            self.row("COMMIT")
+
+    def wait_for(self, gtid_set: str, seconds: int) -> None:
+        """Returns once a query sees every transaction of the set."""
+        sees = self.server.applied if self.replica else self.server.sees
+        if not gtid_set or sees(self.row, gtid_set, seconds):
+            return
+        if self.replica:
+            raise LakeError(
+                f"snapshot.replica, {self.pipeline.source.where}, has not applied what the streamer had sent when the "
+                f"snapshot began ({gtid_set}) after {seconds} s: see whether it replicates from the streamer's server, "
+                "and how far it is behind; then run the snapshot again, or leave snapshot.replica out"
+            )
+        raise LakeError(
+            f"{self.server.title} at {self.pipeline.source.where} does not have the transactions of the streamer's "
+            f"checkpoint ({gtid_set}) after {seconds} s: this is another server than the streamer reads, or one that "
+            "was reset. Point source.host at the streamer's server"
+        )
+
+    def tables(self) -> list[tuple[str, str]]:
+        """The pipeline's tables that exist."""
+        found = self.rows(TABLES)
+        return [(db, t) for db, t in found if self.pipeline.tables.match(db, t)]
+
+    def versioned(self) -> list[tuple[str, str]]:
+        """Those with MariaDB's system versioning, whose history is rows of the binlog as well."""
+        found = self.rows(VERSIONED)
+        return [(db, t) for db, t in found if self.pipeline.tables.match(db, t)]
+
+    def about(self, db: str, table: str) -> int:
+        """The server's estimate of the table's rows."""
+        return int(self.value(ABOUT, db, table) or 0)
+
+    def made(self, db: str, table: str) -> str:
+        """When the server made the table: another time says that it is another table, or was written anew."""
+        return str(self.value(MADE, db, table))
+
+    def schema(self, db: str, table: str) -> TableSchema | None:
+        """The table's shape now, version 0; None where there is no such table."""
+        columns, keys = self.rows(information_schema.COLUMNS, db, table), self.rows(information_schema.KEYS, db, table)
+        return information_schema.table(db, table, columns, keys)
+
+    def checks(self, db: str, table: str) -> dict[str, str]:
+        """The table's CHECK clauses by their names; none of a server that does not tell them (MySQL before 8.0.16)."""
+        if not self.value(CHECKS_KNOWN):
+            return {}
+        asked = MARIADB_CHECKS if self.pipeline.source.flavor == "mariadb" else CHECKS
+        return {str(name): str(clause) for name, clause in self.rows(asked, db, table)}
