@@ -54,7 +54,7 @@ def silent(pipeline: Pipeline, patterns: Iterable[str]) -> Iterator[str]:
     and as `broker.answers`."""
     topics.refuse_without(pipeline, "showing the changes of")
     there = broker.topics_of(pipeline.kafka, ANSWER_SECONDS)
-    if not names.event_topics(pipeline, there):
+    if not (sent := names.event_topics(pipeline, there)):
         yield f"nothing was sent of {pipeline.name} yet; does headrace run run? Waiting for its first change"
         return
     for pattern in filter(is_plain, patterns):
@@ -64,8 +64,8 @@ def silent(pipeline: Pipeline, patterns: Iterable[str]) -> Iterator[str]:
         topic = names.events_topic(pipeline, *pattern.split(".", 1))
         if topic not in there:
             yield (
-                f"nothing was sent of {pattern} yet: there is no topic {topic}. Is the name right, capitals and all? "
-                "Waiting for its first change"
+                f"nothing was sent of {pattern} yet: there is no topic {table_names.told(topic, sent)}. Is the name "
+                "right, capitals and all? Waiting for its first change"
             )
 
 
