@@ -34,7 +34,16 @@ def place_without(pipeline: Pipeline, broker: Broker, db: str, table: str, keys:
 
 
 def _refuse_present(source: Source, shown: Shown, keys: Sequence[ErasedKey]) -> None:
-    if count := _count(source, shown, keys):
+    there = [(one, texts) for one in keys if (texts := _texts(source, shown, one))]
+    if otherwise := [(one, texts[0]) for one, texts in there if one.text not in texts]:
+        one, text = otherwise[0]
+        raise LakeError(
+            f"{shown.schema.db}.{shown.schema.table}: the source has the row {one.text} as {text}, which is the same "
+            "row to it and another one to the lake. Write the key as it is there; or, if the one is meant that was spelled so "
+            "once, tell the erasure that the row is to be there (--present, or present in the DAG's form). Nothing was "
+            "erased"
+        )
+    if count := len(there):
         raise LakeError(
             f"{shown.schema.db}.{shown.schema.table}: the source still has {count} of the {len(keys)} row(s), and a "
             "check would miss each in the lake. Delete them there first; or tell the erasure that it is meant so "
@@ -51,17 +60,13 @@ def newest(pipeline: Pipeline, broker: Broker) -> Checkpoint:
     return checkpoint
 
 
-def _count(source: Source, shown: Shown, keys: Sequence[ErasedKey]) -> int:
-    """By the index, as the server compares; then byte by byte, as the lake does."""
+def _texts(source: Source, shown: Shown, one: ErasedKey) -> list[str]:
+    """The key as it is there: found by the index, as the server compares, and it may take other letters for equal."""
     key = shown.schema.key
     text = row_json(shown, source.pipeline.source.flavor, key).replace("%", "%%")
     where = " AND ".join(f"{quoted(name).replace('%', '%%')} = %s" for name in key)
     sql = f"SELECT {text} FROM {chunks.table_sql(shown.source).replace('%', '%%')} WHERE {where}"
-    found = 0
-    for one in keys:
-        rows = source.rows(sql, *(one.values[name] for name in key))
-        found += any(_plain(row[0]) == one.text for row in rows)
-    return found
+    return [_plain(row[0]) for row in source.rows(sql, *(one.values[name] for name in key))]
 
 
 def _plain(value: object) -> str:

@@ -32,7 +32,8 @@ class Applied(AppliedSnapshot):
     version that did not say. `letters`: the number of the last find of dead letters when its reading began
     (letters.py). `version`: of the lake's table that has the snapshot's rows, before anything else was merged;
     None where an earlier version of Headrace applied it. `seen`: what was in the table's topics before its reading
-    began; empty from a version that did not look. `shape`: by which its rows were applied, all that tells it of a table
+    began; empty from a version that did not look. `erasures`: the number of the last one when its reading
+    began. `shape`: by which its rows were applied, all that tells it of a table
     of which nothing was changed yet; None where an earlier version of Headrace applied it."""
 
     floor: list[int]
@@ -40,6 +41,7 @@ class Applied(AppliedSnapshot):
     rules: str = ""
     gap: bool = False
     letters: int = BEFORE_ALL
+    erasures: int = BEFORE_ALL
     version: int | None = None
     seen: dict[str, TopicPlace] = Field(default_factory=dict)
     shape: TableSchema | None = None

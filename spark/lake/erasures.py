@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from pydantic import BaseModel
 from pyspark.sql import Column, DataFrame
@@ -49,12 +49,18 @@ class Topic(BaseModel):
 
 class Erased(BaseModel):
     """One key of the table `tbl` (`db.table`) as records have it, by its `hash`. Erased is what was before the place
-    `until`, or is in the GTID set."""
+    `until`, or is in the GTID set. `number`: the erasure's, 0 of one by an earlier version of Headrace."""
 
     tbl: str
     hash: str
     until: Place
     gtid_set: str
+    number: int = 0
+
+    def behind(self, number: int, since: Place) -> bool:
+        """Whether it was behind a reading of the source's rows, which began with `number` as the last erasure, and
+        showed no less than the place. Of an idle source that place is the erasure's too, so it alone does not tell."""
+        return self.number > number and self.until >= since
 
 
 class Begun(BaseModel):
@@ -69,7 +75,10 @@ class Begun(BaseModel):
 
 
 class Known(BaseModel):
+    """`number`: of the last erasure."""
+
     salt: str
+    number: int = 0
     erased: list[Erased] = []
     begun: list[Begun] = []
 
@@ -93,21 +102,22 @@ class Erasures:
                 removed = {place: max(before.removed.get(place, 0), begun.removed.get(place, 0)) for place in places}
                 topics = together([*before.topics, *begun.topics])
                 begun = before.model_copy(update={"removed": removed, "topics": topics})
-        fresh = {(one.tbl, one.hash): one for one in erased}
+        number = self.known.number + 1
+        fresh = {(one.tbl, one.hash): one.model_copy(update={"number": number}) for one in erased}
         others = [one for one in self.known.erased if (one.tbl, one.hash) not in fresh]
-        self._write([*others, *fresh.values()], [*self._others(begun), begun])
+        self._write([*others, *fresh.values()], [*self._others(begun), begun], number)
         reached("erasure noted")
         return begun
 
     def end(self, begun: Begun) -> None:
-        self._write(self.known.erased, self._others(begun))
+        self._write(self.known.erased, self._others(begun), self.known.number)
         reached("erasure ended")
 
     def _others(self, begun: Begun) -> list[Begun]:
         return [one for one in self.known.begun if one.id != begun.id]
 
-    def _write(self, erased: list[Erased], begun: list[Begun]) -> None:
-        self.known = Known(salt=self.known.salt, erased=erased, begun=begun)
+    def _write(self, erased: list[Erased], begun: list[Begun], number: int) -> None:
+        self.known = Known(salt=self.known.salt, number=number, erased=erased, begun=begun)
         self.lake.write(self.path, self.known.model_dump(mode="json"))
 
     def without(self, changes: DataFrame) -> DataFrame:
@@ -121,11 +131,12 @@ class Erasures:
         gone = (fn.col("_seq") <= fn.col("_until")) | fn.expr(WITHIN)
         return found.where(~fn.coalesce(gone, fn.lit(False))).select(*changes.columns)
 
-    def unstaged(self, rows: DataFrame, schema: TableSchema, read_behind: Iterable[int]) -> DataFrame:
-        """The lake's rows that were read of the source behind that place, without those that were erased behind it: a
-        row that came since has a change of its own."""
-        tbl, since = f"{schema.db}.{schema.table}", tuple(read_behind)[:3]
-        late = [one.hash for one in self.known.erased if one.tbl == tbl and one.until >= since]
+    def unstaged(self, rows: DataFrame, schema: TableSchema, read_behind: Sequence[int], number: int) -> DataFrame:
+        """The lake's rows that were read of the source behind that place, without those that were erased since:
+        `number` was the last erasure when it began. A row that came since has a change of its own."""
+        epoch, file, pos, *_ = read_behind
+        tbl, since = f"{schema.db}.{schema.table}", (epoch, file, pos)
+        late = [one.hash for one in self.known.erased if one.tbl == tbl and one.behind(number, since)]
         if not late:
             return rows
         hash = self._hash(fn.lit(tbl), fn.expr(key_json(schema)))

@@ -24,7 +24,7 @@ from spark.lake.lake import Lake
 from spark.lake.stopped import Name
 
 FILE = "_letters.json"
-BEFORE_ALL = -1  # the number of a snapshot that does not say
+BEFORE_ALL = -1  # the number of letters, or of erasures, of a reading that does not say
 
 
 class Found(BaseModel):

@@ -19,8 +19,9 @@ MANIFEST = "manifest.json"
 class Manifest(BaseModel):
     """A staged snapshot. `p0`: where the reads began, but for the tables of `later`, that began behind it. `p1`: a
     GTID set. `tables`: the shapes that the staged rows were read by. `nulled`: for how many of their values the lake
-    has a null; `versions`: of the table that has a table's rows (staged.py). `letters`: as of Applied. `seen`: what was
-    in Kafka before the first read; empty from a version that did not look."""
+    has a null; `versions`: of the table that has a table's rows (staged.py). `letters`: as of Applied; the
+    same of each table are `erasures`. `seen`: what was in Kafka before the first read; empty from a version that did
+    not look."""
 
     id: str
     pipeline: str
@@ -32,6 +33,7 @@ class Manifest(BaseModel):
     versions: dict[str, int | None] = {}
     later: dict[str, Checkpoint] = {}
     letters: int = BEFORE_ALL
+    erasures: dict[str, int] = {}
     seen: dict[str, TopicPlace] = {}
 
     def begun(self, schema: TableSchema) -> Checkpoint:

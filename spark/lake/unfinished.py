@@ -64,7 +64,7 @@ class Found(NamedTuple):
 
 class Progress(BaseModel):
     """Of one table. `shape`, `made`: as it was found. `unfit`: lake.unrepresentable, by which its rows are staged.
-    `whole`: nothing is missing."""
+    `whole`: nothing is missing. `erasures`: as of Applied."""
 
     shape: TableSchema
     made: str
@@ -72,6 +72,7 @@ class Progress(BaseModel):
     unfit: Unfit = "null"
     parts: list[Part] = []
     whole: bool = False
+    erasures: int = BEFORE_ALL
 
     @property
     def name(self) -> str:

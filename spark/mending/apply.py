@@ -131,7 +131,8 @@ class Mending:
                 f"rows ({count:,}) were mended from the source meanwhile, and no change says what they are: take the "
                 "rows from MySQL (source mysql, --source mysql)"
             )
-        if any(one.tbl == ".".join(part.name) and one.until >= part.p0.place for one in self.erased):
+        mine = (one for one in self.erased if one.tbl == ".".join(part.name))
+        if any(one.behind(part.erasures, part.p0.place) for one in mine):
             return f"rows of {'.'.join(part.name)} were erased since these were read: run the {part.job} again"
         return None
 

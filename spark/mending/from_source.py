@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from contract.pipeline_columns import Shown
 from spark.errors import LakeError
+from spark.lake.erasures import Erasures
 from spark.lake.unfinished import Beating, Found
 from spark.mending.wanted import own_key, source_condition
 from spark.merging.parts import MYSQL, Chosen, Part, new_id, put, sweep, write_keys
@@ -39,13 +40,14 @@ class SourceParts:
         lake = self.staging.lake
         sweep(lake)
         for _ in range(ATTEMPTS):
-            found, id = self.staging.found(db, table), new_id()
+            found, id, erasures = self.staging.found(db, table), new_id(), Erasures(lake).known.number
             shown = shown_of(self.staging.pipeline, found.schema)
             chosen = choose(shown)
             p0 = self.staging.begin()
             part = Part(
                 id=id, pipeline=p0.pipeline, job=self.job, by=self.by, source=MYSQL, shape=shown.schema,
                 told=chosen.told, where=chosen.where, keyed=chosen.keys is not None, texts=True, p0=p0, p1="",
+                erasures=erasures,
             )  # fmt: skip
             folder = part.folder(lake)
             try:

@@ -83,7 +83,7 @@ class Rebuild:
         part = Part(
             id=new_id(), pipeline=self.p0.pipeline, job="backfill", by=self.by, source=self.source, shape=shape,
             told=chosen.told, where=chosen.where, keyed=chosen.keys is not None, texts=False, p0=self.p0, p1="",
-            snapshot=self.applied.id,
+            snapshot=self.applied.id, erasures=Erasures(self.lake).known.number,
         )  # fmt: skip
         folder = part.folder(self.lake)
         try:
@@ -108,7 +108,7 @@ class Rebuild:
             self._refuse_removed()
             if (landed := self._landed()) is None:
                 return None
-            found = landed.select(*USED)
+            found = Erasures(self.lake).without(landed).select(*USED)  # one that was killed has left them there
         mine = behind(found, self.name, self.applied.floor)
         return mine.where(fn.col("_seq") < sequence(_place(self.p0)))
 
@@ -152,7 +152,7 @@ class Rebuild:
         base = fitted(then, columns).withColumns({n: fn.lit(None).cast(kind) for n, kind in lacking.items()})
         base = base.where(fn.col("_seq") <= sequence(self.applied.floor)).select(*map(quoted, columns), *OWN)
         # A row that was erased has no deletion among the changes any more, which would take it out.
-        base = Erasures(self.lake).unstaged(base, part.shape, self.applied.floor)
+        base = Erasures(self.lake).unstaged(base, part.shape, self.applied.floor, self.applied.erasures)
         return folded(base, self.changes(), part.shape, self.schemas, columns)
 
     def _kept(self) -> Kept | None:

@@ -28,6 +28,7 @@ from spark.lake.applied import Applied, AppliedSnapshots
 from spark.lake.broken import broken_table
 from spark.lake.erasures import Erasures
 from spark.lake.lake import Lake
+from spark.lake.letters import BEFORE_ALL
 from spark.lake.manifests import Manifest, manifests
 from spark.lake.stopped import Name, StoppedTables
 from spark.lake.truncated import Truncated
@@ -114,6 +115,7 @@ def _facts(manifest: Manifest, schema: TableSchema, version: int | None, seen: d
         p0_ms=manifest.begun(schema).ts_ms,
         rules=manifest.begun(schema).rules,
         letters=manifest.letters,
+        erasures=manifest.erasures.get(f"{schema.db}.{schema.table}", BEFORE_ALL),
         version=version,
         seen=seen,
         shape=schema,
@@ -147,7 +149,7 @@ def _apply(
     if first and staged.moved_to(path):
         return
     found = staged.whole(schema, manifest.counts[name], manifest.versions.get(name))
-    rows = Erasures(lake).unstaged(found, schema, p0)
+    rows = Erasures(lake).unstaged(found, schema, p0, manifest.erasures.get(name, BEFORE_ALL))
     if Truncated(lake).of((schema.db, schema.table)) > p0:
         rows = found.limit(0)  # read before the truncation, or of a change that came after it
     if first and rows is found and movable(spark, lake, schema) and not staged.scattered():

@@ -25,6 +25,7 @@ from spark.errors import LakeError, TableStoppedError
 from spark.lake.broken import broken_within
 from spark.lake.growing import moment_id
 from spark.lake.lake import Lake
+from spark.lake.letters import BEFORE_ALL
 from spark.lake.unfinished import BEAT, silent
 from spark.tables.rows import keys_of
 
@@ -53,7 +54,8 @@ class Part(BaseModel):
     shown. `where`, `keyed`: which rows, as of Chosen. `texts`: the rows are staged as records have them, else typed,
     each with its `_seq`. `p1`: a GTID set; once the lake has it, every change of the rows is in `_changes`. `count`: of
     the staged rows; None where an earlier version of Headrace staged them. `snapshot`: the one of whose rows, and the
-    changes since, they were made; None where they were read, or that version staged them."""
+    changes since, they were made; None where they were read, or that version staged them. `erasures`: the number of
+    the last one when their reading began."""
 
     id: str
     pipeline: str
@@ -69,6 +71,7 @@ class Part(BaseModel):
     p1: str
     count: int | None = None
     snapshot: str | None = None
+    erasures: int = BEFORE_ALL
 
     @property
     def name(self) -> tuple[str, str]:

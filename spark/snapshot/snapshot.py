@@ -21,6 +21,7 @@ from contract.names import quoted
 from contract.pipeline import Pipeline
 from spark.errors import LakeError, TableStoppedError, chain
 from spark.kafka.topic_places import TopicPlaces
+from spark.lake.erasures import Erasures
 from spark.lake.lake import Lake
 from spark.lake.letters import BEFORE_ALL
 from spark.lake.manifests import MANIFEST, Manifest, rows_folder
@@ -126,6 +127,7 @@ class Staging:
             nulled={one.name: one.nulled for one in read if one.nulled},
             versions={one.name: one.version for one in read},
             later={one.name: one.p0 for one in read if one.p0 != p0},
+            erasures={one.name: one.erasures for one in read},
             letters=job.plan.letters if job.plan else BEFORE_ALL,
             seen=job.plan.seen if job.plan else {},
         )
@@ -177,7 +179,9 @@ class Staging:
 
     def _anew(self, found: Found, p0: Checkpoint) -> Progress:
         unfit = self.pipeline.lake.unrepresentable
-        return Progress(shape=found.schema, made=found.made, p0=p0, unfit=unfit)
+        return Progress(
+            shape=found.schema, made=found.made, p0=p0, unfit=unfit, erasures=Erasures(self.lake).known.number
+        )
 
     def _refuse_shared_keys(self, job: Unfinished, progress: Progress, transforms: SnapshotTransforms) -> None:
         """Of a key that the pipeline file chose, or a transform made, nothing but the rows themselves say that it is

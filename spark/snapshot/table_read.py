@@ -55,6 +55,7 @@ class TableRead:
         self._staged.back_to(self.progress.version)
         if self.progress.whole:
             return
+        self.job.note(self.progress)  # an erasure is to see that the table is being read
         self._staged.begin(self._shown)
         before = self.progress.rows
         with closing(self._groups()) as groups:  # where a part fails, nobody may walk on in this connection

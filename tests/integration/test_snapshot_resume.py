@@ -82,7 +82,10 @@ def test_a_killed_snapshot_goes_on_or_says_why_not(
 
     left = killed(snapshots, lake)
     run(mysql, "ALTER TABLE resumed.late ADD COLUMN more int DEFAULT 5")
-    manifest = snapshots.run()
+    noted: list[bool] = []
+    manifest = snapshots.run(between=lambda one, _: noted.append(left.progress(one.db, one.table) is not None))
+    assert all(noted), "an erasure sees each table that is being read, from its first chunks on"
+    assert noted
     assert manifest.id == left.id
     assert "resumed.late: is read again from its beginning: the table was altered since" in snapshots.told
     assert json.loads(snapshots.rows(manifest, "late")[0])["more"] == 5

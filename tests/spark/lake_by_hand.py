@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 
 from contract.checkpoint import Checkpoint
 from contract.schema import TableSchema
+from spark.lake.erasures import Erasures
 from spark.lake.lake import Lake
 from spark.lake.manifests import MANIFEST, Manifest
 from spark.lake.unfinished import BEAT
@@ -52,7 +53,8 @@ def stage(
 ) -> Manifest:
     """A snapshot of one table that ended before anything more was written, or at the position `end`."""
     p1, counts = executed(end or pos), {f"shop.{of.table}": len(rows)}
-    manifest = Manifest(id=id, pipeline="shop", p0=checkpoint(pos), p1=p1, tables=[of], counts=counts)
+    erased = {name: Erasures(lake).known.number for name in counts}
+    manifest = Manifest(id=id, pipeline="shop", p0=checkpoint(pos), p1=p1, tables=[of], counts=counts, erasures=erased)
     return staged(spark, lake, manifest, *rows)
 
 
@@ -94,7 +96,7 @@ def part(
     made = Part(
         id=id, pipeline="shop", job="repair", by="test", source="mysql", shape=of, told="some rows",
         where=which.get("where"), keyed=keys is not None, texts=True, p0=checkpoint(pos), p1="",
-        count=which.get("count", len(rows)),
+        count=which.get("count", len(rows)), erasures=Erasures(lake).known.number,
     )  # fmt: skip
     texts = [(key_of(of, row), compact_json(row)) for row in rows]
     spark.createDataFrame(texts, "key string, after string").write.parquet(f"{made.folder(lake)}/rows")

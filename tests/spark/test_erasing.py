@@ -30,6 +30,7 @@ from spark.kafka.records import once, shaped
 from spark.lake.applied import AppliedSnapshots
 from spark.lake.erasures import Erased, Erasures, Topic
 from spark.lake.lake import Lake
+from spark.lake.letters import BEFORE_ALL
 from spark.lake.unfinished import Beating
 from spark.landing.changes import MARK_COLUMNS
 from spark.proof.differences import Difference, next_run, note_differences
@@ -343,11 +344,12 @@ def test_staged_rows_of_before_are_not_applied(spark: SparkSession, lake: Lake) 
     )
     erasures.known = known
 
-    def left(read_behind: list[int]) -> list[int]:
-        return sorted(row["id"] for row in erasures.unstaged(staged, ITEMS, read_behind).collect())
+    def left(read_behind: list[int], number: int = BEFORE_ALL) -> list[int]:
+        return sorted(row["id"] for row in erasures.unstaged(staged, ITEMS, read_behind, number).collect())
 
     assert left([0, 1, 50, -1, -1]) == [2]
     assert left([0, 1, 51, -1, -1]) == [1, 2]
+    assert left([0, 1, 50, -1, -1], erasures.known.number) == [1, 2], "it was read behind the erasure"
 
 
 def test_the_properties_of_a_table_stay_the_users(spark: SparkSession, lake: Lake) -> None:

@@ -1,0 +1,83 @@
+"""What is read of an idle source behind an erasure has the erasure's own place, and is the source's all the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from contract.pipeline import Pipeline
+from spark.erasing.staging import refuse_reading
+from spark.errors import LakeError
+from spark.lake.erasures import Begun, Erased, Erasures
+from spark.lake.lake import Lake
+from spark.lake.unfinished import Plan, Progress, Unfinished
+from tests.spark.changes_by_hand import ITEMS
+from tests.spark.lake_by_hand import AT, checkpoint, ids, item, part, stage
+from tests.spark.test_foreign import Compact
+
+LAST = 1000  # of the source, and of the lake
+
+
+def erase(lake: Lake, id: int, end: bool = True) -> None:
+    """Notes it; of its row nothing else is anywhere."""
+    erasures, until = Erasures(lake), checkpoint(LAST)
+    hash = erasures.hash_of("shop.items", f'{{"id":{id}}}')
+    gone = Erased(tbl="shop.items", hash=hash, until=until.place, gtid_set=until.gtid_set)
+    begun = erasures.begin(Begun(id="x", tbl="shop.items", hashes=[hash]), [gone])
+    if end:
+        erasures.end(begun)
+
+
+def test_a_repair_of_another_row_is_taken(spark: SparkSession, lake: Lake, compact: Compact) -> None:
+    stage(spark, lake, "1", AT, item(1), item(2))
+    compact()
+    erase(lake, 1)
+    part(spark, lake, "p1", LAST, item(2, "right"), keys=[{"id": 2}])
+    assert compact()["parts"]["p1"]["refused"] is None
+    assert (2, "right") in ids(spark, lake)
+
+
+def test_one_that_was_read_before_it_is_not(spark: SparkSession, lake: Lake, compact: Compact) -> None:
+    stage(spark, lake, "1", AT, item(1), item(2))
+    compact()
+    part(spark, lake, "p1", LAST, item(1, "erased"), keys=[{"id": 1}])
+    erase(lake, 1)
+    assert "were erased since these were read" in compact()["parts"]["p1"]["refused"]
+
+
+@pytest.mark.parametrize("before", [False, True], ids=["read behind it", "read before it"])
+def test_a_row_that_the_source_still_has_comes_back_by_a_snapshot_behind_it_alone(
+    spark: SparkSession, lake: Lake, compact: Compact, before: bool
+) -> None:
+    stage(spark, lake, "1", AT, item(1), item(2))
+    compact()
+    if before:
+        stage(spark, lake, "2", LAST, item(1), item(2))
+        erase(lake, 1)
+    else:
+        erase(lake, 1)
+        stage(spark, lake, "2", LAST, item(1), item(2))
+    compact()
+    assert ids(spark, lake) == ([(2, "a")] if before else [(1, "a"), (2, "a")])
+
+
+def test_the_table_says_how_many_there_were_before_it(spark: SparkSession, lake: Lake, compact: Compact) -> None:
+    """A backfill from changes takes the snapshot's rows by it."""
+    erase(lake, 1)
+    stage(spark, lake, "1", LAST, item(1))
+    compact()
+    assert '"erasures": 1' in Path(lake.at("_snapshots.json")).read_text()
+
+
+def test_a_table_that_is_being_read_refuses_it_also_before_its_first_part_is_noted(
+    lake: Lake, pipeline: Pipeline
+) -> None:
+    one = Unfinished(lake, "20260101T000000000Z")
+    with one.beating():
+        one.begin(Plan(tables=["shop.items", "shop.others"], began=0, landing=None))
+        refuse_reading(lake, ITEMS)  # another table's turn comes first, and this one's rows are all to be read
+        one.note(Progress(shape=ITEMS, made="1", p0=checkpoint(LAST)))
+        with pytest.raises(LakeError, match=r"a snapshot of shop\.items is being read"):
+            refuse_reading(lake, ITEMS)
