@@ -39,9 +39,9 @@ def _refuse_present(source: Source, shown: Shown, keys: Sequence[ErasedKey]) -> 
         one, text = otherwise[0]
         raise LakeError(
             f"{shown.schema.db}.{shown.schema.table}: the source has the row {one.text} as {text}, which is the same "
-            "row to it and another one to the lake. Write the key as it is there; or, if the one is meant that was spelled so "
-            "once, tell the erasure that the row is to be there (--present, or present in the DAG's form). Nothing was "
-            "erased"
+            "row to it and another one to the lake. Write the key as it is there; or, if the one is meant that was "
+            "spelled so once, tell the erasure that it is meant so (--present, or present in the DAG's form). Nothing "
+            "was erased"
         )
     if count := len(there):
         raise LakeError(

@@ -87,9 +87,7 @@ def test_erased_rows_are_gone_and_the_lake_equals_the_source(
     assert equal()
     with pytest.raises(LakeError, match=r"the source still has 1 of the 2 row\(s\).*--present, or present in the DAG"):
         erased("t", "[2, 9]")
-    with pytest.raises(
-        LakeError, match=r"the same row to it and another one to the lake. Write the key as it is there"
-    ):
+    with pytest.raises(LakeError, match=r"the same row to it and another one to the lake\. Write the key as"):
         erased("people", "Amsel@Example.org")
     with pytest.raises(LakeError, match="key 1: its id is no int"):
         erased("t", "two")
