@@ -42,7 +42,7 @@ ALTERS = (
     "MODIFY name varchar(80)", "MODIFY name varchar(20) CHARACTER SET latin1", "MODIFY id bigint", "ENGINE = InnoDB",
     "COMMENT = 'n{n}'", "DROP PRIMARY KEY, ADD PRIMARY KEY (id)",
 )  # fmt: skip
-# The server, the seed and how many steps: of these few all that a job does to tables, and what is done to them.
+# The server, the seed and how many steps. The few are write, alter, verify, mend, rearrange and rebuild.
 FORMS = [
     pytest.param("mysql", 137, 6, id="mysql"),
     *(pytest.param(name, 20, 9, id=f"{name}-longer", marks=pytest.mark.soak) for name in SERVERS),
