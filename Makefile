@@ -75,7 +75,7 @@ soak-kills: install ## the streamer killed KILLS (20) times under load, and comp
 	    tests/integration/test_streamer_restarts.py
 
 soak-lake: install ## a lake's days at random, STEPS (100) of them on each server, by SEED or a drawn one: what is not told is equal
-	@HEADRACE_STEPS=$(or $(STEPS),100) HEADRACE_SEED=$(SEED) $(PYTHON_IN) -m pytest -s -m 'soak or not soak' -o timeout=0 \
+	@HEADRACE_STEPS=$(or $(STEPS),100) HEADRACE_SEED=$(SEED) $(PYTHON_IN) -m pytest -s -m soak -o timeout=0 \
 	    tests/integration/test_lake_random.py
 
 soak-exactly-once: install ## exactly once with everything on, the streamer killed KILLS (200) times at random moments

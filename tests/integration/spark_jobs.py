@@ -16,13 +16,14 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from contract import jobs
 from contract.pipeline import Pipeline
 from spark.failures import message_of
 from stack import spark
 from stack.maven import spark_jars
 
 ROOT = Path(__file__).parents[2]
+# For jobs of few rows; those that Airflow's tests start have Spark's own settings.
+QUICK = {"SPARK_CONF_DIR": str(Path(__file__).with_name("quick_spark"))}
 Work = Callable[..., dict[str, Any]]
 
 
@@ -33,18 +34,6 @@ def message(session: SparkSession, pipeline: Pipeline, work: Work, *arguments: l
     told = message_of(caught.value, pipeline)
     assert "\n" not in told
     return told
-
-
-def submit(job: str, pipeline: Path, environment: dict[str, str], *arguments: str) -> dict[str, Any]:
-    """The job's report (contract/jobs.py). Fails the test where it ended without one."""
-    done = subprocess.run(
-        command(job, pipeline, *arguments), env=settings(environment), capture_output=True, text=True, timeout=300,
-        cwd=ROOT,
-    )  # fmt: skip
-    reports = [report for line in done.stdout.splitlines() if (report := jobs.read(line))]
-    assert len(reports) == 1, f"{job} ended with {done.returncode} and no report:\n{done.stdout}\n{done.stderr[-4000:]}"
-    assert reports[0]["ok"] == (done.returncode == 0)
-    return reports[0]
 
 
 def kill(job: str, pipeline: Path, environment: dict[str, str], reached: Callable[[], bool]) -> None:
@@ -77,4 +66,4 @@ def command(job: str, pipeline: Path, *arguments: str) -> list[str]:
 
 def settings(environment: dict[str, str]) -> dict[str, str]:
     ours = {"PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
-    return {**os.environ, **ours, **environment}
+    return {**os.environ, **QUICK, **ours, **environment}

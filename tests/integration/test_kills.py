@@ -12,11 +12,14 @@ from typing import Any
 
 import polars as pl
 import pymysql
+import pytest
+from pyspark.sql import SparkSession
 
+from contract.pipeline import load
+from spark.compaction import compact
 from stack.kafka import Kafka
 from stack.mysql import MySQL
 from tests.integration.spark_jobs import kill as kill_job
-from tests.integration.spark_jobs import submit
 from tests.integration.streaming import Streamer
 from tests.integration.topic_records import records
 
@@ -106,11 +109,6 @@ def resume(writers: list[Load]) -> None:
         writer.going.set()
 
 
-def compacted(streamer: Streamer) -> None:
-    report = submit("compact", streamer.file, {"TEST_PASSWORD": streamer.password})
-    assert report["ok"], report["error"]
-
-
 def killed_in(streamer: Streamer, table: str, more: int) -> None:
     """A compaction that is killed once it has committed so often to a table of the lake."""
     log = streamer.file.parent / "lake" / streamer.name / table.format(db=streamer.name) / "_delta_log"
@@ -130,13 +128,17 @@ def assert_each_change_once(lake: Path, kafka: Kafka, table: str) -> int:
     return len(sent) - len(set(sent))
 
 
-def test_killed_at_random_moments_nothing_is_lost(mysql: MySQL, kafka: Kafka, tmp_path: Path) -> None:
+def test_killed_at_random_moments_nothing_is_lost(
+    spark: SparkSession, mysql: MySQL, kafka: Kafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     database = "kills"
+    monkeypatch.setenv("TEST_PASSWORD", mysql.password)
     with mysql.connect() as connection, connection.cursor() as cursor:
         cursor.execute(f"CREATE DATABASE {database}")
     streamer = Streamer(tmp_path, mysql, kafka, database, delivery="at_least_once")
-    # Many batches a run, so that replays begin and end in all places of them.
-    streamer.file.write_text(streamer.file.read_text() + "compaction: {max_offsets_per_batch: 1000}\n")
+    # Some batches a run, so that replays begin and end in all places of them; each takes seconds.
+    batch = 1000 if KILLS > 5 else 2000
+    streamer.file.write_text(streamer.file.read_text() + f"compaction: {{max_offsets_per_batch: {batch}}}\n")
     try:
         streamer.started()
         with mysql.connect(database=database) as connection, connection.cursor() as cursor:
@@ -159,7 +161,7 @@ def test_killed_at_random_moments_nothing_is_lost(mysql: MySQL, kafka: Kafka, tm
         for writer in writers:
             writer.end()
         streamer.wait_until_released(120)
-        compacted(streamer)
+        compact(spark, load(streamer.file))
         assert streamer.stop() == 0
     finally:
         streamer.close()

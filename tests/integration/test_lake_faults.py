@@ -22,6 +22,7 @@ from stack.database import Database
 from stack.kafka import Kafka
 from tests.faults import kit
 from tests.faults.kit import Expected, Fault
+from tests.integration.conftest import SERVERS
 from tests.integration.decoding import run
 from tests.integration.streaming import Streamer
 from tests.integration.test_lake_servers import TYPES, ZEROS, beside, compacting
@@ -33,14 +34,22 @@ HOT = 6  # every sixth row is written to, the others keep still
 NOTES = ("NULL", "''", "'NULL'", "'x '", "'größe'", "'Groesse'")
 TABLES = ("exact", "floats", "codes", "lines", "drift")
 SMALL = f"c{list(TYPES).index('smallint')}"
+# The server, and whether compactions follow it all the while, instead of those that a job waits for.
+FORMS = [
+    pytest.param("mysql", False, id="mysql"),
+    *(pytest.param(name, True, id=f"{name}-followed", marks=pytest.mark.soak) for name in SERVERS),
+]
 
 
 @pytest.fixture
-def streamer(server: Database, kafka: Kafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Streamer]:
+def streamer(
+    server: Database, kafka: Kafka, followed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Streamer]:
     monkeypatch.setenv("TEST_PASSWORD", server.password)
     fill(server)
     made = Streamer(tmp_path, server, kafka, "faulty")
-    own = made.file.read_text().replace("name: faulty", f"name: faulty-{server.name}")  # its topics' names
+    topics = f"faulty-{server.name}{int(followed)}"  # they have the pipeline's name, and are of one Kafka
+    own = made.file.read_text().replace("name: faulty", f"name: {topics}")
     made.file.write_text(own + "snapshot: {chunk_rows: 100}\nquality: {wait_seconds: 300}\n")
     yield made
     made.close()
@@ -154,9 +163,9 @@ CASCADE = [
 ]  # fmt: skip
 
 
-@pytest.mark.soak_on("mysql80", "mariadb")
+@pytest.mark.parametrize(("server", "followed"), FORMS, indirect=["server"])
 def test_every_fault_is_found_in_its_row_and_column_and_no_other(
-    spark: SparkSession, server: Database, streamer: Streamer
+    spark: SparkSession, server: Database, streamer: Streamer, followed: bool
 ) -> None:
     streamer.started()
     pipeline = load(streamer.file)
@@ -180,12 +189,13 @@ def test_every_fault_is_found_in_its_row_and_column_and_no_other(
     expected += kit.damage(spark, pipeline, "faulty.codes", code_faults())
     expected += kit.damage(spark, pipeline, "faulty.drift", [kit.schema_drift("id", "b", range(1, 61))])
 
+    following = partial(compacting, spark, pipeline) if followed else threading.Event.wait
     with (
         beside(partial(writing, server)),
-        beside(partial(compacting, spark, pipeline)),
+        beside(following),
         pytest.raises(JobFailedError, match="5 of 5 table") as caught,
     ):
-        verify(spark, pipeline, [])
+        verify(spark, pipeline, [], compact="" if followed else "yes")
     tables = [f"faulty.{name}" for name in TABLES]
     found = kit.found(spark, pipeline, tables)
     assert found - set(expected) == set(), "reported falsely"

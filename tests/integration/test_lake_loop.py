@@ -23,6 +23,7 @@ from stack import spark as spark_stack
 from stack.kafka import Kafka
 from stack.maven import spark_jars_folder
 from stack.mysql import MySQL
+from tests.integration.spark_jobs import QUICK
 from tests.integration.streaming import ROOT, Streamer, execute, insert
 
 NAME = "looped"
@@ -34,7 +35,7 @@ class Loop:
     def __init__(self, file: Path, password: str) -> None:
         settings = {
             "TEST_PASSWORD": password, "PYTHONPATH": str(ROOT), "HEADRACE_SPARK_JARS": str(spark_jars_folder()),
-            "HEADRACE_SPARK_JAVA": spark_stack.JAVA,
+            "HEADRACE_SPARK_JAVA": spark_stack.JAVA, **QUICK,
         }  # fmt: skip
         self.process = subprocess.Popen(
             [sys.executable, "-m", "streamer.cli", "compact", str(file), "--loop", "--master", "local[2]"],

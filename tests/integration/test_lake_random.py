@@ -29,10 +29,11 @@ from spark.lake.lake import Lake
 from spark.maintenance.maintenance import maintain
 from stack.database import Database
 from stack.kafka import Kafka
+from tests.integration.conftest import SERVERS
 from tests.integration.decoding import run
 from tests.integration.streaming import Streamer
 
-STEPS = int(os.environ.get("HEADRACE_STEPS", "9"))
+STEPS = os.environ.get("HEADRACE_STEPS", "")
 SEED = os.environ.get("HEADRACE_SEED", "")
 TABLE = "CREATE TABLE {name} (id int PRIMARY KEY, v int, name varchar(20), at datetime(3))"
 ALTERS = (
@@ -41,6 +42,11 @@ ALTERS = (
     "MODIFY name varchar(80)", "MODIFY name varchar(20) CHARACTER SET latin1", "MODIFY id bigint", "ENGINE = InnoDB",
     "COMMENT = 'n{n}'", "DROP PRIMARY KEY, ADD PRIMARY KEY (id)",
 )  # fmt: skip
+# The server, the seed and how many steps. The few are write, alter, verify, mend, rearrange and rebuild.
+FORMS = [
+    pytest.param("mysql", 137, 6, id="mysql"),
+    *(pytest.param(name, 20, 9, id=f"{name}-longer", marks=pytest.mark.soak) for name in SERVERS),
+]
 Step = Callable[[], None]
 
 
@@ -195,9 +201,11 @@ def _plain(rows: Sequence[Sequence[str | None]]) -> list[tuple[str | None, ...]]
 
 
 @pytest.fixture
-def streamer(server: Database, kafka: Kafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Streamer]:
+def streamer(
+    server: Database, kafka: Kafka, count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Streamer]:
     monkeypatch.setenv("TEST_PASSWORD", server.password)
-    name = f"random{server.name}"
+    name = f"random{server.name}{count}"
     run(server, f"DROP DATABASE IF EXISTS {name}", f"CREATE DATABASE {name}")
     made = Streamer(tmp_path, server, kafka, name)
     made.file.write_text(made.file.read_text() + "snapshot: {chunk_rows: 100}\nquality: {wait_seconds: 120}\n")
@@ -205,10 +213,13 @@ def streamer(server: Database, kafka: Kafka, tmp_path: Path, monkeypatch: pytest
     made.close()
 
 
-@pytest.mark.soak_on("mysql80", "mariadb")
+@pytest.mark.parametrize(("server", "seed", "count"), FORMS, indirect=["server"])
 @pytest.mark.usefixtures("without_expectations")
-def test_what_is_not_told_is_equal(spark: SparkSession, server: Database, streamer: Streamer) -> None:
-    seed = int(SEED or random.randrange(10**6)) if "HEADRACE_STEPS" in os.environ else 20
+def test_what_is_not_told_is_equal(
+    spark: SparkSession, server: Database, streamer: Streamer, seed: int, count: int
+) -> None:
+    if STEPS:
+        seed, count = int(SEED or random.randrange(10**6)), int(STEPS)
     print(f"\nSEED={seed} on {server.name}", flush=True)
     days = Days(spark, server, streamer, random.Random(seed))
     days.sql(TABLE.format(name="a"), TABLE.format(name="b"))
@@ -220,7 +231,7 @@ def test_what_is_not_told_is_equal(spark: SparkSession, server: Database, stream
         days.write: 9, days.alter: 5, days.rearrange: 3, days.snapshot: 3, days.compact: 4, days.verify: 3,
         days.mend: 2, days.rebuild: 2, days.maintain: 1,
     }  # fmt: skip
-    for step in days.chance.choices([*steps], [*steps.values()], k=STEPS):
+    for step in days.chance.choices([*steps], [*steps.values()], k=count):
         step()
         if step not in (days.write, days.alter, days.rearrange, days.maintain):
             days.assert_as_told()

@@ -23,6 +23,7 @@ from spark.lake.lake import Lake
 from stack.database import Database
 from stack.kafka import Kafka
 from tests.faults import kit
+from tests.integration.conftest import SERVERS
 from tests.integration.decoding import run
 from tests.integration.streaming import Streamer
 from tests.integration.test_lake_servers import beside, compacting
@@ -30,14 +31,21 @@ from tests.integration.test_lake_servers import beside, compacting
 pytestmark = pytest.mark.usefixtures("without_expectations")
 
 ROWS = 60
+# The server, and whether compactions follow it all the while, instead of those that a job waits for.
+FORMS = [
+    pytest.param("mysql", False, id="mysql"),
+    *(pytest.param(name, True, id=f"{name}-followed", marks=pytest.mark.soak) for name in SERVERS),
+]
 
 
 @pytest.fixture
-def streamer(server: Database, kafka: Kafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Streamer]:
+def streamer(
+    server: Database, kafka: Kafka, followed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Streamer]:
     monkeypatch.setenv("TEST_PASSWORD", server.password)
     items = [f"({n}, {n}, 'b{n}')" for n in range(1, ROWS + 1)]
     codes = [f"('{'äbCß'[n % 4]}{n}', {n}, now())" for n in range(1, ROWS + 1)]
-    name = f"repaired{server.name}"  # the topics are of one Kafka
+    name = f"repaired{server.name}{int(followed)}"  # the topics are of one Kafka
     run(
         server, f"CREATE DATABASE {name}", f"USE {name}",
         "CREATE TABLE items (id int PRIMARY KEY, a int, b varchar(20))",
@@ -87,23 +95,24 @@ def mended(pipeline: Pipeline, report: dict[str, dict[str, str]]) -> None:
     raise AssertionError("the parts were not taken")
 
 
-@pytest.mark.soak_on("mysql80", "mariadb")
+@pytest.mark.parametrize(("server", "followed"), FORMS, indirect=["server"])
 def test_what_a_check_found_is_mended_under_writes_and_proven(
-    spark: SparkSession, server: Database, streamer: Streamer
+    spark: SparkSession, server: Database, streamer: Streamer, followed: bool
 ) -> None:
-    db = streamer.name
+    db, itself = streamer.name, "" if followed else "yes"
     streamer.started()
     pipeline = load(streamer.file)
     snapshot(spark, pipeline, [])
     compact(spark, pipeline)
     damage(spark, server, pipeline)
-    with beside(partial(writing, server, streamer.name)), beside(partial(compacting, spark, pipeline)):
+    following = partial(compacting, spark, pipeline) if followed else threading.Event.wait
+    with beside(partial(writing, server, streamer.name)), beside(following):
         with pytest.raises(JobFailedError, match="2 of 2 table"):
-            verify(spark, pipeline, [])
-        report = repair(spark, pipeline, [], by="a test")
+            verify(spark, pipeline, [], compact=itself)
+        report = repair(spark, pipeline, [], by="a test", compact=itself)
         assert set(report["tables"]) == {f"{db}.items", f"{db}.codes"}
         mended(pipeline, report)
-        told = verify(spark, pipeline, [])["tables"]
+        told = verify(spark, pipeline, [], compact=itself)["tables"]
     assert all(table["equal"] for table in told.values())
     rows = spark.read.format("delta").load(Lake(spark, pipeline).at("_repairs"))
     kinds = {(row["tbl"], row["kind"]) for row in rows.where("since is not null and `check` is not null").collect()}

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,6 @@ from stack.kafka import Kafka
 from stack.mysql import MySQL
 from tests.integration.decoding import run
 from tests.integration.streaming import Streamer
-from tests.integration.test_lake_servers import beside, compacting
 from tests.spark.test_foreign_changes import append
 
 pytestmark = pytest.mark.usefixtures("without_expectations")
@@ -54,8 +52,7 @@ def test_from_a_copy_and_from_a_lake_made_anew(
     lake = Lake(spark, pipeline)
 
     def equal(rows: int) -> bool:
-        with beside(partial(compacting, spark, pipeline)):
-            told = verify(spark, pipeline, [])["tables"][f"{NAME}.t"]
+        told = verify(spark, pipeline, [], compact="yes")["tables"][f"{NAME}.t"]
         return bool(told["equal"]) and told["lake_count"] == rows
 
     snapshot(spark, pipeline, [])
