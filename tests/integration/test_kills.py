@@ -16,7 +16,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from contract.pipeline import load
-from spark.compaction import compact
+from spark.compaction.compaction import compact
 from stack.kafka import Kafka
 from stack.mysql import MySQL
 from tests.integration.spark_jobs import kill as kill_job
