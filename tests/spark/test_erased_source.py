@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from pyspark.sql import SparkSession
 
 from contract.pipeline import Pipeline
 from spark.erasing.staging import refuse_reading
 from spark.errors import LakeError
+from spark.lake.applied import AppliedSnapshots
 from spark.lake.erasures import Begun, Erased, Erasures
 from spark.lake.lake import Lake
 from spark.lake.unfinished import Plan, Progress, Unfinished
 from tests.spark.changes_by_hand import ITEMS
-from tests.spark.lake_by_hand import AT, checkpoint, ids, item, part, stage
+from tests.spark.lake_by_hand import AT, NAME, checkpoint, ids, item, part, stage
 from tests.spark.test_foreign import Compact
 
 LAST = 1000  # of the source, and of the lake
@@ -68,7 +67,7 @@ def test_the_table_says_how_many_there_were_before_it(spark: SparkSession, lake:
     erase(lake, 1)
     stage(spark, lake, "1", LAST, item(1))
     compact()
-    assert '"erasures": 1' in Path(lake.at("_snapshots.json")).read_text()
+    assert AppliedSnapshots(lake).tables[NAME].erasures == 1
 
 
 def test_a_table_that_is_being_read_refuses_it_also_before_its_first_part_is_noted(
