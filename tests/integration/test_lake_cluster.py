@@ -35,7 +35,6 @@ def transform(event):
             image["name"] = image["name"].upper()
     return event
 """
-pytestmark = pytest.mark.soak
 JAVA = {"HEADRACE_SPARK_JAVA": "-XX:TieredStopAtLevel=1"}
 
 
@@ -69,6 +68,7 @@ def test_a_compaction(cluster: Cluster, kafka: Kafka, tmp_path: Path) -> None:
     assert len(cluster.used()) == 2
 
 
+@pytest.mark.soak
 def test_every_job_with_a_transform_and_a_lake_on_s3(
     cluster: Cluster, make: Make, mysql: MySQL, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

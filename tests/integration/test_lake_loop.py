@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from pyspark.sql import SparkSession
 from contract import jobs, status
 from contract.pipeline import load
 from spark.compaction.compaction import compact
+from spark.compaction.looping import loop
 from stack import spark as spark_stack
 from stack.kafka import Kafka
 from stack.maven import spark_jars_folder
@@ -82,6 +84,37 @@ def wait_for_rows(streamer: Streamer, loop: Loop, count: int, seconds: float) ->
         assert loop.process.poll() is None, "".join(loop.lines)
         assert time.monotonic() < until, "".join(loop.lines)
         time.sleep(0.1)
+
+
+@pytest.fixture
+def signals() -> Iterator[None]:
+    """The loop takes them for its own, and this process goes on behind it."""
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGTERM, signal.SIGINT)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def test_rounds_in_one_session_until_a_signal(
+    signals: None, spark: SparkSession, streamer: Streamer, mysql: MySQL, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def write() -> None:
+        try:
+            for first in (0, 100):
+                insert(mysql, NAME, first, 100)
+                until = time.monotonic() + 300
+                while rows(streamer) != first + 100 and time.monotonic() < until:
+                    time.sleep(0.1)
+        finally:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    streamer.started()
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(write)
+        facts = loop(spark, load(streamer.file))
+    assert rows(streamer) == facts["changes"] == 200
+    assert facts["rounds"] >= 2
+    assert "ends behind this round" in capsys.readouterr().out
 
 
 @pytest.mark.soak
