@@ -21,17 +21,22 @@ from spark.lake.merged import merged_to
 from spark.lake.stopped import Name
 from spark.tables.schema import at
 
-# They change no row, or take out of the log what is not there any more.
-HARMLESS = re.compile(r"OPTIMIZE|REORG|VACUUM|TBLPROPERTIES|FSCK|COMPUTE STATS|MANIFEST", re.IGNORECASE)
+# They change no row.
+HARMLESS = re.compile(r"OPTIMIZE|REORG|VACUUM|TBLPROPERTIES|COMPUTE STATS|MANIFEST", re.IGNORECASE)
+# Takes files that are lost out of the log, and so their rows out of a table for good. In `_changes` it is a step of the
+# way back (docs/operations.md), behind a snapshot that has what they said.
+UNLISTED = re.compile(r"FSCK", re.IGNORECASE)
 BEGINNING = -1  # what is before the first version of a table
 
 
 @dataclass(frozen=True)
 class Foreign:
-    """`did`: what somebody else did, in words; `before`: the version to go back to, None where there is none."""
+    """`did`: what somebody else did, in words; `before`: the version to go back to, None where there is none. `lost`:
+    whether rows that were there are not any more, and no commit has them."""
 
     did: str
     before: int | None = None
+    lost: bool = False
 
 
 @dataclass(frozen=True)
@@ -51,7 +56,7 @@ def look(lake: Lake, last: LakeStatus | None) -> Looked:
     merged, version = last.changes_version if last else merged_to(lake), lake.version(lake.changes)
     if version == merged:
         return Looked(version, merged)
-    made = _rows_of(lake, lake.changes, merged, version)
+    made = [one for one in _rows_of(lake, lake.changes, merged, version) if not UNLISTED.search(one.operation)]
     if found := _done(lake, lake.changes, merged, version, made):
         raise LakeError(
             f"somebody else than Headrace's jobs changed {lake.changes}: {found.did}. Nothing of that was merged. "
@@ -75,7 +80,8 @@ def _back(lake: Lake, found: Foreign) -> str:
 @dataclass(frozen=True)
 class Found:
     """Current tables. `told`: of those that somebody else changed or took away, what to do about it. `versions`: up to
-    which each was looked at, None where it is not there. `gone`: those that are not what they were, or not at all."""
+    which each was looked at, None where it is not there. `gone`: those that are not what they were, lack rows of lost
+    files, or are not there at all."""
 
     told: dict[Name, str] = field(default_factory=dict)
     versions: dict[Name, int | None] = field(default_factory=dict)
@@ -99,7 +105,7 @@ def foreign_writes(lake: Lake, since: Mapping[Name, int | None]) -> Found:
         if behind is None or version == behind or (version is None and behind == BEGINNING):
             continue
         if done := _done(lake, path, behind, version, _rows_of(lake, path, behind, version)):
-            if version is None or version < behind:
+            if done.lost:
                 found.gone.add(name)
             found.told[name] = (
                 f"somebody else than Headrace's jobs changed the lake's table {'.'.join(name)}: {done.did}. A check "
@@ -145,15 +151,16 @@ def _done(lake: Lake, path: str, since: int | None, now: int | None, made: Seque
     """What was done behind the version; None where nothing was that changes a row, or that was taken back."""
     since = BEGINNING if since is None else since
     if now is None:
-        return Foreign("it is gone") if since > BEGINNING else None
+        return Foreign("it is gone", lost=True) if since > BEGINNING else None
     if now < since:
-        return Foreign(f"it ends at version {now} and had version {since}")
+        return Foreign(f"it ends at version {now} and had version {since}", lost=True)
     strange, ours = _left(made, since)
     if not strange:
         return None
     first = strange[0]
     kept = any(version > first.version for version in ours) or first.version == 0
-    return Foreign(str(first), None if kept else first.version - 1)
+    lost = any(UNLISTED.search(one.operation) for one in strange)
+    return Foreign(str(first), None if kept else first.version - 1, lost)
 
 
 def _left(made: Sequence[Commit], since: int) -> tuple[list[Commit], list[int]]:
