@@ -8,7 +8,7 @@ there the run stops before anything of it is merged.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from contract import steps
@@ -17,8 +17,10 @@ from spark.errors import LakeError
 from spark.lake.applied import Applied, AppliedSnapshots
 from spark.lake.commits import Commit, commits
 from spark.lake.lake import Lake
+from spark.lake.manifests import manifests
 from spark.lake.merged import merged_to
 from spark.lake.stopped import Name
+from spark.snapshot.staged import StagedRows
 from spark.tables.schema import at
 
 # They change no row.
@@ -117,14 +119,28 @@ def foreign_writes(lake: Lake, since: Mapping[Name, int | None]) -> Found:
 def since_last(lake: Lake, last: LakeStatus) -> dict[Name, int | None]:
     """Behind the last run, or behind the snapshot that a run applied and died."""
     snapshots, since = AppliedSnapshots(lake), dict[Name, int | None]()
+    moved = _moved(lake, {(t.db, t.table) for t in last.tables.values()} - {*snapshots.tables})
     for table in last.tables.values():
         name = table.db, table.table
         applied = None if snapshots.gap(name) else snapshots.tables.get(name)
-        if applied is None or (table.snapshot and table.snapshot.id == applied.id):
+        if name in moved:
+            since[name] = moved[name]
+        elif applied is None or (table.snapshot and table.snapshot.id == applied.id):
             since[name] = BEGINNING if table.version is None and applied is None else table.version
         else:
             since[name] = applied.version
     return since
+
+
+def _moved(lake: Lake, names: Set[Name]) -> dict[Name, int]:
+    """Of the tables that have no snapshot: those whose place the staged rows of one took in a run that died before it
+    was noted, and the version of these rows that was counted. The log is another than the last run's, and ours."""
+    staged = [(one, schema) for one in manifests(lake) for schema in one.tables if (schema.db, schema.table) in names]
+    return {
+        (schema.db, schema.table): one.counted(schema)
+        for one, schema in staged
+        if StagedRows(lake.spark, lake, one.rows(lake, schema), one.id).moved_to(lake.table(schema.db, schema.table))
+    }
 
 
 def since_looked(seen: Found, applied: Mapping[Name, Applied], names: Iterable[Name]) -> dict[Name, int | None]:
@@ -165,12 +181,16 @@ def _done(lake: Lake, path: str, since: int | None, now: int | None, made: Seque
 
 def _left(made: Sequence[Commit], since: int) -> tuple[list[Commit], list[int]]:
     """Of the commits behind `since`: those of others that nobody took back, and our versions. A RESTORE takes back what
-    is behind its version, and is itself a loss where we wrote something there."""
+    is behind its version, and is itself a loss where we wrote something there, unless it is ours: a snapshot that goes
+    on behind a kill, and the hand-off, take out of a staged table what was appended too much (staged.py)."""
     strange: list[Commit] = []
     ours: list[int] = []
     for one in made:
         to = one.restored
-        if to is not None and to >= since and not any(version > to for version in ours):
+        if to is not None and one.ours:
+            strange = [other for other in strange if other.version <= to]
+            ours = [version for version in ours if version <= to] + [one.version]
+        elif to is not None and to >= since and not any(version > to for version in ours):
             strange = [other for other in strange if other.version <= to]
         elif one.ours and one.operation != "RESTORE":
             ours.append(one.version)
