@@ -20,7 +20,7 @@ from spark.evolution.evolution import Evolution
 from spark.evolution.renames import in_lake
 from spark.failpoints import reached
 from spark.kafka.broker import Broker
-from spark.lake.applied import AppliedSnapshots
+from spark.lake.applied import Applied, AppliedSnapshots
 from spark.lake.lake import Lake
 from spark.lake.merged import merged_to
 from spark.lake.owner import refuse_foreign
@@ -137,8 +137,11 @@ class Compaction:
         self.floors = handoff.snapshots.floors()
         return handoff
 
-    def _doubted(self, name: Name) -> str | None:
-        """Why the table's own rows do not count: somebody else wrote it, and nothing has settled that yet."""
+    def _doubted(self, name: Name, applied: Applied | None) -> str | None:
+        """Why the table's own rows do not count: somebody else wrote it, and nothing has settled that yet. `applied`:
+        the snapshot of which this run has made it already, which settled what was before."""
+        if applied:
+            return foreign_writes(self.lake, {name: applied.version}).told.get(name)
         table = self.last.tables.get(".".join(name)) if self.last else None
         if table and table.foreign:
             return table.foreign.reason
@@ -187,8 +190,8 @@ class Compaction:
         handoff = standing.handoff
         applied = {name: handoff.snapshots.tables[name] for name in handoff.applied}
         names = standing.names(self.checkpoint)
-        since = since_looked(self.foreign, applied, names) if self.last else dict.fromkeys(names)
-        found = foreign_writes(self.lake, since)
+        looked = names if self.last else [*applied]  # without a status nobody knows more
+        found = foreign_writes(self.lake, dict.fromkeys(names) | since_looked(self.foreign, applied, looked))
         standing.merging.emptied |= {*found.told}
         forget_lost(handoff.snapshots, found.gone)
         for line in found.told.values():

@@ -44,6 +44,10 @@ class Manifest(BaseModel):
         """What the table's staged rows get as `_seq`: behind everything before P0, before everything after it."""
         return [*self.begun(schema).place, -1, -1]
 
+    def counted(self, schema: TableSchema) -> int:
+        """The version of the table's staged rows that has as many as `counts` says."""
+        return self.versions.get(f"{schema.db}.{schema.table}") or 0
+
     def folder(self, lake: Lake) -> str:
         return lake.at(names.STAGING, self.id)
 

@@ -8,7 +8,7 @@ there the run stops before anything of it is merged.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from contract import steps
@@ -17,21 +17,28 @@ from spark.errors import LakeError
 from spark.lake.applied import Applied, AppliedSnapshots
 from spark.lake.commits import Commit, commits
 from spark.lake.lake import Lake
+from spark.lake.manifests import manifests
 from spark.lake.merged import merged_to
 from spark.lake.stopped import Name
+from spark.snapshot.staged import StagedRows
 from spark.tables.schema import at
 
-# They change no row, or take out of the log what is not there any more.
-HARMLESS = re.compile(r"OPTIMIZE|REORG|VACUUM|TBLPROPERTIES|FSCK|COMPUTE STATS|MANIFEST", re.IGNORECASE)
+# They change no row.
+HARMLESS = re.compile(r"OPTIMIZE|REORG|VACUUM|TBLPROPERTIES|COMPUTE STATS|MANIFEST", re.IGNORECASE)
+# Takes files that are lost out of the log, and so their rows out of a table for good. In `_changes` it is a step of the
+# way back (docs/operations.md), behind a snapshot that has what they said.
+UNLISTED = re.compile(r"FSCK", re.IGNORECASE)
 BEGINNING = -1  # what is before the first version of a table
 
 
 @dataclass(frozen=True)
 class Foreign:
-    """`did`: what somebody else did, in words; `before`: the version to go back to, None where there is none."""
+    """`did`: what somebody else did, in words; `before`: the version to go back to, None where there is none. `lost`:
+    whether rows that were there are not any more, and no commit has them."""
 
     did: str
     before: int | None = None
+    lost: bool = False
 
 
 @dataclass(frozen=True)
@@ -51,7 +58,7 @@ def look(lake: Lake, last: LakeStatus | None) -> Looked:
     merged, version = last.changes_version if last else merged_to(lake), lake.version(lake.changes)
     if version == merged:
         return Looked(version, merged)
-    made = _rows_of(lake, lake.changes, merged, version)
+    made = [one for one in _rows_of(lake, lake.changes, merged, version) if not UNLISTED.search(one.operation)]
     if found := _done(lake, lake.changes, merged, version, made):
         raise LakeError(
             f"somebody else than Headrace's jobs changed {lake.changes}: {found.did}. Nothing of that was merged. "
@@ -75,7 +82,8 @@ def _back(lake: Lake, found: Foreign) -> str:
 @dataclass(frozen=True)
 class Found:
     """Current tables. `told`: of those that somebody else changed or took away, what to do about it. `versions`: up to
-    which each was looked at, None where it is not there. `gone`: those that are not what they were, or not at all."""
+    which each was looked at, None where it is not there. `gone`: those that are not what they were, lack rows of lost
+    files, or are not there at all."""
 
     told: dict[Name, str] = field(default_factory=dict)
     versions: dict[Name, int | None] = field(default_factory=dict)
@@ -99,7 +107,7 @@ def foreign_writes(lake: Lake, since: Mapping[Name, int | None]) -> Found:
         if behind is None or version == behind or (version is None and behind == BEGINNING):
             continue
         if done := _done(lake, path, behind, version, _rows_of(lake, path, behind, version)):
-            if version is None or version < behind:
+            if done.lost:
                 found.gone.add(name)
             found.told[name] = (
                 f"somebody else than Headrace's jobs changed the lake's table {'.'.join(name)}: {done.did}. A check "
@@ -111,14 +119,28 @@ def foreign_writes(lake: Lake, since: Mapping[Name, int | None]) -> Found:
 def since_last(lake: Lake, last: LakeStatus) -> dict[Name, int | None]:
     """Behind the last run, or behind the snapshot that a run applied and died."""
     snapshots, since = AppliedSnapshots(lake), dict[Name, int | None]()
+    moved = _moved(lake, {(t.db, t.table) for t in last.tables.values()} - {*snapshots.tables})
     for table in last.tables.values():
         name = table.db, table.table
         applied = None if snapshots.gap(name) else snapshots.tables.get(name)
-        if applied is None or (table.snapshot and table.snapshot.id == applied.id):
+        if name in moved:
+            since[name] = moved[name]
+        elif applied is None or (table.snapshot and table.snapshot.id == applied.id):
             since[name] = BEGINNING if table.version is None and applied is None else table.version
         else:
             since[name] = applied.version
     return since
+
+
+def _moved(lake: Lake, names: Set[Name]) -> dict[Name, int]:
+    """Of the tables that have no snapshot: those whose place the staged rows of one took in a run that died before it
+    was noted, and the version of these rows that was counted. The log is another than the last run's, and ours."""
+    staged = [(one, schema) for one in manifests(lake) for schema in one.tables if (schema.db, schema.table) in names]
+    return {
+        (schema.db, schema.table): one.counted(schema)
+        for one, schema in staged
+        if StagedRows(lake.spark, lake, one.rows(lake, schema), one.id).moved_to(lake.table(schema.db, schema.table))
+    }
 
 
 def since_looked(seen: Found, applied: Mapping[Name, Applied], names: Iterable[Name]) -> dict[Name, int | None]:
@@ -145,25 +167,30 @@ def _done(lake: Lake, path: str, since: int | None, now: int | None, made: Seque
     """What was done behind the version; None where nothing was that changes a row, or that was taken back."""
     since = BEGINNING if since is None else since
     if now is None:
-        return Foreign("it is gone") if since > BEGINNING else None
+        return Foreign("it is gone", lost=True) if since > BEGINNING else None
     if now < since:
-        return Foreign(f"it ends at version {now} and had version {since}")
+        return Foreign(f"it ends at version {now} and had version {since}", lost=True)
     strange, ours = _left(made, since)
     if not strange:
         return None
     first = strange[0]
     kept = any(version > first.version for version in ours) or first.version == 0
-    return Foreign(str(first), None if kept else first.version - 1)
+    lost = any(UNLISTED.search(one.operation) for one in strange)
+    return Foreign(str(first), None if kept else first.version - 1, lost)
 
 
 def _left(made: Sequence[Commit], since: int) -> tuple[list[Commit], list[int]]:
     """Of the commits behind `since`: those of others that nobody took back, and our versions. A RESTORE takes back what
-    is behind its version, and is itself a loss where we wrote something there."""
+    is behind its version, and is itself a loss where we wrote something there, unless it is ours: a snapshot that goes
+    on behind a kill, and the hand-off, take out of a staged table what was appended too much (staged.py)."""
     strange: list[Commit] = []
     ours: list[int] = []
     for one in made:
         to = one.restored
-        if to is not None and to >= since and not any(version > to for version in ours):
+        if to is not None and one.ours:
+            strange = [other for other in strange if other.version <= to]
+            ours = [version for version in ours if version <= to] + [one.version]
+        elif to is not None and to >= since and not any(version > to for version in ours):
             strange = [other for other in strange if other.version <= to]
         elif one.ours and one.operation != "RESTORE":
             ours.append(one.version)

@@ -44,19 +44,23 @@ class HandOff:
     """What a run did with the staged snapshots. `applied`: the tables made anew. `refused`: why a table could not
     take its part, which the next run tries again. `snapshots`: each table's newest, of this run or an earlier.
     `nulled`: for how many values of the applied rows the lake has a null. `changes`: those that count, None before the
-    first. `doubted`: why a table's own rows do not count, None where they do."""
+    first. `doubted`: why a table's own rows do not count, None where they do; told the snapshot of which this
+    run has made the table already."""
 
     snapshots: AppliedSnapshots
     stopped: StoppedTables
     changes: DataFrame | None
-    doubted: Callable[[Name], str | None]
+    doubted: Callable[[Name, Applied | None], str | None]
     applied: set[Name] = field(default_factory=set)
     refused: dict[Name, str] = field(default_factory=dict)
     nulled: dict[Name, int] = field(default_factory=dict)
 
 
 def apply_ready(
-    spark: SparkSession, lake: Lake, at: int | None = None, doubted: Callable[[Name], str | None] = lambda name: None
+    spark: SparkSession,
+    lake: Lake,
+    at: int | None = None,
+    doubted: Callable[[Name, Applied | None], str | None] = lambda name, applied: None,
 ) -> HandOff:
     """Applies every snapshot that is staged whole and not applied yet, the oldest first. A staging of which nothing
     is needed any more is removed: all is applied, or of tables that are to have no rows by now. `at`: the version of
@@ -84,7 +88,7 @@ def _hand_off(spark: SparkSession, lake: Lake, manifest: Manifest, result: HandO
     table = (schema.db, schema.table)
     if not result.snapshots.has(table, manifest.id):
         try:
-            _apply_somehow(spark, lake, manifest, schema, result)
+            version = _apply_somehow(spark, lake, manifest, schema, result)
         except TableStoppedError as error:
             result.refused[table] = str(error)
             return
@@ -96,7 +100,7 @@ def _hand_off(spark: SparkSession, lake: Lake, manifest: Manifest, result: HandO
         if count := manifest.nulled.get(f"{schema.db}.{schema.table}"):
             result.nulled[table] = result.nulled.get(table, 0) + count
         seen = seen_for(lake.pipeline, manifest.seen, *table)
-        result.snapshots.note(table, _facts(manifest, schema, lake.version(lake.table(*table)), seen))
+        result.snapshots.note(table, _facts(manifest, schema, version, seen))
         reached("snapshot noted")
         result.applied.add(table)
     result.refused.pop(table, None)
@@ -122,21 +126,35 @@ def _facts(manifest: Manifest, schema: TableSchema, version: int | None, seen: d
     )
 
 
-def _apply_somehow(spark: SparkSession, lake: Lake, manifest: Manifest, schema: TableSchema, result: HandOff) -> None:
-    """Also where the table itself cannot be read, or has values in another form, or somebody else wrote it: then it is
+def _apply_somehow(
+    spark: SparkSession, lake: Lake, manifest: Manifest, schema: TableSchema, result: HandOff
+) -> int | None:
+    """Gives the version of the table that has the rows. Where a run that died has moved them there, that is the one
+    that was counted: whatever somebody else did since is behind it.
+
+    Also where the table itself cannot be read, or has values in another form, or somebody else wrote it: then it is
     the staged rows, and all changes since P0 are merged into it again, for which the table counts as stopped there."""
     name = (schema.db, schema.table)
     path = lake.table(*name)
     first = name not in result.snapshots.tables
     try:
+        if first and _staged(spark, lake, manifest, schema).moved_to(path):
+            return manifest.counted(schema)  # asked before anything else: its log is not the last run's
         reason = landed_otherwise(schema, columns_of(spark, path)) if lake.is_table(path) else None
-        if reason is None and (reason := result.doubted(name)) is None:
-            return _apply(spark, lake, manifest, schema, result.changes, first)
+        applied = result.snapshots.tables[name] if name in result.applied else None
+        if reason is None and (reason := result.doubted(name, applied)) is None:
+            _apply(spark, lake, manifest, schema, result.changes, first)
+            return lake.version(path)
     except Exception as error:
         if (reason := broken_table(name, path, error)) is None:
             raise
     result.stopped.stop(name, manifest.sequence(schema), reason)
-    return _apply(spark, lake, manifest, schema, result.changes, first=False, readable=False)
+    _apply(spark, lake, manifest, schema, result.changes, first=False, readable=False)
+    return lake.version(path)
+
+
+def _staged(spark: SparkSession, lake: Lake, manifest: Manifest, schema: TableSchema) -> StagedRows:
+    return StagedRows(spark, lake, manifest.rows(lake, schema), manifest.id)
 
 
 def _apply(
@@ -144,11 +162,9 @@ def _apply(
     readable: bool = True,
 ) -> None:  # fmt: skip
     """`first`: the table has no snapshot yet, so nobody goes back to a version of it."""
-    name, path, p0 = f"{schema.db}.{schema.table}", lake.table(schema.db, schema.table), manifest.sequence(schema)
-    staged = StagedRows(spark, lake, manifest.rows(lake, schema), manifest.id)
-    if first and staged.moved_to(path):
-        return
-    found = staged.whole(schema, manifest.counts[name], manifest.versions.get(name))
+    name, p0 = f"{schema.db}.{schema.table}", manifest.sequence(schema)
+    staged = _staged(spark, lake, manifest, schema)
+    found = staged.whole(schema, manifest.counts[name], manifest.counted(schema))
     rows = Erasures(lake).unstaged(found, schema, p0, manifest.erasures.get(name, BEFORE_ALL))
     if Truncated(lake).of((schema.db, schema.table)) > p0:
         rows = found.limit(0)  # read before the truncation, or of a change that came after it

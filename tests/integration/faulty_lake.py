@@ -1,7 +1,7 @@
 """A lake to which everything happens that a compaction can do, made by hand: what a run of it that is killed anywhere
 must leave to the next one, which makes it the lake that it would have been.
 
-A first run has landed and merged WAVES[0]. Then come WAVES[1]: changes that come again, a moved key, a row that is
+The first runs have landed and merged FIRST. Then comes SECOND: changes that come again, a moved key, a row that is
 deleted and made again, an added column, one with a name of Delta's own, a renamed one, a truncation, a table that joins
 late, one of an unknown schema, one whose unknown schema is known now, a staged snapshot and a staged repair, a table
 that was not followed for a time, a record that is no change.
@@ -67,6 +67,7 @@ FIRST = [
     *made("mended", "c", 1, 2, 3, at=54),
     *made("named", "c", 1, 2, 3, at=57),
 ]
+LATE = [change for change in FIRST if change.table == "snapped"][-2:]
 AGAIN = [change for change in FIRST if change.table == "items" and change.pos > 14]
 SECOND = [
     *[Change("items", 70, "d", 7), Change("items", 71, "c", 100, "moved")],
@@ -121,7 +122,7 @@ def expected(table: str) -> list[tuple[int, str | None, int]]:
 
 
 class FaultyLake:
-    """The pipeline's topics, and its lake after the first run, of which `copy` makes as many as there are tests."""
+    """The pipeline's topics, and its lake after the first runs, of which `copy` makes as many as there are tests."""
 
     def __init__(self, folder: Path, kafka: Kafka) -> None:
         self.folder, self.kafka = folder, kafka
@@ -141,7 +142,11 @@ class FaultyLake:
             older.write(number, [])
         facts = {"p0": "", "p1": "", "rows": 0, "applied_at": 1}
         AppliedSnapshots(lake).note((NAME, "left"), Applied(id="1", floor=[0, 1, 50, -1, -1], **facts))
-        self._send(FIRST)
+        self._send(change for change in FIRST if change not in LATE)
+
+    def between(self, number: int) -> None:
+        """What a run more finds: the table whose place is taken has more versions than the staged one."""
+        self._send(LATE[number : number + 1])
 
     def after(self, spark: SparkSession) -> None:
         """What the second run finds, which is the one that is killed."""

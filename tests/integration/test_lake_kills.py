@@ -26,7 +26,7 @@ from spark.job import JobFailedError
 from spark.lake.lake import Lake
 from spark.merging import handoff, tables
 from stack.kafka import Kafka
-from tests.integration.faulty_lake import FaultyLake, assert_as_expected
+from tests.integration.faulty_lake import LATE, FaultyLake, assert_as_expected
 from tests.integration.spark_jobs import ROOT, command, settings
 
 ALWAYS = ("table merged:2", pytest.param("status written", marks=pytest.mark.soak))
@@ -40,8 +40,10 @@ SECONDS = 200
 def faulty(spark: SparkSession, kafka: Kafka, tmp_path_factory: pytest.TempPathFactory) -> FaultyLake:
     made = FaultyLake(tmp_path_factory.mktemp("faults"), kafka)
     made.before(spark)
-    with pytest.raises(JobFailedError, match=r"faults\.waits: a change names schema version 1"):
-        compact(spark, made.pipeline)
+    for number in range(len(LATE) + 1):
+        with pytest.raises(JobFailedError, match=r"faults\.waits: a change names schema version 1"):
+            compact(spark, made.pipeline)
+        made.between(number)
     made.after(spark)
     return made
 

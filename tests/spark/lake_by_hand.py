@@ -15,8 +15,10 @@ from spark.lake.manifests import MANIFEST, Manifest
 from spark.lake.unfinished import BEAT
 from spark.landing.foreign import Looked
 from spark.merging.parts import Part, put, write_keys
+from spark.merging.tables import Merging
 from spark.snapshot.staged import StagedRows
 from spark.tables.rows import parsed
+from spark.tables.schema import Schemas
 from tests import checkpoints
 from tests.spark.changes_by_hand import ITEMS, changes, compact_json, key_of
 
@@ -80,6 +82,13 @@ def unwatched(lake: Lake) -> Callable[[], Looked]:
 
 def land(spark: SparkSession, lake: Lake, *rows: tuple[Any, ...]) -> None:
     changes(spark, *rows).write.format("delta").mode("append").save(lake.changes)
+
+
+def merge(spark: SparkSession, lake: Lake, *rows: tuple[Any, ...]) -> None:
+    """Into the table alone, one commit a row: a staged table that takes its place has fewer."""
+    merging = Merging(spark, lake, Schemas([ITEMS]), unwatched(lake))
+    for row in rows:
+        merging._batch(changes(spark, row), 0, "q")
 
 
 def ids(spark: SparkSession, lake: Lake) -> list[tuple[int, str]]:

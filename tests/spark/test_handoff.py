@@ -23,7 +23,7 @@ from spark.merging.tables import Merging
 from spark.snapshot.resume import ABANDONED, Resume
 from spark.tables.schema import Schemas
 from tests.spark.changes_by_hand import ITEMS, change, changes, truncation
-from tests.spark.lake_by_hand import AT, NAME, checkpoint, executed, ids, item, land, seq, stage, unwatched
+from tests.spark.lake_by_hand import AT, NAME, checkpoint, executed, ids, item, land, merge, seq, stage, unwatched
 
 
 def test_what_the_source_removed_without_an_event_stays_away(
@@ -83,9 +83,12 @@ def test_a_run_that_dies_in_the_hand_off_is_made_good_by_the_next(
     compact: Callable[[], dict[str, Any]],
     step: str,
 ) -> None:
-    """The first time, when the staged rows take the table's place: it has newer ones, which come no more."""
-    land(spark, lake, change(seq(5), "c", item(1)), change(seq(AT + 1), "c", item(7)))
-    land(spark, lake, change(seq(AT + 2), "u", item(5, "newer")), change(seq(AT + 3), "d", item(6)))
+    """The first time, when the staged rows take the table's place: it has newer ones, which come no more, and
+    more versions than they."""
+    older = [change(seq(5), "c", item(1)), change(seq(AT + 1), "c", item(7))]
+    older += [change(seq(AT + 2), "u", item(5, "newer")), change(seq(AT + 3), "d", item(6))]
+    merge(spark, lake, *older)
+    land(spark, lake, *older)
     compact()
     land(spark, lake, change(seq(6), "c", item(2)), change(seq(AT + 5), "u", item(4, "new")))
     manifest = stage(spark, lake, "1", AT, item(4), item(5), item(6))

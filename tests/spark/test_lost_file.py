@@ -1,4 +1,5 @@
-"""A file of `_changes` that is gone, and the way back that docs/operations.md tells, while compactions go on."""
+"""A file of `_changes` that is gone, and the way back that docs/operations.md tells, while compactions go on; and the
+same command where it is run on a table."""
 
 from __future__ import annotations
 
@@ -6,15 +7,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
+from contract import status
 from contract.pipeline import Pipeline
 from spark.failures import message_of
+from spark.job import JobFailedError
 from spark.lake.lake import Lake
 from tests.spark.changes_by_hand import change
-from tests.spark.lake_by_hand import AT, ids, item, land, seq, stage
+from tests.spark.lake_by_hand import AT, NAME, ids, item, land, seq, stage
 
 Compact = Callable[[], dict[str, Any]]
 
@@ -58,3 +62,32 @@ def test_no_compaction_on_the_way_back_brings_a_deleted_row_again(
     land(spark, lake, change(seq(AT + 1), "c", item(3)))
     compact()
     assert ids(spark, lake) == [(1, "lost"), (3, "a")]
+
+
+def test_a_table_whose_lost_file_somebody_took_out_of_its_log_lacks_rows_until_a_snapshot(
+    spark: SparkSession, pipeline: Pipeline, lake: Lake, compact: Compact
+) -> None:
+    """The table is stopped until then, and can be merged behind it: as if nothing were lost."""
+    stage(spark, lake, "1", AT, item(1), item(2))
+    land(spark, lake, change(seq(AT + 5), "c", item(9)))
+    compact()
+    path = lake.table(*NAME)
+    files = [file for file in Path(path).rglob("*.parquet") if "_delta_log" not in file.parts]
+    [lost] = [file for file in files if 2 in pl.read_parquet(file)["id"]]
+    lost.unlink()
+    lake.forget_logs()
+    land(spark, lake, change(seq(AT + 6), "u", item(2, "b")))
+    with pytest.raises(JobFailedError, match="missing"):
+        compact()
+    assert DeltaTable(path).repair()["files_removed"]
+    lake.forget_logs()
+    compact()
+    table = status.read(pipeline).tables["shop.items"]  # type: ignore[union-attr]
+    assert table.foreign is not None
+    assert "FSCK as version" in table.foreign.reason
+    assert (table.rows, table.snapshot, table.freshness_ms) == (len(ids(spark, lake)), None, None)
+    assert [told for told in table.doubts() if "not yet snapshotted" in told]
+    stage(spark, lake, "2", AT + 1, item(1), item(2))
+    compact()
+    table = status.read(pipeline).tables["shop.items"]  # type: ignore[union-attr]
+    assert (ids(spark, lake), table.doubts()) == ([(1, "a"), (2, "b"), (9, "a")], [])
