@@ -43,6 +43,8 @@ def refused(lake: Lake, name: Name, error: BaseException) -> str | None:
 
 def _when(lake: Lake, path: str, operation: str) -> str:
     """By which commit it came, as far as that is one of the last: a log of weeks is not read for a message."""
+    if not operation:
+        return ""
     with suppress(Exception):  # the log may be what is wrong
         behind = (lake.version(path) or 0) - FEW
         done = [one for one in commits(lake, path, max(behind, -1)) if re.search(operation, one.operation)]
@@ -89,7 +91,7 @@ def _one_value(found: Found, path: str, when: str) -> str:
     )
 
 
-# What Delta says, by which operation of a table's log it came, and the words for it. Values of rows are not told on.
+# What Delta says, by which operation of a log it came (empty: none), and the words. Values of rows are not told on.
 RULES: tuple[tuple[str, str, Callable[[Found, str, str], str]], ...] = (
     (
         r"\[DELTA_VIOLATE_CONSTRAINT\w*\] CHECK constraint (\S+) ([\s\S]*?) violated by row",
@@ -109,5 +111,5 @@ RULES: tuple[tuple[str, str, Callable[[Found, str, str], str]], ...] = (
         PROPERTIES,
         _features,
     ),
-    (r"\[DELTA_MULTIPLE_SOURCE_ROW\w*\]", "$^", _one_value),
+    (r"\[DELTA_MULTIPLE_SOURCE_ROW\w*\]", "", _one_value),
 )
