@@ -26,7 +26,7 @@ from contract.breaks import Break
 from contract.pipeline import Pipeline
 from contract.pipeline_keys import told_of
 from contract.sequence import FIELDS
-from readers import as_of_notes, gone_file, kept_history, listing, noted, store, unknown_name
+from readers import as_of_notes, gone_file, kept_history, listing, noted, same_names, store, unknown_name
 from readers.past import MOMENT, Past, behind, leaving, literal, parts, quoted
 from readers.status import read
 
@@ -127,7 +127,12 @@ class _Database:
         named = [
             (table, [name for name in self._names(table) if name.lower() in words]) for table in self.tables.values()
         ]
-        wanted = [(t, past) for t, past in named if past or t.table.lower() in words]
+        asked = [table for table, past in named if past or table.table.lower() in words]
+        try:
+            asked = same_names.meant(asked, [*self.tables.values()], self._names, sql)
+        except same_names.SameNameError as error:
+            raise LakeReadError(str(error)) from None
+        wanted = [(table, past) for table, past in named if table in asked]
         for table, past in wanted:
             if past or not table.changes_only:
                 self._table(table)

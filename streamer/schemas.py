@@ -15,11 +15,16 @@ from contract import names
 from contract.pipeline import Pipeline
 from contract.schema import TableSchema
 from contract.sequence import Sequence
+from contract.superseded import UnreadableError, understood
 from streamer.delivery_errors import CheckpointError
 from streamer.kafka import compacted
 from streamer.kafka.compacted import Record
 
 Table = tuple[str, str]
+TAKEN_BACK = (
+    "Find out what else writes into this topic, and keep it out. Then take the record back (docs/operations.md, "
+    '"Records of the own topics that cannot be read"), or give the pipeline a new name.'
+)
 
 
 class Schemas:
@@ -83,9 +88,9 @@ def read(pipeline: Pipeline, stopping: Callable[[], bool] | None = None) -> list
 
 def parse(records: Iterable[Record], topic: str) -> list[TableSchema]:
     """The schemas in the topic's records, the last one a key. Raises CheckpointError for what is none."""
-    last = {record_key: record_value for record_key, record_value in records if record_value is not None}
     try:
-        return [TableSchema.model_validate_json(text) for text in last.values()]
-    except ValueError:
-        hint = "Find out what else writes into this topic; then give the pipeline a new name, or mend the topic."
-        raise CheckpointError("reading", f"topic {topic}", "a record in it is no table schema", hint) from None
+        found = list(understood(records, TableSchema.model_validate_json))
+    except UnreadableError as error:
+        cause = f"the record with the key {error.record[0]!r} is no table schema: {error}"
+        raise CheckpointError("reading", f"topic {topic}", cause, TAKEN_BACK) from None
+    return list({key(schema): schema for schema in found}.values())

@@ -25,6 +25,7 @@ from spark.merging.ahead import ahead
 from spark.merging.handoff import HandOff
 from spark.merging.tables import Merging
 from spark.tables.changes_only import KEPT
+from spark.tables.refused import refused
 
 
 class Standing:
@@ -134,11 +135,11 @@ class Standing:
         return [*first.since] if first and first.since else None
 
     def _rows(self, name: Name, path: str, last: TableStatus | None) -> int:
-        """Of a table with a broken file nobody can count more than was known."""
+        """Of a table that cannot be read nobody can count more than was known."""
         try:
             return self.spark.read.format("delta").load(path).count()
         except Exception as error:
-            if broken_table(name, path, error) is None:
+            if broken_table(name, path, error) is None and refused(self.lake, name, error) is None:
                 raise
             return last.rows if last else 0
 

@@ -19,10 +19,12 @@ from contract import names
 from contract.checkpoint import Place
 from contract.names import quoted
 from contract.schema import TableSchema
+from spark.errors import LakeError
 from spark.failpoints import reached
 from spark.lake.lake import Lake
 from spark.proof.differences import CHUNK
 from spark.tables.merge import sequence
+from spark.tables.refused import refused
 from spark.tables.rows import READING, beside, keyed, parsed, typed
 from spark.tables.schema import columns_of
 
@@ -98,7 +100,14 @@ class Traces:
 
     def erase_rows(self) -> None:
         same = [fn.col(f"t.{quoted(name)}") == fn.col(f"c.{quoted(name)}") for name in self.schema.key]
-        self._merge(self.path, self._wanted(), _all([*same, self._before("t._seq")])).whenMatchedDelete().execute()
+        merge = self._merge(self.path, self._wanted(), _all([*same, self._before("t._seq")]))
+        try:
+            merge.whenMatchedDelete().execute()
+        except Exception as error:
+            name = self.schema.db, self.schema.table
+            if (text := refused(self.lake, name, error)) is None:
+                raise
+            raise LakeError(f"{text}. Then run this again") from error
         reached("rows erased")
 
     def erase_events(self, events: DataFrame) -> None:

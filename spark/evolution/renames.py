@@ -20,6 +20,7 @@ from spark.failpoints import reached
 from spark.lake.broken import broken_table
 from spark.lake.delta_names import without_vectors
 from spark.lake.lake import Lake
+from spark.tables.refused import refused
 from spark.tables.schema import Schemas, columns_of, nameable
 
 
@@ -58,7 +59,8 @@ def rewritten(spark: SparkSession, lake: Lake, rename: Rename) -> bool:
         table = with_new_names(spark.read.format("delta").load(path), [rename])
         table.write.format("delta").mode("overwrite").option("overwriteSchema", "true").save(path)
     except Exception as error:
-        if broken_table((rename.db, rename.table), path, error) is None:
+        name = rename.db, rename.table
+        if broken_table(name, path, error) is None and refused(lake, name, error) is None:
             raise
         return False
     reached("columns renamed")

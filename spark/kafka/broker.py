@@ -18,7 +18,8 @@ from contract.ddl_record import DdlRecord
 from contract.pipeline import Pipeline
 from contract.schema import TableSchema
 from spark.errors import PassingError
-from spark.kafka.reading import SECONDS, Reading, Silent, connection, numbers_of, records_of
+from spark.kafka.own_records import COMMIT_LOG, DDL, SCHEMAS, said
+from spark.kafka.reading import SECONDS, Reading, Record, Silent, connection, numbers_of, records_of
 
 COMMIT_SECONDS = 5.0
 COMMIT_POLL_SECONDS = 0.1
@@ -36,25 +37,24 @@ class Broker:
     def checkpoint(self) -> Checkpoint | None:
         """The greatest of the commit log; None where the streamer has not released anything yet."""
         records = self._records(names.commit_log_topic(self.pipeline))
-        own = [value for key, value in records if value is not None and key.decode() == self.pipeline.name]
-        return Checkpoint.greatest(map(Checkpoint.read, own))
+        own = [record for record in records if record.key == self.pipeline.name.encode()]
+        return Checkpoint.greatest(said(self.pipeline, own, COMMIT_LOG))
 
     def schemas(self) -> list[TableSchema]:
         """As the lake is to have them."""
         records = self._records(names.schemas_topic(self.pipeline))
-        found = [TableSchema.model_validate_json(value) for _, value in records if value is not None]
-        return [self.pipeline.lake.lands(schema) for schema in found]
+        return [self.pipeline.lake.lands(schema) for schema in said(self.pipeline, records, SCHEMAS)]
 
     def ddl(self, read: Mapping[int, int]) -> tuple[list[DdlRecord], dict[int, int]]:
         """The DDL topic's records behind the offsets `read` of its partitions, and the offsets behind the last ones."""
-        found, ends, topic = [], dict(read), names.ddl_topic(self.pipeline)
+        found, ends, topic = list[DdlRecord](), dict(read), names.ddl_topic(self.pipeline)
         with Reading(self.pipeline) as consumer:
             for number in numbers_of(consumer, topic):
                 low, high = consumer.get_watermark_offsets(TopicPartition(topic, number), SECONDS)
                 begin = read.get(number, 0) if read.get(number, 0) <= high else low  # a topic that was made again
-                found += [value for _, value in records_of(consumer, topic, number, begin) if value is not None]
+                found += said(self.pipeline, records_of(consumer, topic, number, begin), DDL)
                 ends[number] = high
-        return [DdlRecord.model_validate_json(value) for value in found], ends
+        return found, ends
 
     def topics(self, read: Collection[str]) -> dict[str, list[int]]:
         """The broker's event topics of this pipeline, each with its partitions; and of those that were `read` before
@@ -139,7 +139,7 @@ class Broker:
         """The `_seq` of the first change of this pipeline in the partition; None where it has none."""
         with Reading(self.pipeline, isolation) as consumer:
             records = records_of(consumer, topic, partition, begin)
-            return next((seq for _, value in records if (seq := self._sequence(value))), None)
+            return next((seq for record in records if (seq := self._sequence(record.value))), None)
 
     def lasts(self, partitions: Collection[tuple[str, int]]) -> dict[tuple[str, int], tuple[int, list[int]]]:
         """Where each of the partitions ends, and a `_seq` that no change of this pipeline before that is behind.
@@ -153,7 +153,7 @@ class Broker:
         low, high = consumer.get_watermark_offsets(TopicPartition(topic, number), SECONDS)
         for back in BACK if high > low else ():
             records = records_of(consumer, topic, number, high - back)
-            if found := [seq for _, value in records if (seq := self._sequence(value))]:
+            if found := [seq for record in records if (seq := self._sequence(record.value))]:
                 return high, max(found)
         return None
 
@@ -165,7 +165,7 @@ class Broker:
         except (ValueError, TypeError, LookupError):
             return None
 
-    def _records(self, topic: str) -> Iterator[tuple[bytes, bytes | None]]:
+    def _records(self, topic: str) -> Iterator[Record]:
         with Reading(self.pipeline) as consumer:
             for number in numbers_of(consumer, topic):
                 yield from records_of(consumer, topic, number)

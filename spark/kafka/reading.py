@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
@@ -11,6 +11,16 @@ from contract.pipeline import Pipeline
 from spark.errors import LakeError
 
 SECONDS = 15.0
+
+
+class Record(NamedTuple):
+    """`key`: empty of one without."""
+
+    key: bytes
+    value: bytes | None
+    topic: str
+    partition: int
+    offset: int
 
 
 def numbers_of(consumer: Consumer, topic: str) -> list[int]:
@@ -23,7 +33,7 @@ def numbers_of(consumer: Consumer, topic: str) -> list[int]:
     raise KafkaException(about.error)
 
 
-def records_of(consumer: Consumer, topic: str, number: int, begin: int = 0) -> Iterator[tuple[bytes, bytes | None]]:
+def records_of(consumer: Consumer, topic: str, number: int, begin: int = 0) -> Iterator[Record]:
     """From the offset `begin` on, where there still is one."""
     low, high = consumer.get_watermark_offsets(TopicPartition(topic, number), SECONDS)
     low = max(low, begin)
@@ -39,7 +49,7 @@ def records_of(consumer: Consumer, topic: str, number: int, begin: int = 0) -> I
             return
         if error is not None:
             raise KafkaException(error)
-        yield message.key() or b"", message.value()
+        yield Record(message.key() or b"", message.value(), topic, number, message.offset() or 0)
         # Not the end of the partition alone: one that is written to all the time is never seen to end.
         if (message.offset() or 0) >= high - 1:
             return

@@ -35,7 +35,8 @@ from spark.merging.mended import P0, keys_behind, mended
 from spark.merging.parts import MYSQL, Part, parts
 from spark.merging.tables import USED
 from spark.proof.differences import CHANGED, CHUNK, DUPLICATE, EXTRA, MISSING, last_check, latest
-from spark.tables.merge import behind, misfit, sequence
+from spark.tables.merge import behind, sequence
+from spark.tables.refused import unfit
 from spark.tables.rows import beside, keyed, parsed
 from spark.tables.schema import Schemas, fitted, prepare
 
@@ -111,7 +112,8 @@ class Mending:
             return str(error)
         except Exception as error:
             path = self.lake.table(*part.name)
-            told = misfit(part.name, error) or broken_table(part.name, path, error) or part.broken(self.lake, error)
+            told = unfit(self.lake, part.name, error) or broken_table(part.name, path, error)
+            told = told or part.broken(self.lake, error)
             if told is None:
                 raise
             return told

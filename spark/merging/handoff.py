@@ -35,7 +35,7 @@ from spark.lake.truncated import Truncated
 from spark.merging.made_anew import by_move, by_write, movable
 from spark.merging.tables import THREADS
 from spark.snapshot.staged import StagedRows
-from spark.tables.merge import misfit
+from spark.tables.refused import unfit
 from spark.tables.schema import columns_of, landed_otherwise
 
 
@@ -93,7 +93,7 @@ def _hand_off(spark: SparkSession, lake: Lake, manifest: Manifest, result: HandO
             result.refused[table] = str(error)
             return
         except Exception as error:
-            if (text := misfit(table, error)) is None:
+            if (text := unfit(lake, table, error)) is None:
                 raise
             result.refused[table] = text
             return

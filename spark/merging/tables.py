@@ -35,7 +35,8 @@ from spark.landing.foreign import Looked
 from spark.landing.landed_since import landed_since
 from spark.merging.table_batches import Batch, parts_of
 from spark.tables.changes_only import KEPT, keep, note_missing
-from spark.tables.merge import behind, latest, merge, misfit, sequence, together
+from spark.tables.merge import behind, latest, merge, sequence, together
+from spark.tables.refused import unfit
 from spark.tables.rows import nulled
 from spark.tables.schema import Schemas, prepare
 
@@ -177,7 +178,7 @@ class Merging:
             self.stopped.stop(part.name, part.since, str(error))
             return False
         except Exception as error:
-            text = misfit(part.name, error) or broken_table(part.name, self.lake.table(*part.name), error)
+            text = unfit(self.lake, part.name, error) or broken_table(part.name, self.lake.table(*part.name), error)
             if text is None:
                 raise
             self.stopped.stop(part.name, part.since, text)

@@ -30,6 +30,10 @@ FOLDERS = {
 }  # fmt: skip
 LONGEST = 220  # characters of both names, that files named after them have no more than 255
 NOTHING: Mapping[str, str] = {}
+OTHER_KEY = (
+    "choose columns of it under keys in the pipeline file, or write changes_only: true there, for a history without a "
+    "current table, or exclude it; its changes are kept in _changes"
+)
 FORBIDDEN = set(" ,;{}()\n\t=")  # Delta keeps these out of column names
 
 
@@ -70,10 +74,20 @@ def fields(schema: TableSchema) -> dict[str, str]:
     if not schema.key:
         raise TableStoppedError(
             f"{name} has no primary key, so its rows cannot be told apart in the lake. Add a key (ALTER TABLE "
-            "... ADD PRIMARY KEY), choose columns of it under keys in the pipeline file, or write changes_only: true "
-            "there, for a history without a current table, or exclude it; its changes are kept in _changes"
+            f"... ADD PRIMARY KEY), {OTHER_KEY}"
+        )
+    if inexact := _inexact(schema):
+        raise TableStoppedError(
+            f"{name}: its primary key has {inexact}: no text of it is exact, so its rows cannot be told apart in the "
+            f"lake. Give it a primary key of exact types, then {SNAPSHOT_TABLE}; or {OTHER_KEY}"
         )
     return typed(schema)
+
+
+def _inexact(schema: TableSchema) -> str | None:
+    """The column of its key by which no row can be known, with its type."""
+    key = (column for column in map(schema.column, schema.key) if column.type in types.INEXACT)
+    return next((f"the column {column.name} of type {column.type}" for column in key), None)
 
 
 def typed(schema: TableSchema) -> dict[str, str]:
@@ -125,6 +139,11 @@ def prepare(
         raise TableStoppedError(
             f"{schema.db}.{schema.table}: it had no key, and its changes of then cannot be merged: {SNAPSHOT_TABLE}, "
             "which reads its rows as they are since; its changes wait in _changes meanwhile"
+        )
+    if (inexact := _inexact(schema)) and not _inexact(newest):
+        raise TableStoppedError(
+            f"{schema.db}.{schema.table}: its primary key had {inexact}, and its changes of then cannot be merged: "
+            f"{SNAPSHOT_TABLE}, which reads its rows as they are since; its changes wait in _changes meanwhile"
         )
     wanted = fields(schema)
     if not DeltaTable.isDeltaTable(spark, path):

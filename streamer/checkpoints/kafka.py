@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from contract import names
 from contract.checkpoint import Checkpoint, CheckpointFormatError
 from contract.pipeline import Pipeline
 from contract.schema import TableSchema
+from contract.superseded import UnreadableError, understood
 from streamer import schemas
 from streamer.delivery_errors import BrokerUnreachableError, CheckpointError
 from streamer.kafka import broker, compacted
@@ -105,9 +107,13 @@ def last(pipeline: Pipeline, stopping: Callable[[], bool] | None = None) -> Chec
     key = pipeline.name.encode()
     for tail in (TAIL, None):
         records = compacted.read(pipeline.kafka, topic, tail, stopping)
-        values = [value for record_key, value in records if record_key == key and value is not None]
-        if values:
-            return Checkpoint.greatest(_parse(value, topic) for value in values)
+        try:
+            own = understood([one for one in records if one[0] == key], partial(_parse, topic=topic))
+            if found := Checkpoint.greatest(own):
+                return found
+        except UnreadableError as error:
+            cause = f"it is no checkpoint: {error}"
+            raise CheckpointError("reading", f"the last record of {topic}", cause, schemas.TAKEN_BACK) from None
     return None
 
 
@@ -116,10 +122,6 @@ def _parse(value: bytes, topic: str) -> Checkpoint:
         return Checkpoint.read(value)
     except CheckpointFormatError as error:
         raise CheckpointError("reading", f"the last checkpoint in {topic}", str(error), "Nothing was sent.") from None
-    except ValueError:
-        cause = "it is no checkpoint"
-        hint = "Find out what else writes into this topic; then give the pipeline a new name, or mend the topic."
-        raise CheckpointError("reading", f"the last record of {topic}", cause, hint) from None
 
 
 def read_checkpoint(pipeline: Pipeline, timeout_seconds: float = 10.0) -> Checkpoint | None:

@@ -412,3 +412,38 @@ def test_the_command(pipeline: Pipeline) -> None:
     without = " ".join(told("SELECT 1", status=1).split())
     assert without.startswith("error (lake): ")
     assert f"run the DAG shop.compaction, or `headrace compact {pipeline.path}`" in without
+
+
+@pytest.fixture
+def alike(tmp_path: Path) -> Pipeline:
+    """Its lake has `shop.items` with the row 1 and `shop.Items` with the row 2, each of which was changed once."""
+    file = tmp_path / "shop.yaml"
+    file.write_text(FILE.format(lake=tmp_path / "lake"))
+    made, tables = load(file, secrets=False), {}
+    for name, n in (("items", 1), ("Items", 2)):
+        frame = pl.DataFrame([{**row(n, "a"), "_seq": place(n)}], SHAPE)
+        write_deltalake(names.lake_table(made, "shop", name), frame)
+        append(made, [change(n, "c", None, wire(n, "a"), name)])
+        tables[f"shop.{name}"] = TableStatus(db="shop", table=name, rows=1, changes=1, version=0)
+    facts: dict[str, Any] = {"run": 1, "written_at": 0, "seconds": 1, "checkpoint": None, "changes_version": 0}
+    status = LakeStatus(pipeline="shop", tables=tables, **facts)
+    Path(names.lake_root(made), "_status.json").write_text(status.model_dump_json())
+    return made
+
+
+@pytest.mark.parametrize(("name", "id"), [("items", 1), ("Items", 2)])
+def test_of_two_tables_whose_names_differ_by_case_the_one_that_is_spelled_is_read(
+    alike: Pipeline, name: str, id: int
+) -> None:
+    other = {"items": "Items", "Items": "items"}[name]
+    for sql in (f"FROM {name}", f'FROM "{name}"', f"FROM shop.{name} AS t WHERE t.\"a name\" <> '{other}'"):
+        assert rows_of(alike, f"SELECT id {sql}") == [(id,)]
+    for part in (f"{name}_history", f"{name}_as_of('2026-11-22 10:30:00+00')"):
+        assert rows_of(alike, f"SELECT id FROM {part}") == [(id,)]
+    assert rows_of(alike, f"SELECT after.id FROM shop.{name}_changes") == [(id,)]
+
+
+@pytest.mark.parametrize("sql", ["FROM ITEMS", "FROM items, Items", "FROM ITEMS_history", "FROM items, Items_changes"])
+def test_which_of_two_tables_of_one_name_is_meant_has_to_be_spelled(alike: Pipeline, sql: str) -> None:
+    with pytest.raises(LakeReadError, match=r"^the lake has shop.Items and shop.items, which are one name .* spell"):
+        rows_of(alike, sql)

@@ -20,6 +20,7 @@ from pyspark.sql import SparkSession
 from contract.pipeline import Pipeline
 from spark.errors import LakeError
 from spark.kafka.broker import Broker
+from spark.kafka.reading import Record
 from spark.kafka.settings import spark_options
 from tests.checkpoints import checkpoint
 from tests.spark.sessions import pipeline_in
@@ -27,9 +28,13 @@ from tests.spark.sessions import pipeline_in
 PASSWORD = "of-the-key"
 
 
-def record(epoch: int, file: str, pos: int, gtid_set: str, pipeline: str = "shop") -> tuple[bytes, bytes | None]:
+def record(epoch: int, file: str, pos: int, gtid_set: str, pipeline: str = "shop") -> Record:
     value = checkpoint(pipeline=pipeline, server_uuid="u", epoch=epoch, file=file, pos=pos, gtid_set=gtid_set)
-    return pipeline.encode(), value.model_dump_json().encode()
+    return told(pipeline, value.model_dump_json().encode())
+
+
+def told(key: str, value: bytes | None) -> Record:
+    return Record(key.encode(), value, "shop.commit-log", 0, 0)
 
 
 @pytest.mark.parametrize(
@@ -40,13 +45,13 @@ def record(epoch: int, file: str, pos: int, gtid_set: str, pipeline: str = "shop
         ([record(0, "b.000001", 9, "u:1-2"), record(0, "b.000001", 5, "u:1")], "u:1-2"),
         ([record(0, "b.000010", 5, "u:1-9"), record(0, "b.000009", 99, "u:1-8")], "u:1-9"),
         ([record(1, "b.000001", 4, "v:1"), record(0, "b.000009", 99, "u:1-8")], "v:1"),
-        ([record(0, "b.000001", 5, "u:1"), (b"shop", None), record(0, "b.000002", 5, "u:7", "other")], "u:1"),
+        ([record(0, "b.000001", 5, "u:1"), told("shop", None), record(0, "b.000002", 5, "u:7", "other")], "u:1"),
         ([record(0, "b.000001", 5, ""), record(0, "b.000001", 5, "u:1")], "u:1"),
     ],
     ids=["empty", "in order", "an older one appended", "files by number", "epochs", "others", "the same place"],
 )
 def test_the_greatest_checkpoint_counts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, log: list[tuple[bytes, bytes | None]], found: str | None
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, log: list[Record], found: str | None
 ) -> None:
     monkeypatch.setattr(Broker, "_records", lambda self, topic: iter(log))
     checkpoint = Broker(pipeline_in(tmp_path)).checkpoint()

@@ -30,6 +30,7 @@ MOMENTS = DAYS.model_copy(update={"columns": (Column(name="d", type="datetime"),
 FINER = MOMENTS.model_copy(
     update={"version": 2, "columns": (Column(name="d", type="datetime", fsp=3), Column(name="n", type="int"))}
 )
+RATES = TableSchema(db="shop", table="rates", version=1, columns=(Column(name="r", type="double"),), key=("r",))
 NO_KEY = TableSchema(db="shop", table="heap", version=1, columns=ITEMS.columns, key=())
 
 
@@ -160,6 +161,7 @@ def test_one_table_stops_and_the_others_go_on_and_nothing_of_it_is_lost(spark: S
     ("schema", "row", "said"),
     [
         (NO_KEY, item(1), "shop.heap has no primary key"),
+        (RATES, {"r": 0.5}, "shop.rates: its primary key has the column r of type double: no text of it is exact"),
         (ITEMS.model_copy(update={"version": 9}), item(1), "schema version 9"),
         (ITEMS, item(1, price="not a number"), "shop.items: a value does not fit"),
         (ITEMS, {**item(1), "id": "x"}, "shop.items: a value does not fit"),
@@ -174,6 +176,7 @@ def test_one_table_stops_and_the_others_go_on_and_nothing_of_it_is_lost(spark: S
     ],
     ids=[
         "no key",
+        "an inexact key",
         "unknown version",
         "wrong value",
         "wrong wire type",

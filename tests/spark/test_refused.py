@@ -1,0 +1,245 @@
+"""What somebody made of one lake table stops that one, and it goes on once that is taken back."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from contract.schema import Column, TableSchema
+from spark.compaction import compaction
+from spark.erasing.traces import Traces
+from spark.errors import LakeError
+from spark.job import JobFailedError
+from spark.lake.lake import Lake
+from spark.merging.handoff import apply_ready
+from spark.merging.tables import Merging
+from spark.session import OURS
+from spark.tables.refused import refused, unfit
+from spark.tables.schema import Schemas, at
+from tests.spark.changes_by_hand import ITEMS, change, changes, truncation
+from tests.spark.lake_by_hand import AT, NAME, ids, item, land, part, seq, stage, unwatched
+
+OTHERS = ITEMS.model_copy(update={"table": "others"})
+MARK = "spark.databricks.delta.commitInfo.userMetadata"
+CONSTRAINT = "ALTER TABLE {} ADD CONSTRAINT few CHECK (id < 5)"
+APPEND_ONLY = "ALTER TABLE {} SET TBLPROPERTIES ('delta.appendOnly' = 'true')"
+NOT_NULL = (
+    "CREATE OR REPLACE TABLE {} (id bigint, name string NOT NULL, price decimal(10,2), "
+    "_seq struct<epoch:bigint,file:bigint,pos:bigint,event:bigint,row:bigint>, _ts timestamp) USING delta"
+)
+
+
+def merged(spark: SparkSession, lake: Lake, number: int, *rows: tuple[Any, ...]) -> Merging:
+    land(spark, lake, *rows)
+    step = Merging(spark, lake, Schemas([ITEMS, OTHERS]), unwatched(lake))
+    step._batch(changes(spark, *rows), number, "q")
+    return step
+
+
+def by_somebody(spark: SparkSession, statement: str) -> None:
+    """By a session of somebody else: its commits do not say that they are Headrace's."""
+    spark.conf.set(MARK, "")
+    try:
+        spark.sql(statement)
+    finally:
+        spark.conf.set(MARK, OURS)
+
+
+def way_back(text: str) -> str:
+    found = re.search(r"Take it back: (ALTER TABLE .*?)\. ", text)
+    assert found is not None, text
+    return found[1]
+
+
+@pytest.mark.parametrize(
+    ("done", "row", "said"),
+    [
+        (CONSTRAINT, change(seq(2), "c", item(9)), "the constraint few (id < 5), which a row of the source does not"),
+        (APPEND_ONLY, change(seq(2), "u", item(1, "b")), "somebody else than Headrace's jobs set delta.appendOnly"),
+        (APPEND_ONLY, truncation(seq(2)), "takes no updates and no deletes"),
+    ],
+    ids=["constraint", "append only", "append only, truncated"],
+)
+def test_one_table_stops_with_the_way_back_and_goes_on_behind_it(
+    spark: SparkSession, lake: Lake, done: str, row: tuple[Any, ...], said: str
+) -> None:
+    merged(spark, lake, 0, change(seq(1), "c", item(1)), change(seq(1), "c", item(1), OTHERS))
+    by_somebody(spark, done.format(at(lake.table(*NAME))))
+    step = merged(spark, lake, 1, row, change(seq(2), "c", item(2), OTHERS))
+    assert [*step.stopped.tables] == [NAME]
+    assert spark.read.format("delta").load(lake.table("shop", "others")).count() == 2
+    text = step.stopped.tables[NAME].reason
+    assert text.startswith("shop.items: ")
+    assert said in text
+    assert re.search(r"as version \d+, at 20", text), text
+    again = Merging(spark, lake, Schemas([ITEMS, OTHERS]), unwatched(lake))
+    again.retry()
+    assert [*again.stopped.tables] == [NAME]
+    spark.sql(way_back(text))
+    again.retry()
+    assert again.stopped.tables == {}
+    wanted = {"c": [(1, "a"), (9, "a")], "u": [(1, "b")], "t": []}
+    assert ids(spark, lake) == wanted[row[3]]
+
+
+def test_a_column_that_somebody_made_not_null(spark: SparkSession, lake: Lake) -> None:
+    by_somebody(spark, NOT_NULL.format(at(lake.table(*NAME))))
+    step = merged(spark, lake, 0, change(seq(2), "c", item(9) | {"name": None}))
+    text = step.stopped.tables[NAME].reason
+    assert "the lake's column name takes no NULL" in text
+    spark.sql(way_back(text))
+    step.retry()
+    assert step.stopped.tables == {}
+    assert spark.read.format("delta").load(lake.table(*NAME)).count() == 1
+
+
+def test_a_run_of_all_tables_comes_to_its_end(
+    spark: SparkSession, lake: Lake, compact: Callable[[], dict[str, Any]]
+) -> None:
+    """Also where a snapshot is staged: its part is refused, and taken in once the table can be written."""
+    stage(spark, lake, "1", AT, item(1))
+    compact()
+    by_somebody(spark, CONSTRAINT.format(at(lake.table(*NAME))))
+    land(spark, lake, change(seq(AT + 5), "c", item(9)))
+    with pytest.raises(JobFailedError, match="the constraint few"):
+        compact()
+    stage(spark, lake, "2", AT + 50, item(1), item(8))
+    refusal = apply_ready(spark, lake).refused[NAME]
+    assert "the constraint few" in refusal
+    with pytest.raises(JobFailedError, match="the constraint few"):
+        compact()
+    spark.sql(way_back(refusal))
+    report = compact()
+    assert report["tables"]["shop.items"].get("stopped") is None
+    assert ids(spark, lake) == [(1, "a"), (8, "a")]
+
+
+def test_a_repair_of_such_a_table_is_refused_by_name(
+    spark: SparkSession, lake: Lake, compact: Callable[[], dict[str, Any]]
+) -> None:
+    stage(spark, lake, "1", AT, item(1))
+    compact()
+    by_somebody(spark, APPEND_ONLY.format(at(lake.table(*NAME))))
+    part(spark, lake, "p1", AT, item(1, "right"), keys=[{"id": 1}])
+    assert "delta.appendOnly" in compact()["parts"]["p1"]["refused"]
+
+
+def test_an_erasure_says_what_keeps_it_from_a_table(
+    spark: SparkSession, lake: Lake, compact: Callable[[], dict[str, Any]]
+) -> None:
+    stage(spark, lake, "1", AT, item(1))
+    compact()
+    by_somebody(spark, APPEND_ONLY.format(at(lake.table(*NAME))))
+    traces = Traces(spark, lake, ITEMS, [ITEMS], ['{"id":1}'], (9, 9, 9))
+    with pytest.raises(LakeError, match=r"delta.appendOnly.*Then run this again"):
+        traces.erase_rows()
+
+
+def test_features_that_this_delta_does_not_know_stop_their_table_alone(
+    spark: SparkSession, lake: Lake, compact: Callable[[], dict[str, Any]]
+) -> None:
+    stage(spark, lake, "1", AT, item(1))
+    compact()
+    log = Path(lake.table(*NAME), "_delta_log")
+    known = {"minReaderVersion": 3, "minWriterVersion": 7}
+    newer = {"protocol": {**known, "readerFeatures": ["of2030"], "writerFeatures": ["of2030"]}}
+    (log / f"{lake.version(lake.table(*NAME)) + 1:020}.json").write_text(json.dumps(newer) + "\n")
+    lake.forget_logs()
+    land(spark, lake, change(seq(AT + 5), "c", item(9)))
+    with pytest.raises(JobFailedError, match=r"does not know \(of2030\).*move the folder .*/shop/items away"):
+        compact()
+    shutil.move(lake.table(*NAME), f"{lake.root}-away")
+    lake.forget_logs()
+    stage(spark, lake, "2", AT + 50, item(1), item(9))
+    compact()
+    assert ids(spark, lake) == [(1, "a"), (9, "a")]
+
+
+DOUBLE = TableSchema(
+    db="shop",
+    table="items",
+    version=1,
+    columns=(Column(name="id", type="double", nullable=False), *ITEMS.columns[1:]),
+    key=("id",),
+)
+EXACT = ITEMS.model_copy(update={"version": 2})
+
+
+def knowing(broker: Any, shapes: list[TableSchema]) -> Any:
+    broker.schemas = lambda: shapes
+    return broker
+
+
+def test_a_table_with_a_double_as_its_key_waits_for_another_key_and_a_snapshot(
+    spark: SparkSession, lake: Lake, compact: Callable[[], dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """0.0 and -0.0 are two texts of one value. It may be made while the streamer runs, which asks as it starts."""
+    shapes = [DOUBLE]
+    known = compaction.Broker
+    monkeypatch.setattr(compaction, "Broker", lambda pipeline: knowing(known(pipeline), shapes))
+    rows = [change(seq(1), "c", item(0) | {"id": 0.0}, DOUBLE), change(seq(3), "c", item(0) | {"id": -0.0}, DOUBLE)]
+    land(spark, lake, *rows)
+    with pytest.raises(JobFailedError, match="primary key has the column id of type double: no text of it is exact"):
+        compact()
+    shapes.append(EXACT)
+    land(spark, lake, change(seq(AT + 5), "c", item(9), EXACT))
+    with pytest.raises(JobFailedError, match=r"had the column id of type double, and its changes of then .* snapshot"):
+        compact()
+    stage(spark, lake, "1", AT, item(1), of=EXACT)
+    compact()
+    assert ids(spark, lake) == [(1, "a"), (9, "a")]
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        ("[DELTA_MULTIPLE_SOURCE_ROW_MATCHING_TARGET_ROW_IN_MERGE] Cannot perform", "two keys of its changes are one"),
+        ("[DELTA_NOT_NULL_CONSTRAINT_VIOLATED] NOT NULL constraint violated for column: a b. \n", "COLUMN `a b` DROP"),
+        (
+            "[DELTA_MISSING_NOT_NULL_COLUMN_VALUE] Column n, which has a NOT NULL constraint",
+            "ALTER COLUMN `n` DROP NOT",
+        ),
+        ("[DELTA_INVALID_PROTOCOL_VERSION] Unsupported Delta protocol version", "a newer protocol than Delta's"),
+        (
+            "[DELTA_VIOLATE_CONSTRAINT_WITH_VALUES] CHECK constraint few (n\n < 5) violated by row with values:\n - 7",
+            "the constraint few (n < 5), which a row of the source does not meet",
+        ),
+    ],
+)
+def test_what_delta_says_is_told_with_the_next_step(lake: Lake, told: str, said: str) -> None:
+    text = refused(lake, NAME, RuntimeError(told))
+    assert text is not None
+    assert text.startswith("shop.items: ")
+    assert said in text
+    assert "\n" not in text
+    assert "7" not in text.replace(lake.root, "")
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "java.io.IOException: No space left on device",
+        "java.lang.OutOfMemoryError: Java heap space",
+        "software.amazon.awssdk.core.exception.SdkClientException: Unable to execute HTTP request",
+        "Job 3 cancelled because SparkContext was shut down",
+        "[DELTA_CONCURRENT_APPEND] ConcurrentAppendException: Files were added",
+    ],
+)
+def test_a_failure_of_the_machine_stops_no_table(
+    spark: SparkSession, lake: Lake, monkeypatch: pytest.MonkeyPatch, told: str
+) -> None:
+    def fail(*_: Any) -> None:
+        raise RuntimeError(told)
+
+    assert unfit(lake, NAME, RuntimeError(told)) is None
+    monkeypatch.setattr("spark.merging.tables.merge", fail)
+    with pytest.raises(RuntimeError, match=re.escape(told)):
+        merged(spark, lake, 0, change(seq(1), "c", item(1)))
+    assert Merging(spark, lake, Schemas([ITEMS]), unwatched(lake)).stopped.tables == {}
