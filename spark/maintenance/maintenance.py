@@ -37,6 +37,7 @@ from spark.landing.foreign import look
 from spark.maintenance.tidying import files_of, join_small_files, vacuum
 from spark.proof.reports import remove_old
 from spark.tables.changes_only import tidy
+from spark.tables.refused import refused
 
 RECORD = "_maintenance.json"  # what the last run did
 BETWEEN = 1.5  # seconds for which the lake is let go between two tables: those who wait look every second
@@ -146,18 +147,20 @@ class Maintaining:
         return removed
 
     def _one(self, name: str, path: str) -> Facts:
-        before, freed = files_of(self.spark, path), 0
+        freed = 0
         try:
+            before = files_of(self.spark, path)
             if "optimize" in self.steps:
                 join_small_files(self.spark, path, self.lake.pipeline.maintenance)
             if "vacuum" in self.steps and (name != names.CHANGES or self._merged()):
                 freed = vacuum(self.spark, self.lake, path, self.lake.pipeline.maintenance.vacuum_hours)
+            after = files_of(self.spark, path)
         except LakeError:
             raise
         except Exception as error:  # of one table: the others are looked after all the same
-            told = broken_table(_split(name), path, error) if name not in OWN else None
+            told = _told(self.lake, name, path, error)
             self.failed.append(told or f"{name}: {message_of(error, self.lake.pipeline)}")
-        after = files_of(self.spark, path)
+            return {"freed_bytes": freed}
         facts = {"files": before.count, "files_after": after.count, "bytes": before.bytes, "bytes_after": after.bytes}
         print(f"{name}: {before.count} file(s) before, {after.count} after, {freed:,} bytes freed", flush=True)
         return {**facts, "freed_bytes": freed}
@@ -177,6 +180,13 @@ class Maintaining:
 
     def _status(self) -> LakeStatus:
         return parse(self.lake.text(self.lake.status) or "")
+
+
+def _told(lake: Lake, name: str, path: str, error: BaseException) -> str | None:
+    """Of a table's own failure, what it is; None of another one, and of one of the lake's own tables."""
+    if name in OWN:
+        return None
+    return broken_table(_split(name), path, error) or refused(lake, _split(name), error)
 
 
 def _split(name: str) -> Name:

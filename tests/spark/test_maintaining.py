@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import threading
 import time
@@ -165,6 +166,23 @@ def test_a_broken_table_is_told_and_the_others_are_done(spark: SparkSession, lak
         file.write_bytes(b"nothing")
     with pytest.raises(JobFailedError, match=r"shop\.items: a file of the lake.* cannot be read") as caught:
         Maintaining(spark, lake).run()
+    assert caught.value.facts["tables"]["_changes"]["files_after"] == 2
+
+
+def test_so_is_one_with_a_feature_that_this_delta_does_not_know(spark: SparkSession, lake: Lake) -> None:
+    path = lake.table("shop", "items")
+    features = {
+        "minReaderVersion": 3,
+        "minWriterVersion": 7,
+        "readerFeatures": ["of2030"],
+        "writerFeatures": ["of2030"],
+    }
+    log = Path(path, "_delta_log", f"{(lake.version(path) or 0) + 1:020}.json")
+    log.write_text(json.dumps({"protocol": features}) + "\n")
+    lake.forget_logs()
+    with pytest.raises(JobFailedError, match=r"shop\.items: .*does not know \(of2030\)") as caught:
+        Maintaining(spark, lake).run()
+    assert caught.value.facts["tables"]["shop.items"] == {"freed_bytes": 0}
     assert caught.value.facts["tables"]["_changes"]["files_after"] == 2
 
 
