@@ -105,10 +105,16 @@ class TransactionalKafkaSink(KafkaSink):
         if error.fatal():
             self._fatal = error
 
+    def _cause(self, fault: Any) -> Any:
+        """The client's reason to end for good, where it has one: what a call says then may be any word, also that the
+        broker's answer was unknown."""
+        if fault.code() not in FENCED | LOST | broker.AWAY and not fault.retriable():
+            self._producer.poll(0)  # it tells of it by a callback
+            return self._fatal or fault
+        return self._fatal if fault.code() == KafkaError._FATAL and self._fatal else fault
+
     def _lost(self, error: KafkaException) -> Exception:
-        fault = error.args[0]
-        if fault.code() == KafkaError._FATAL and self._fatal is not None:
-            fault = self._fatal
+        fault = self._cause(error.args[0])
         what = f"Kafka at {self._pipeline.kafka.bootstrap}"
         if fault.code() in FENCED:
             return FencedError(

@@ -27,6 +27,7 @@ from stack.mysql80 import MySQL80
 from stack.ports import free_port
 from tests.integration.airflow_site import airflow_site, webhook  # noqa: F401  fixtures
 from tests.integration.decoding import streams  # noqa: F401  a fixture
+from tests.integration.few_keys import writing  # noqa: F401  a fixture
 from tests.integration.streaming import make  # noqa: F401  a fixture
 from tests.integration.without_kafka import no_kafka  # noqa: F401  a fixture
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import random
 import signal
-import threading
 import time
 from collections.abc import Callable
 
@@ -13,36 +12,12 @@ from contract.checkpoint import Checkpoint
 from stack.database import Database
 from stack.kafka import Kafka
 from stack.mysql import MySQL
+from tests.integration.few_keys import Writing
 from tests.integration.streaming import Make, Streamer, execute, insert, rows
 from tests.integration.topic_records import Record, records, replayed
 
 KILLS = 4  # test_exactly_once_everything.py has more
 LARGE = 100_000  # two Kafka transactions' records
-
-
-class Writer(threading.Thread):
-    """Transactions of some statements each over few keys, until it is told to end."""
-
-    def __init__(self, mysql: MySQL, db: str) -> None:
-        super().__init__(daemon=True)
-        self._connection = mysql.connect(database=db, autocommit=False)
-        self._chance = random.Random(5)
-        self.ending = threading.Event()
-
-    def run(self) -> None:
-        with self._connection as connection, connection.cursor() as cursor:
-            while not self.ending.wait(0.003):
-                for _ in range(self._chance.randint(1, 4)):
-                    key, v = self._chance.randrange(300), self._chance.randrange(10**6)
-                    if self._chance.random() < 0.2:
-                        cursor.execute("DELETE FROM t WHERE id = %s", (key,))
-                    else:
-                        cursor.execute("REPLACE INTO t VALUES (%s, %s, 'x')", (key, v))
-                connection.commit()
-
-    def end(self) -> None:
-        self.ending.set()
-        self.join()
 
 
 def committed(kafka: Kafka, db: str) -> list[Record]:
@@ -71,10 +46,11 @@ def in_the_middle(streamer: Streamer, before: int = 0) -> None:
     streamer.wait_for(lambda status: status["bytes_sent"] > before + 2_000_000)
 
 
-def test_killed_at_random_moments_readers_see_each_change_once(make: Make, mysql: MySQL, kafka: Kafka) -> None:
+def test_killed_at_random_moments_readers_see_each_change_once(
+    make: Make, mysql: MySQL, kafka: Kafka, writing: Writing
+) -> None:
     streamer = make("oncekills").started()
-    writer = Writer(mysql, "oncekills")
-    writer.start()
+    writer = writing("oncekills")
     moment = random.Random(7)
     for _ in range(KILLS):
         time.sleep(moment.uniform(0.2, 2.0))
@@ -104,11 +80,12 @@ def test_nothing_is_visible_of_a_transaction_that_was_sent_in_part(make: Make, m
     assert len(committed(kafka, "oncelarge")) == 2 * LARGE + 5
 
 
-def test_a_second_streamer_takes_the_pipeline_and_the_first_ends(make: Make, mysql: MySQL, kafka: Kafka) -> None:
+def test_a_second_streamer_takes_the_pipeline_and_the_first_ends(
+    make: Make, mysql: MySQL, kafka: Kafka, writing: Writing
+) -> None:
     """Under load: the first one finds that it is shut out while the second still starts."""
     first = make("oncetwo").started()
-    writer = Writer(mysql, "oncetwo")
-    writer.start()
+    writer = writing("oncetwo")
     first.wait_for(lambda status: status["checkpoint"]["events"] > 20)
     second = make("oncetwo").started()
     assert first.end() == 1

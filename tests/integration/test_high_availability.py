@@ -11,10 +11,11 @@ import pytest
 
 from stack.kafka import Kafka
 from stack.mysql import MySQL
+from tests.integration.few_keys import Writing
 from tests.integration.proxied_kafka import proxied
 from tests.integration.proxy import Proxy
 from tests.integration.streaming import Make, Streamer, arrived, execute, insert, rows
-from tests.integration.test_exactly_once import Writer, committed
+from tests.integration.test_exactly_once import committed
 from tests.integration.topic_records import records, replayed, silence
 
 TAKEOVER_SECONDS = {"kill": 10, "freeze": 10, "cut": 10, "stop": 4}  # from the last record before to the first after
@@ -52,11 +53,10 @@ def assert_taken_over_in_time(kafka: Kafka, name: str, mysql: MySQL, end: str) -
 
 
 @pytest.mark.parametrize("end", ["kill", "freeze", "stop"])
-def test_the_standby_takes_over(make: Make, mysql: MySQL, kafka: Kafka, end: str) -> None:
+def test_the_standby_takes_over(make: Make, mysql: MySQL, kafka: Kafka, writing: Writing, end: str) -> None:
     name = f"pair{end}"
     active, other = pair(make, name, kafka)
-    writer = Writer(mysql, name)
-    writer.start()
+    writer = writing(name)
     active.wait_for(lambda status: status["checkpoint"]["events"] > 20)
     assert active.process is not None
     if end == "freeze":
@@ -101,13 +101,12 @@ def cut(tmp_path: Path) -> Iterator[tuple[Kafka, Proxy]]:
 
 
 def test_the_standby_takes_over_from_one_whose_network_is_cut(
-    make: Make, mysql: MySQL, cut: tuple[Kafka, Proxy]
+    make: Make, mysql: MySQL, cut: tuple[Kafka, Proxy], writing: Writing
 ) -> None:
     """Nothing is closed: what either side sends just does not arrive. Joined again, the first one cannot write."""
     kafka, proxy = cut
     active, other = pair(make, "paircut", kafka, f"127.0.0.1:{proxy.port}")
-    writer = Writer(mysql, "paircut")
-    writer.start()
+    writer = writing("paircut")
     active.wait_for(lambda status: status["checkpoint"]["events"] > 20)
     proxy.flows.clear()
     took_over(other)
