@@ -6,6 +6,7 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -43,8 +44,9 @@ def refused(spark: SparkSession, pipeline: Pipeline) -> LakeError:
 
 
 def test_what_is_no_record_of_a_topic_of_the_pipeline_is_taken_back(
-    spark: SparkSession, kafka: Kafka, tmp_path: Path
+    spark: SparkSession, kafka_server: Callable[[], Kafka], tmp_path: Path
 ) -> None:
+    kafka = kafka_server()  # the topics are called as those of test_lake_lost.py
     written = Written(kafka)
     pipeline = pipeline_of(tmp_path, kafka, NAME)
     lake = Lake(spark, pipeline)
