@@ -16,7 +16,7 @@ from pyspark.sql import functions as fn
 from contract.pipeline_columns import Columns
 from contract.status import parse
 from spark.compaction import compaction
-from spark.lake.erasures import Erased, Erasures
+from spark.lake.erasures import Begun, Erased, Erasures
 from spark.lake.lake import Lake
 from spark.proof.answer import Answer, Opened
 from spark.proof.boundary import Read
@@ -85,8 +85,8 @@ def test_of_an_erased_row_no_difference_has_the_key(check: Verification, spark: 
 
 
 def test_nothing_is_taken_up_of_what_was_read_before_it(lake: Lake) -> None:
-    known = Erasures(lake)
-    known._write([Erased(tbl="shop.items", hash="h", until=(0, 1, 900), gtid_set=checkpoint(900).gtid_set)], [])
+    erased = Erased(tbl="shop.items", hash="h", until=(0, 1, 900), gtid_set=checkpoint(900).gtid_set)
+    Erasures(lake).begin(Begun(id="x", tbl="shop.items", hashes=["h"]), [erased])
     kept = SimpleNamespace(drop_if=Mock(), low=checkpoint(LOW))
     made: Any = SimpleNamespace(lake=lake, pipeline=lake.pipeline, reading=SimpleNamespace(kept=kept))
     Verification._drop_altered(made, [("shop", "items"), ("shop", "other")])
