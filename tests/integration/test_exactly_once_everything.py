@@ -192,5 +192,7 @@ def _positions(told: Told, book: Book) -> None:
     assert [events for _, events in found] == [up_to[number] for number, _ in found]
     assert found[-1][0] == book.transactions
     beats = [(one["file"], one["pos"]) for one in told.service("heartbeat")]
-    assert beats == sorted(beats)
-    assert beats
+    # A start by GTID does not know its file before the server says it, so one that was killed soon begins so again.
+    known = [place for place in beats if place[0]]
+    assert known == sorted(known)
+    assert known
