@@ -109,8 +109,10 @@ class TransactionalKafkaSink(KafkaSink):
         """The client's reason to end for good, where it has one: what a call says then may be any word, also that the
         broker's answer was unknown."""
         if fault.code() not in FENCED | LOST | broker.AWAY and not fault.retriable():
-            self._producer.poll(0)  # it tells of it by a callback
-            return self._fatal or fault
+            try:
+                self._producer.begin_transaction()  # asks nobody: who has ended for good says why
+            except KafkaException as reason:
+                return reason.args[0] if reason.args[0].fatal() else fault
         return self._fatal if fault.code() == KafkaError._FATAL and self._fatal else fault
 
     def _lost(self, error: KafkaException) -> Exception:

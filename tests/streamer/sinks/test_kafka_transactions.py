@@ -49,8 +49,8 @@ def test_a_record_that_comes_after_the_fault_asks_for_its_reason(
     sink: TransactionalKafkaSink, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Producer:
-        def poll(self, seconds: float) -> None:
-            pass
+        def begin_transaction(self) -> None:
+            raise error(KafkaError._STATE)
 
         def commit_transaction(self, seconds: float) -> None:
             raise error(KafkaError.TOPIC_AUTHORIZATION_FAILED, abort=True)
@@ -65,9 +65,8 @@ def test_what_ended_the_producer_counts_and_not_what_a_call_says_then(
     """A commit that was under way while another took the id: the broker's answer may be one that nobody knows."""
 
     class Producer:
-        def poll(self, seconds: float) -> None:
-            sink._on_error(KafkaError(KafkaError._FENCED, "fenced by a newer instance", True))
+        def begin_transaction(self) -> None:
+            raise error(KafkaError._FENCED, fatal=True)
 
-    monkeypatch.setattr(sink, "_fatal", None)
     monkeypatch.setattr(sink, "_producer", Producer())
     assert type(sink._lost(error(KafkaError.UNKNOWN))) is FencedError
