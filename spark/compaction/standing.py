@@ -17,7 +17,6 @@ from contract.steps import SNAPSHOT_TABLE
 from spark.history.going import staying
 from spark.history.retention import history_of
 from spark.lake import lost
-from spark.lake.broken import broken_table
 from spark.lake.lake import Lake
 from spark.lake.letters import Letters
 from spark.lake.stopped import Name
@@ -25,7 +24,7 @@ from spark.merging.ahead import ahead
 from spark.merging.handoff import HandOff
 from spark.merging.tables import Merging
 from spark.tables.changes_only import KEPT
-from spark.tables.refused import refused
+from spark.tables.refused import own_fault
 
 
 class Standing:
@@ -139,7 +138,7 @@ class Standing:
         try:
             return self.spark.read.format("delta").load(path).count()
         except Exception as error:
-            if broken_table(name, path, error) is None and refused(self.lake, name, error) is None:
+            if own_fault(self.lake, name, error) is None:
                 raise
             return last.rows if last else 0
 

@@ -17,10 +17,9 @@ from contract.renames import FILE, Rename, of, parse
 from contract.schema import Column, TableSchema
 from spark.evolution.shape_changes import shape_changes
 from spark.failpoints import reached
-from spark.lake.broken import broken_table
 from spark.lake.delta_names import without_vectors
 from spark.lake.lake import Lake
-from spark.tables.refused import refused
+from spark.tables.refused import own_fault
 from spark.tables.schema import Schemas, columns_of, nameable
 
 
@@ -59,8 +58,7 @@ def rewritten(spark: SparkSession, lake: Lake, rename: Rename) -> bool:
         table = with_new_names(spark.read.format("delta").load(path), [rename])
         table.write.format("delta").mode("overwrite").option("overwriteSchema", "true").save(path)
     except Exception as error:
-        name = rename.db, rename.table
-        if broken_table(name, path, error) is None and refused(lake, name, error) is None:
+        if own_fault(lake, (rename.db, rename.table), error) is None:
             raise
         return False
     reached("columns renamed")

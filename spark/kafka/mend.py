@@ -1,4 +1,4 @@
-"""`python -m spark.kafka.mend FILE TOPIC PARTITION OFFSET`: takes back a record that is none of the pipeline's own.
+"""`headrace mend FILE TOPIC PARTITION OFFSET`: takes back a record that is none of the pipeline's own.
 
 In a topic that compacts the last record of a key counts: behind the broken one comes what its key had before, or a
 tombstone. The DDL topic keeps all: there the record is removed with those before it, which a compaction takes for lost
@@ -24,7 +24,7 @@ from spark.kafka.own_records import Kind, kinds
 from spark.kafka.reading import Reading, Record, Silent, connection, numbers_of, records_of
 
 SECONDS = 30.0
-USAGE = "python -m spark.kafka.mend FILE TOPIC PARTITION OFFSET, as the message of a job has them"
+USAGE = "headrace mend FILE TOPIC PARTITION OFFSET, as the message of a job has them"
 
 
 def mend(pipeline: Pipeline, topic: str, partition: int, offset: int) -> str:

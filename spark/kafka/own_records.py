@@ -1,7 +1,7 @@
 """The records of the pipeline's own topics (commit log, schemas, DDL), and what is told of one that cannot be read.
 
 It may be something else's, or of a newer version. Whichever it is, what it says is not known, so no job goes on: a
-checkpoint, a shape or a statement may be missing. `python -m spark.kafka.mend` is the way on.
+checkpoint, a shape or a statement may be missing. `headrace mend` is the way on.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def said(pipeline: Pipeline, records: Iterable[Record], kind: Kind) -> Iterator[
 
 def _told(pipeline: Pipeline, record: Record, kind: Kind, cause: str) -> str:
     key = ascii(record.key.decode(errors="backslashreplace"))[:LONGEST]
-    command = f"`python -m spark.kafka.mend {pipeline.path} {record.topic} {record.partition} {record.offset}`"
+    command = f"`headrace mend {pipeline.path} {record.topic} {record.partition} {record.offset}`"
     if kind.compacted:
         way = (
             f"run {command}: it writes behind the record what its key had before, or that it has nothing, by which "

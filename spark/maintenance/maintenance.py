@@ -28,7 +28,6 @@ from spark.failures import message_of
 from spark.history.retention import Retention
 from spark.job import Facts, JobFailedError
 from spark.kafka.broker import Broker
-from spark.lake.broken import broken_table
 from spark.lake.lake import Lake
 from spark.lake.owner import refuse_foreign
 from spark.lake.slot import writing
@@ -37,7 +36,7 @@ from spark.landing.foreign import look
 from spark.maintenance.tidying import files_of, join_small_files, vacuum
 from spark.proof.reports import remove_old
 from spark.tables.changes_only import tidy
-from spark.tables.refused import refused
+from spark.tables.refused import own_fault
 
 RECORD = "_maintenance.json"  # what the last run did
 BETWEEN = 1.5  # seconds for which the lake is let go between two tables: those who wait look every second
@@ -158,7 +157,7 @@ class Maintaining:
         except LakeError:
             raise
         except Exception as error:  # of one table: the others are looked after all the same
-            told = _told(self.lake, name, path, error)
+            told = _told(self.lake, name, error)
             self.failed.append(told or f"{name}: {message_of(error, self.lake.pipeline)}")
             return {"freed_bytes": freed}
         facts = {"files": before.count, "files_after": after.count, "bytes": before.bytes, "bytes_after": after.bytes}
@@ -182,11 +181,11 @@ class Maintaining:
         return parse(self.lake.text(self.lake.status) or "")
 
 
-def _told(lake: Lake, name: str, path: str, error: BaseException) -> str | None:
+def _told(lake: Lake, name: str, error: BaseException) -> str | None:
     """Of a table's own failure, what it is; None of another one, and of one of the lake's own tables."""
     if name in OWN:
         return None
-    return broken_table(_split(name), path, error) or refused(lake, _split(name), error)
+    return own_fault(lake, _split(name), error)
 
 
 def _split(name: str) -> Name:

@@ -13,6 +13,7 @@ from contextlib import suppress
 from contract.names import quoted
 from contract.steps import SNAPSHOT_TABLE
 from spark.errors import chain
+from spark.lake.broken import broken_table
 from spark.lake.commits import FEW, commits
 from spark.lake.lake import Lake
 from spark.lake.stopped import Name
@@ -22,6 +23,11 @@ from spark.tables.schema import at
 Found = re.Match[str]
 OTHERS = "somebody else than Headrace's jobs"
 PROPERTIES = "TBLPROPERTIES|UPGRADE PROTOCOL|ADD FEATURE|REPLACE TABLE|CREATE TABLE"
+
+
+def own_fault(lake: Lake, name: Name, error: BaseException) -> str | None:
+    """Why this table cannot be read or written, and the way back; None where the failure is not this table's own."""
+    return broken_table(name, lake.table(*name), error) or refused(lake, name, error)
 
 
 def unfit(lake: Lake, name: Name, error: BaseException) -> str | None:
@@ -54,9 +60,10 @@ def _when(lake: Lake, path: str, operation: str) -> str:
 
 
 def _constraint(found: Found, path: str, when: str) -> str:
-    name = found[1] if re.fullmatch(r"[A-Za-z_]\w*", found[1]) else quoted(found[1])
+    given, rule = found[1] or found[3], found[2] or found[4]
+    name = given if re.fullmatch(r"[A-Za-z_]\w*", given) else quoted(given)
     return (
-        f"the lake's table has the constraint {found[1]} {' '.join(found[2].split())}, which a row of the source does "
+        f"the lake's table has the constraint {given} {' '.join(rule.split())}, which a row of the source does "
         f"not meet: {OTHERS} added it{when}. Take it back: ALTER TABLE {at(path)} DROP CONSTRAINT {name}"
     )
 
@@ -94,7 +101,9 @@ def _one_value(found: Found, path: str, when: str) -> str:
 # What Delta says, by which operation of a log it came (empty: none), and the words. Values of rows are not told on.
 RULES: tuple[tuple[str, str, Callable[[Found, str, str], str]], ...] = (
     (
-        r"\[DELTA_VIOLATE_CONSTRAINT\w*\] CHECK constraint (\S+) ([\s\S]*?) violated by row",
+        # A name may have blanks, a rule begins with a bracket or a function, but where it is one column.
+        r"\[DELTA_VIOLATE_CONSTRAINT\w*\] CHECK constraint (?:(.+?) (\w*\([\s\S]*?)|(\S+) ([\s\S]*?)) "
+        "violated by row",
         f"CONSTRAINT|{PROPERTIES}",
         _constraint,
     ),

@@ -21,6 +21,7 @@ from streamer.cli import (
     decoder,
     erase,
     maintain,
+    mend,
     pipelines,
     repair,
     run,
@@ -70,6 +71,7 @@ app.command(epilog=maintain.EXAMPLE)(maintain.maintain)
 app.command(epilog=repair.EXAMPLE)(repair.repair)
 app.command(epilog=backfill.EXAMPLE)(backfill.backfill)
 app.command(epilog=erase.EXAMPLE)(erase.erase)
+app.command(epilog=mend.EXAMPLE)(mend.mend)
 app.command(epilog=crosscheck.EXAMPLE)(crosscheck.crosscheck)
 app.command(epilog=decoder.EXAMPLE)(decoder.decoder)
 app.command(epilog=decode.EXAMPLE)(decode.decode)

@@ -70,11 +70,15 @@ def told_before_spark(hint: str, more: str = "") -> Iterator[None]:
         raise typer.BadParameter(f"{error}{more}", param_hint=hint) from None
 
 
-def refuse_without_spark(job: str, python: str) -> None:
+def refuse_without_packages(job: str, python: str) -> None:
     """Of another Python than this one nobody knows here what it has."""
     if python == sys.executable and importlib.util.find_spec("pyspark") is None:
         hint = "Set HEADRACE_SPARK_PYTHON to a Python that has the packages of requirements.txt."
         raise NoSparkError("start", job, f"{python} has no pyspark", hint)
+
+
+def refuse_without_spark(job: str, python: str) -> None:
+    refuse_without_packages(job, python)
     if python == sys.executable and not os.environ.get("JAVA_HOME") and shutil.which("java") is None:
         raise NoSparkError("start", job, "there is no java on PATH, and JAVA_HOME is not set", "Install a JDK 17.")
 

@@ -26,13 +26,14 @@ from tests.integration.by_hand import make_topics, pipeline_of, send
 from tests.integration.test_lake_lost import NAME, SCHEMAS, TABLES, Written, lacking
 
 GARBAGE = b"garbage"
+HEADRACE = sys.executable, "-m", "streamer.cli"
 
 
 def way_on(error: LakeError) -> str:
     """Runs the command of the message."""
-    found = re.search(r"`python (-m spark\.kafka\.mend .*?)`", str(error))
+    found = re.search(r"`headrace (mend .*?)`", str(error))
     assert found is not None, error
-    done = subprocess.run([sys.executable, *shlex.split(found[1])], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([*HEADRACE, *shlex.split(found[1])], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -107,7 +108,7 @@ def test_no_record_that_counts_is_taken_back(kafka: Kafka, tmp_path: Path, what:
         "one that can be read": ([topic, "0", "1"], "can be read"),
         "one that is passed by": ([topic, "0", "0"], "it is passed by"),
     }[what]
-    command = [sys.executable, "-m", "spark.kafka.mend", str(pipeline.path), *place]
+    command = [*HEADRACE, "mend", str(pipeline.path), *place]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stdout) == (1, "")
     assert said in done.stderr

@@ -77,7 +77,7 @@ def test_it_is_told_with_its_place_and_the_way_on(
     text = str(caught.value)
     assert f"topic shop.{topic}, partition 0, offset 1, with the key 'shop', {why}" in text
     assert "a newer version did: upgrade Headrace" in text
-    assert f"`python -m spark.kafka.mend {pipeline.path} shop.{topic} 0 1`" in text
+    assert f"`headrace mend {pipeline.path} shop.{topic} 0 1`" in text
     assert ("each counts as not snapshotted" in text) == (topic == "ddl")
     assert "\n" not in text
     assert "garbage" not in text

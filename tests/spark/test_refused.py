@@ -211,6 +211,15 @@ def test_a_table_with_a_double_as_its_key_waits_for_another_key_and_a_snapshot(
             "[DELTA_VIOLATE_CONSTRAINT_WITH_VALUES] CHECK constraint few (n\n < 5) violated by row with values:\n - 7",
             "the constraint few (n < 5), which a row of the source does not meet",
         ),
+        (
+            "[DELTA_VIOLATE_CONSTRAINT_WITH_VALUES] CHECK constraint not so few (n < 5) violated by row with values:\n",
+            "DROP CONSTRAINT `not so few`",
+        ),
+        (
+            "[DELTA_VIOLATE_CONSTRAINT_WITH_VALUES] CHECK constraint a few RLIKE(name, b (c)) violated by row:\n",
+            "DROP CONSTRAINT `a few`",
+        ),
+        ("[DELTA_VIOLATE_CONSTRAINT_WITH_VALUES] CHECK constraint well ok violated by row\n", "DROP CONSTRAINT well"),
     ],
 )
 def test_what_delta_says_is_told_with_the_next_step(lake: Lake, told: str, said: str) -> None:
