@@ -49,7 +49,8 @@ def sql(
     with explained():
         settings = pipeline_file.load(pipeline, secrets="lake")
         try:
-            from readers.lake import LakeReadError, query
+            from readers.errors import LakeReadError
+            from readers.lake import query
         except ModuleNotFoundError as error:
             raise LakeQueryError(
                 "reading the lake of", settings.name, f"Python has no package {error.name}",

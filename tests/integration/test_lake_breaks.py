@@ -13,7 +13,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from contract.pipeline import Pipeline, load
-from readers.lake import LakeReadError, query
+from readers.errors import LakeReadError
+from readers.lake import query
 from spark.compaction.compaction import compact
 from spark.errors import LakeError
 from spark.history.history import History

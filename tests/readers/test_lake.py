@@ -18,7 +18,8 @@ from contract import names
 from contract.pipeline import Pipeline, load
 from contract.status import LakeStatus, Stale, TableStatus
 from readers import noted
-from readers.lake import LakeReadError, query
+from readers.errors import LakeReadError
+from readers.lake import query
 from spark.erasing import record
 from spark.evolution import schema_change_rows
 from spark.proof import differences

@@ -15,7 +15,8 @@ from contract.pipeline import Pipeline
 from contract.schema import Column, TableSchema
 from contract.sequence import Sequence
 from contract.status import LakeStatus, TableStatus, parse
-from readers.lake import LakeReadError, query
+from readers.errors import LakeReadError
+from readers.lake import query
 from spark.compaction import compaction
 from spark.errors import LakeError
 from spark.history.history import History, views

@@ -12,7 +12,8 @@ from pyspark.sql import SparkSession
 
 from contract import status
 from contract.pipeline import Pipeline
-from readers.lake import LakeReadError, query
+from readers.errors import LakeReadError
+from readers.lake import query
 from spark.compaction import compaction
 from spark.errors import LakeError
 from spark.history.history import History

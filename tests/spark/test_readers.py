@@ -13,7 +13,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from contract.pipeline import Pipeline
 from contract.status import LakeStatus, TableStatus
-from readers.lake import Answer, query, stream
+from readers.delta import stream
+from readers.lake import Answer, query
 from spark.history.history import History
 from spark.lake.lake import Lake
 from spark.tables.merge import as_rows, merge

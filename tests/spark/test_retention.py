@@ -15,7 +15,8 @@ from contract.kept_history import FILE
 from contract.pipeline import Pipeline
 from contract.pipeline_maintenance import Maintenance
 from contract.status import LakeStatus, TableStatus
-from readers.lake import LakeReadError, query
+from readers.errors import LakeReadError
+from readers.lake import query
 from spark.compaction.compaction import UNFINISHED
 from spark.compaction.standing import Standing
 from spark.errors import LakeError

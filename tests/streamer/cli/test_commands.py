@@ -25,7 +25,7 @@ from rich.table import Table
 from typer.testing import CliRunner
 
 from contract import pipeline as pipeline_file
-from readers.lake import LakeReadError
+from readers.errors import LakeReadError
 from streamer.cli import app
 from streamer.cli.console import Piped
 from streamer.control.api import application

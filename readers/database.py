@@ -1,0 +1,138 @@
+"""The database that a statement is asked of: its names, and what is loaded for them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Set
+from datetime import UTC, datetime
+
+from contract import names, status, steps
+from contract.pipeline import Pipeline
+from contract.pipeline_keys import told_of
+from readers import as_of_notes, listing, noted, same_names
+from readers.errors import LakeReadError
+from readers.loading import RAW, Loading
+from readers.past import literal, quoted
+from readers.table_past import TablePast
+
+OWN = ("_seq", "_ts")
+CHANGES = "_changes"
+PAST = ("_history", CHANGES, "_as_of")
+
+
+class Database:
+    """Of a pipeline's lake: nothing is loaded but what a statement names."""
+
+    def __init__(self, pipeline: Pipeline, found: status.LakeStatus) -> None:
+        self.pipeline, self.tables, self.loading = pipeline, found.tables, Loading(pipeline)
+        self.since, self.refused = found.checkpoint.since if found.checkpoint else None, found.refused
+        self.complete = datetime.fromtimestamp(found.checkpoint.ts_ms // 1000, UTC) if found.checkpoint else None
+        self.taken: dict[str, set[str]] = {}
+        for table in self.tables.values():
+            self.taken.setdefault(table.db, set()).add(table.table.lower())
+        self.connection = self.loading.connection
+        for db in {RAW, *(table.db for table in self.tables.values())}:
+            self.connection.execute(f"CREATE SCHEMA IF NOT EXISTS {quoted(db)}")  # DuckDB has one named main
+
+    def load(self, sql: str) -> list[str]:
+        """Makes what the statement may name. Gives what speaks against these tables."""
+        words = {word.lower() for word in re.findall(r'"(?:[^"]|"")+"|\w+', sql)}
+        words |= {word.strip('"').replace('""', '"') for word in words}
+        named = [
+            (table, [name for name in self.parts_of(table) if name.lower() in words]) for table in self.tables.values()
+        ]
+        asked = [table for table, past in named if past or table.table.lower() in words]
+        try:
+            asked = same_names.meant(asked, [*self.tables.values()], self.parts_of, sql)
+        except same_names.SameNameError as error:
+            raise LakeReadError(str(error)) from None
+        wanted = [(table, past) for table, past in named if table in asked]
+        for table, past in wanted:
+            if past or not table.changes_only:
+                self._table(table)
+            if past:
+                self._past(table)
+        self._noted(words)
+        path = ",".join(quoted(db) for db in dict.fromkeys([*(table.db for table, _ in wanted), RAW]))
+        self.connection.execute(f"SET search_path = {literal(path)}")
+        doubts = [self.refused] if self.refused and wanted else []
+        doubts += [f"{table.db}.{table.table}: {doubt}" for table, _ in wanted for doubt in table.doubts()]
+        return doubts + [told for table, past in wanted if past for told in self._of_times(table, past[-1], sql)]
+
+    def _noted(self, words: Set[str]) -> None:
+        taken = set[str]().union(*self.taken.values())
+        for name, columns in noted.COLUMNS.items():
+            shown, path = names.free(name, taken), f"{names.lake_root(self.pipeline)}/{name}"
+            if shown in words and self.loading.there(path):
+                self.loading.make(f"{quoted(RAW)}.{quoted(shown)}", "*", self.loading.stream(path))
+            elif shown in words:
+                shape = ", ".join(f"{quoted(column)} {kind}" for column, kind in columns.items())
+                self.connection.execute(f"CREATE TABLE {quoted(RAW)}.{quoted(shown)} ({shape})")
+
+    def _of_times(self, table: status.TableStatus, as_of: str, sql: str) -> Iterator[str]:
+        """Of each time that the statement spells out: whether the lake has come to it, and what was mended since."""
+        name, path = f"{table.db}.{table.table}", f"{names.lake_root(self.pipeline)}/{names.REPAIRS}"
+        for text, moment in as_of_notes.times(self.connection, as_of, sql):
+            if self.complete is not None:
+                yield from as_of_notes.later(as_of, text, moment, self.complete)
+            if self.loading.there(path):
+                repairs = self.loading.stream(path, "key", as_of_notes.mended_after(name, table.db, moment))
+                yield from as_of_notes.mended_since(self.connection, repairs, name, text)
+
+    def parts(self) -> list[str]:
+        """The names of all that a statement may say besides the tables themselves."""
+        return [
+            name
+            for table in self.tables.values()
+            for name, ending in zip(self.parts_of(table), PAST, strict=True)
+            if ending == CHANGES or not table.changes_only
+        ]
+
+    def shown(self) -> dict[str, str]:
+        """All that a statement may name, and what it is."""
+        told = dict[str, str]()
+        for table in self.tables.values():
+            name = f"{table.db}.{table.table}"
+            past = {f"{table.db}.{part}": kind for part, kind in zip(self.parts_of(table), listing.PARTS, strict=True)}
+            changes = f"{table.db}.{self.parts_of(table)[PAST.index(CHANGES)]}"
+            told |= {changes: past[changes]} if table.changes_only else {name: listing.TABLE, **past}
+        taken = set[str]().union(*self.taken.values())
+        return told | {names.free(name, taken): listing.NOTE for name in noted.COLUMNS}
+
+    def without_rows(self) -> dict[str, str]:
+        """Why there is no table of these names, in lower case: the lake has the changes alone."""
+        only = [table for table in self.tables.values() if table.changes_only]
+        return {
+            name.lower(): f"{told_of(f'{table.db}.{table.table}')}: ask for {self.parts_of(table)[PAST.index(CHANGES)]}"
+            for table in only
+            for name in (table.table, *self.parts_of(table))
+        }
+
+    def parts_of(self, table: status.TableStatus) -> list[str]:
+        """Of the parts of the table's past."""
+        return [names.free(f"{table.table}{ending}", self.taken[table.db]) for ending in PAST]
+
+    def now(self, table: status.TableStatus) -> str:
+        """What has the table's columns, and its rows where there are any. None of MySQL's names ends with a blank."""
+        if table.changes_only:
+            return f"{quoted(RAW)}.{quoted(f'{table.db}.{table.table} ')}"
+        return f"{quoted(table.db)}.{quoted(table.table)}"
+
+    def _past(self, table: status.TableStatus) -> None:
+        joined = self.since(table.db, table.table) if self.since else None
+        TablePast(self.loading, table, self.now(table), self.parts_of(table), joined, self.refused).make()
+
+    def _table(self, table: status.TableStatus) -> None:
+        path = names.lake_table(self.pipeline, table.db, table.table)
+        if table.changes_only:
+            path = names.lake_shape(self.pipeline, table.db, table.table)
+            if not self.loading.there(path):
+                why = table.stopped or f"{steps.compaction(self.pipeline)}, first"
+                raise LakeReadError(f"the changes of {table.db}.{table.table} cannot be shown: {why}")
+        elif table.version is None and table.stopped:
+            raise LakeReadError(f"the lake has no rows of {table.db}.{table.table}: {table.stopped}")
+        elif table.version is None:
+            raise LakeReadError(
+                f"the lake has no rows of {table.db}.{table.table} yet: {steps.snapshot(self.pipeline)}"
+            )
+        self.loading.make(self.now(table), f"* EXCLUDE ({', '.join(OWN)})", self.loading.stream(path))
