@@ -12,8 +12,8 @@ from contract.names import quoted
 from contract.pipeline import Pipeline
 from contract.pipeline_columns import Shown
 from contract.schema import TableSchema
-from spark.source.row_texts import row_json, selected, too_long
 from spark.conditions import how_many
+from spark.source.row_texts import row_json, selected, too_long
 
 
 def wires_of(
