@@ -4,7 +4,8 @@ A statement sees, by names such as `shop.orders` (or `orders`, where no other da
 table; `orders_history`, every version of its rows; `orders_changes`, what each transaction did;
 `orders_as_of('2026-11-22 10:42:00+00')`, the table at that time; and what the jobs noted, as `_differences`. Of a table
 of which the lake keeps the changes alone (the pipeline file's `keys`) it sees `clicks_changes`, and no more. Where the
-database has a table `orders_history` itself, the versions of `orders` are `_orders_history`. delta-rs reads the files,
+database has a table `orders_history` itself, the versions of `orders` are `_orders_history`; a database whose name DuckDB keeps for itself,
+such as `system`, is `_system`. delta-rs reads the files,
 with their deletion vectors; what a statement names is loaded for it, and nothing else.
 """
 
@@ -32,6 +33,7 @@ from readers.status import read
 
 OWN = ("_seq", "_ts")
 RAW = "_headrace"  # the schema of what the views are made from
+TAKEN = ("memory", "temp", "system", "pg_catalog", "information_schema")  # catalogs and schemas of DuckDB's own
 BATCH = 1000  # rows
 CHANGES = "_changes"
 PAST = ("_history", CHANGES, "_as_of")
@@ -98,7 +100,13 @@ def query(pipeline: Pipeline, sql: str) -> Answer:
 
 
 def _told(database: _Database, message: str) -> str:
-    return unknown_name.told(message, database.pipeline, database.tables, database.parts(), database.without_rows())
+    known = [f"{_schema(table.db)}.{table.table}" for table in database.tables.values()]
+    return unknown_name.told(message, database.pipeline, known, database.parts(), database.without_rows())
+
+
+def _schema(db: str) -> str:
+    """Of a database's tables, as a statement names it."""
+    return f"_{db}" if db.lower() in TAKEN else db
 
 
 def _first_line(error: Exception) -> str:
@@ -117,7 +125,7 @@ class _Database:
         # What does not fit into memory is put aside there.
         self.connection.execute(f"SET temp_directory = {literal(tempfile.gettempdir())}")
         self.connection.execute("SET TimeZone = 'UTC'")
-        for db in {RAW, *(table.db for table in self.tables.values())}:
+        for db in {RAW, *(_schema(table.db) for table in self.tables.values())}:
             self.connection.execute(f"CREATE SCHEMA IF NOT EXISTS {quoted(db)}")  # DuckDB has one named main
 
     def load(self, sql: str) -> list[str]:
@@ -139,7 +147,7 @@ class _Database:
             if past:
                 self._past(table)
         self._noted(words)
-        path = ",".join(quoted(db) for db in dict.fromkeys([*(table.db for table, _ in wanted), RAW]))
+        path = ",".join(quoted(db) for db in dict.fromkeys([*(_schema(table.db) for table, _ in wanted), RAW]))
         self.connection.execute(f"SET search_path = {literal(path)}")
         doubts = [self.refused] if self.refused and wanted else []
         doubts += [f"{table.db}.{table.table}: {doubt}" for table, _ in wanted for doubt in table.doubts()]
@@ -178,9 +186,10 @@ class _Database:
         """All that a statement may name, and what it is."""
         told = dict[str, str]()
         for table in self.tables.values():
-            name = f"{table.db}.{table.table}"
-            past = {f"{table.db}.{part}": kind for part, kind in zip(self._names(table), listing.PARTS, strict=True)}
-            changes = f"{table.db}.{self._names(table)[PAST.index(CHANGES)]}"
+            db = _schema(table.db)
+            name = f"{db}.{table.table}"
+            past = {f"{db}.{part}": kind for part, kind in zip(self._names(table), listing.PARTS, strict=True)}
+            changes = f"{db}.{self._names(table)[PAST.index(CHANGES)]}"
             told |= {changes: past[changes]} if table.changes_only else {name: listing.TABLE, **past}
         taken = set[str]().union(*self.taken.values())
         return told | {names.free(name, taken): listing.NOTE for name in noted.COLUMNS}
@@ -202,7 +211,7 @@ class _Database:
         """What has the table's columns, and its rows where there are any. None of MySQL's names ends with a blank."""
         if table.changes_only:
             return f"{quoted(RAW)}.{quoted(f'{table.db}.{table.table} ')}"
-        return f"{quoted(table.db)}.{quoted(table.table)}"
+        return f"{quoted(_schema(table.db))}.{quoted(table.table)}"
 
     def _table(self, table: status.TableStatus) -> None:
         path = names.lake_table(self.pipeline, table.db, table.table)
@@ -253,7 +262,7 @@ class _Database:
             raise LakeReadError(f"{name}: its primary key changed meanwhile, rows before and after do not compare")
         spelled = renames.spellings(followed, table.db, table.table)
         past = Past(name, now, raw, kinds, keys[0][0] if keys else (), renamed, broken, spelled)
-        versions, changed, at = (f"{quoted(table.db)}.{quoted(name)}" for name in self._names(table))
+        versions, changed, at = (f"{quoted(_schema(table.db))}.{quoted(name)}" for name in self._names(table))
         self.connection.execute(f"CREATE VIEW {changed} AS {past.changes()}")
         if table.changes_only:
             return
