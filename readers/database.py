@@ -16,6 +16,7 @@ from readers.past import literal, quoted
 from readers.table_past import TablePast
 
 OWN = ("_seq", "_ts")
+TAKEN = {"memory", "temp", "system", "pg_catalog", "information_schema"}  # catalogs and schemas of DuckDB's own
 CHANGES = "_changes"
 PAST = ("_history", CHANGES, "_as_of")
 
@@ -30,8 +31,13 @@ class Database:
         self.taken: dict[str, set[str]] = {}
         for table in self.tables.values():
             self.taken.setdefault(table.db, set()).add(table.table.lower())
+        dbs = dict.fromkeys(table.db for table in self.tables.values())
+        # As a statement names them.
+        self.schemas = {
+            db: names.free(f"_{db}", {one.lower() for one in dbs}) if db.lower() in TAKEN else db for db in dbs
+        }
         self.connection = self.loading.connection
-        for db in {RAW, *(table.db for table in self.tables.values())}:
+        for db in {RAW, *self.schemas.values()}:
             self.connection.execute(f"CREATE SCHEMA IF NOT EXISTS {quoted(db)}")  # DuckDB has one named main
 
     def load(self, sql: str) -> list[str]:
@@ -53,7 +59,7 @@ class Database:
             if past:
                 self._past(table)
         self._noted(words)
-        path = ",".join(quoted(db) for db in dict.fromkeys([*(table.db for table, _ in wanted), RAW]))
+        path = ",".join(quoted(db) for db in dict.fromkeys([*(self.schemas[table.db] for table, _ in wanted), RAW]))
         self.connection.execute(f"SET search_path = {literal(path)}")
         doubts = [self.refused] if self.refused and wanted else []
         doubts += [f"{table.db}.{table.table}: {doubt}" for table, _ in wanted for doubt in table.doubts()]
@@ -92,9 +98,10 @@ class Database:
         """All that a statement may name, and what it is."""
         told = dict[str, str]()
         for table in self.tables.values():
-            name = f"{table.db}.{table.table}"
-            past = {f"{table.db}.{part}": kind for part, kind in zip(self.parts_of(table), listing.PARTS, strict=True)}
-            changes = f"{table.db}.{self.parts_of(table)[PAST.index(CHANGES)]}"
+            db = self.schemas[table.db]
+            name = f"{db}.{table.table}"
+            past = {f"{db}.{part}": kind for part, kind in zip(self.parts_of(table), listing.PARTS, strict=True)}
+            changes = f"{db}.{self.parts_of(table)[PAST.index(CHANGES)]}"
             told |= {changes: past[changes]} if table.changes_only else {name: listing.TABLE, **past}
         taken = set[str]().union(*self.taken.values())
         return told | {names.free(name, taken): listing.NOTE for name in noted.COLUMNS}
@@ -116,11 +123,12 @@ class Database:
         """What has the table's columns, and its rows where there are any. None of MySQL's names ends with a blank."""
         if table.changes_only:
             return f"{quoted(RAW)}.{quoted(f'{table.db}.{table.table} ')}"
-        return f"{quoted(table.db)}.{quoted(table.table)}"
+        return f"{quoted(self.schemas[table.db])}.{quoted(table.table)}"
 
     def _past(self, table: status.TableStatus) -> None:
         joined = self.since(table.db, table.table) if self.since else None
-        TablePast(self.loading, table, self.now(table), self.parts_of(table), joined, self.refused).make()
+        shown = [f"{quoted(self.schemas[table.db])}.{quoted(name)}" for name in self.parts_of(table)]
+        TablePast(self.loading, table, self.now(table), shown, joined, self.refused).make()
 
     def _table(self, table: status.TableStatus) -> None:
         path = names.lake_table(self.pipeline, table.db, table.table)

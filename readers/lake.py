@@ -4,8 +4,9 @@ A statement sees, by names such as `shop.orders` (or `orders`, where no other da
 table; `orders_history`, every version of its rows; `orders_changes`, what each transaction did;
 `orders_as_of('2026-11-22 10:42:00+00')`, the table at that time; and what the jobs noted, as `_differences`. Of a table
 of which the lake keeps the changes alone (the pipeline file's `keys`) it sees `clicks_changes`, and no more. Where the
-database has a table `orders_history` itself, the versions of `orders` are `_orders_history`. delta-rs reads the files,
-with their deletion vectors; what a statement names is loaded for it, and nothing else.
+database has a table `orders_history` itself, the versions of `orders` are `_orders_history`. A database whose name
+DuckDB keeps for itself, such as `system`, is `_system`. delta-rs reads the files, with their deletion vectors; what a
+statement names is loaded for it, and nothing else.
 """
 
 from __future__ import annotations
@@ -78,7 +79,8 @@ def query(pipeline: Pipeline, sql: str) -> Answer:
 
 
 def _told(database: Database, message: str) -> str:
-    return unknown_name.told(message, database.pipeline, database.tables, database.parts(), database.without_rows())
+    known = [f"{database.schemas[table.db]}.{table.table}" for table in database.tables.values()]
+    return unknown_name.told(message, database.pipeline, known, database.parts(), database.without_rows())
 
 
 def _first_line(error: Exception) -> str:

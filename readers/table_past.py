@@ -16,7 +16,7 @@ from readers.past import MOMENT, Past, behind, leaving, literal, parts, quoted
 
 @dataclass(frozen=True)
 class TablePast:
-    """`now`: what has its columns, and its rows where there are any. `shown`: what a statement calls its versions, its
+    """`now`: what has its columns, and its rows where there are any. `shown`: what SQL calls its versions, its
     changes, and what it was at a time. `joined`: from where on it is followed, None from the beginning. `refused`: why
     the lake tells of no time, None where it does."""
 
@@ -76,7 +76,7 @@ class TablePast:
         return keys[0][0] if keys else ()
 
     def _show(self, past: Past, began: datetime | None) -> None:
-        versions, changed, at = (f"{quoted(self.table.db)}.{quoted(name)}" for name in self.shown)
+        versions, changed, at = self.shown
         self.loading.connection.execute(f"CREATE VIEW {changed} AS {past.changes()}")
         if self.table.changes_only:
             return

@@ -15,8 +15,8 @@ from pyspark.sql import functions as fn
 
 from contract.kept_history import KeptHistory
 from contract.sequence import SPARK_TYPE
+from spark.conditions import any_of
 from spark.landing.commit_times import AHEAD
-from spark.tables.conditions import any_of
 from spark.tables.merge import sequence
 
 

@@ -40,7 +40,7 @@ def _wire(column: Column, x: str) -> str:
     if made.spark == "string":
         return x
     if made.spark == "binary":
-        return f"base64({x})"
+        return rf"translate(base64({x}), '\r\n', '')"  # Spark breaks it into lines of 76 characters
     if column.type == "timestamp":
         return f"concat(replace({text(x)}, ' ', 'T'), 'Z')"
     if made.spark in ("date", "timestamp_ntz") or column.type == "decimal":

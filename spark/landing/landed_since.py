@@ -7,10 +7,10 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as fn
 
+from spark.conditions import any_of
 from spark.lake.commits import partitions
 from spark.lake.lake import Lake
 from spark.landing.foreign import Looked
-from spark.tables.conditions import any_of
 
 
 def landed_since(lake: Lake, looked: Looked) -> DataFrame:

@@ -4,9 +4,6 @@ JSON, which server and Spark would take longer to write and to parse than all el
 
 from __future__ import annotations
 
-from functools import reduce
-from operator import add
-
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
@@ -15,6 +12,7 @@ from contract.names import quoted
 from contract.pipeline import Pipeline
 from contract.pipeline_columns import Shown
 from contract.schema import TableSchema
+from spark.conditions import how_many
 from spark.source.row_texts import row_json, selected, too_long
 
 
@@ -28,7 +26,7 @@ def wires_of(
     rows = selected(spark, pipeline, schema, wanted, within, asked)
     texts = [fn.col(name) for name in asked if name.startswith("w")]
     values = [_wire(text, types.of(c).wire).alias(c.name) for text, c in zip(texts, shown.schema.columns, strict=True)]
-    missing = reduce(add, (text.isNull().cast("int") for text in texts))
+    missing = how_many([text.isNull() for text in texts])
     lost = fn.col("row_key").isNull() | (missing != fn.col("nulls"))
     wire = fn.when(lost, too_long(schema)).otherwise(fn.struct(*values))
     return rows.select(fn.col("row_key").alias("key"), wire.alias("_wire"))

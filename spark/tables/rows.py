@@ -16,6 +16,7 @@ from pyspark.sql import functions as fn
 from contract import types
 from contract.names import quoted
 from contract.schema import Column, TableSchema
+from spark.conditions import how_many
 
 # Where Spark is to put a text that it cannot read: by default into a column called `_corrupt_record`, and one of a
 # table's, of that name, is null then. The name of no column in the source ends with a blank.
@@ -115,7 +116,7 @@ def nulled(rows: DataFrame, json: str, schema: TableSchema) -> int:
 def lost(struct: str, schema: TableSchema) -> SparkColumn:
     """How many of the row's wire values, a struct in the column of this name, are null in the lake because its types
     cannot hold them."""
-    return sum((_lost(struct, column).cast("int") for column in _unfit(schema)), fn.lit(0))
+    return how_many([_lost(struct, column) for column in _unfit(schema)])
 
 
 def _unfit(schema: TableSchema) -> list[Column]:

@@ -374,16 +374,13 @@ def test_rows_that_were_mended_from_the_source_since_are_told(pipeline: Pipeline
     assert query(pipeline, "SELECT * FROM items").doubts == []
 
 
-def test_a_database_may_have_a_name_of_duckdbs_own(pipeline: Pipeline) -> None:
-    """`main` is a schema that is there; `pg_catalog` takes no table."""
+def test_a_database_may_have_the_name_of_duckdbs_own_schema(pipeline: Pipeline) -> None:
+    """`main` is one that is there."""
     file = Path(names.lake_root(pipeline), "_status.json")
     text = file.read_text()
     write_deltalake(names.lake_table(pipeline, "main", "items"), pl.DataFrame([row(7, "main's")], SHAPE))
     file.write_text(text.replace("shop.items", "main.items").replace('"db":"shop"', '"db":"main"'))
     assert rows_of(pipeline, "SELECT id FROM main.items") == rows_of(pipeline, "SELECT id FROM items") == [(7,)]
-    file.write_text(text.replace('"db":"shop"', '"db":"pg_catalog"'))
-    with pytest.raises(LakeReadError, match="system catalog"):
-        rows_of(pipeline, "SELECT 1")
 
 
 def test_the_command(pipeline: Pipeline) -> None:
@@ -448,3 +445,20 @@ def test_of_two_tables_whose_names_differ_by_case_the_one_that_is_spelled_is_rea
 def test_which_of_two_tables_of_one_name_is_meant_has_to_be_spelled(alike: Pipeline, sql: str) -> None:
     with pytest.raises(LakeReadError, match=r"^the lake has shop.Items and shop.items, which are one name .* spell"):
         rows_of(alike, sql)
+
+
+@pytest.mark.parametrize("db", ["memory", "temp", "System", "pg_catalog"])
+def test_a_database_may_have_a_name_that_is_duckdbs_own(pipeline: Pipeline, db: str) -> None:
+    write_deltalake(names.lake_table(pipeline, db, "things"), pl.DataFrame([row(7, "seven")], SHAPE))
+    changed = [{**change(55, "u", wire(7, "six"), wire(7, "seven"), "things"), "db": db, "tbl": f"{db}.things"}]
+    append(pipeline, changed)
+    file = Path(names.lake_root(pipeline), "_status.json")
+    known = LakeStatus.model_validate_json(file.read_text())
+    more = {f"{db}.things": TableStatus(db=db, table="things", rows=1, changes=1, version=0)}
+    file.write_text(known.model_copy(update={"tables": {**known.tables, **more}}).model_dump_json())
+    assert rows_of(pipeline, 'SELECT "a name" FROM items WHERE id = 1') == [("c",)], "of the others, too"
+    assert rows_of(pipeline, "SELECT id FROM things") == rows_of(pipeline, f"SELECT id FROM _{db}.things") == [(7,)]
+    assert rows_of(pipeline, f"""SELECT "a name" FROM _{db}.things_as_of('{at(52).isoformat()}')""") == [("six",)]
+    assert f"_{db}.things" in {name for name, *_ in rows_of(pipeline, "SHOW TABLES")}
+    with pytest.raises(LakeReadError, match=f"Did you mean _{db}.things"):
+        query(pipeline, f"SELECT * FROM _{db}.thingz")

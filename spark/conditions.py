@@ -15,3 +15,11 @@ def any_of(conditions: Sequence[Column]) -> Column:
         return conditions[0] if conditions else fn.lit(False)
     half = len(conditions) // 2
     return any_of(conditions[:half]) | any_of(conditions[half:])
+
+
+def how_many(conditions: Sequence[Column]) -> Column:
+    """How many of them hold, none of which is null: as such a tree, too, since a table may have a thousand columns."""
+    if len(conditions) < 2:
+        return conditions[0].cast("int") if conditions else fn.lit(0)
+    half = len(conditions) // 2
+    return how_many(conditions[:half]) + how_many(conditions[half:])
