@@ -11,13 +11,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 
 from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
-from contract import names, status
+from contract import status
 from contract.checkpoint import Checkpoint
 from contract.names import quoted
 from contract.pipeline_keys import told_of
@@ -30,21 +29,18 @@ from spark.lake.broken import broken_table
 from spark.lake.erasures import Erased, Erasures
 from spark.lake.lake import Lake
 from spark.lake.stopped import Name
+from spark.mending.audit import counts, note
 from spark.mending.final import KIND, compared, differing, folded, widened
-from spark.merging.mended import P0, keys_behind, mended
+from spark.merging.mended import keys_behind, mended
 from spark.merging.parts import MYSQL, Part, parts
 from spark.merging.tables import USED
-from spark.proof.differences import CHANGED, CHUNK, DUPLICATE, EXTRA, MISSING, last_check, latest
+from spark.proof.differences import EXTRA, MISSING
 from spark.tables.merge import behind, sequence
 from spark.tables.refused import unfit
 from spark.tables.rows import beside, keyed, parsed
 from spark.tables.schema import Schemas, fitted, prepare
 
-DID = {
-    MISSING: "inserted", EXTRA: "removed", CHANGED: "replaced", DUPLICATE: "made one",
-}  # fmt: skip
 GONE = beside("gone")
-FOUND = "key string, since timestamp"
 TOLD: set[tuple[str, str]] = set()  # lake and part, of those that wait
 
 
@@ -97,7 +93,7 @@ class Mending:
         self._end(part, refused)
 
     def _end(self, part: Part, refused: str | None) -> None:
-        rows = {} if refused else self._counts(part)
+        rows = {} if refused else counts(self.spark, self.lake, part)
         db, table = part.name
         at = int(time.time() * 1000)
         self.done[part.id] = PartStatus(db=db, table=table, job=part.job, at=at, rows=rows, refused=refused)
@@ -149,7 +145,8 @@ class Mending:
         try:
             if found.isEmpty():
                 return
-            self._note(part, differing(found, part.shape))
+            applied = self.snapshots.tables.get(part.name)
+            note(self.spark, self.lake, part, differing(found, part.shape), applied.id if applied else "")
             self._write(part, path, found, rows, columns)
         finally:
             found.unpersist()
@@ -179,31 +176,6 @@ class Mending:
             rows = wire.select(*keyed("_wire", part.shape, columns)).withColumns(at)
         return widened(fitted(rows, columns), columns)
 
-    def _note(self, part: Part, found: DataFrame) -> None:
-        db, table = part.name
-        applied = self.snapshots.tables.get(part.name)
-        known = latest(self.spark, self.lake, db, table)
-        each = {one.key: one.since for one in known if one.key}
-        chunks = min((one.since for one in known if one.kind == CHUNK and one.since), default=None)
-        since = self.spark.createDataFrame([*each.items()], FOUND)
-        did = fn.create_map(*[fn.lit(text) for pair in DID.items() for text in pair])
-        facts = {
-            "run": fn.lit(part.id), "at": fn.lit(datetime.now(UTC)), "job": fn.lit(part.job), "by": fn.lit(part.by),
-            "source": fn.lit(part.source), "part": fn.lit(part.told), "db": fn.lit(db), "tbl": fn.lit(f"{db}.{table}"),
-            "snapshot": fn.lit(applied.id if applied else ""),  # that the table is of, and not one of later
-            P0: sequence(part.sequence),
-        }  # fmt: skip
-        check = fn.lit(last_check(self.spark, self.lake, db, table)).cast("string")
-        began = fn.coalesce("since", fn.lit(chunks).cast("timestamp"))
-        rows = found.join(fn.broadcast(since), "key", "left").select(
-            *[value.alias(name) for name, value in facts.items()],
-            "kind", "key", "columns", did[fn.col("kind")].alias("did"),
-            began.alias("since"), fn.when(began.isNotNull(), check).alias("check"),
-        )  # fmt: skip
-        writer = rows.write.format("delta").mode("append").option("mergeSchema", "true")
-        writer.option("txnAppId", f"headrace-part-{part.id}").option("txnVersion", 0).save(self.lake.at(names.REPAIRS))
-        reached("repair noted")
-
     def _write(self, part: Part, path: str, found: DataFrame, rows: DataFrame, columns: dict[str, str]) -> None:
         key = list(part.shape.key)
         other = {name: beside(f"k{at}") for at, name in enumerate(key)}
@@ -223,14 +195,6 @@ class Mending:
             .execute()
         )
         reached("part replaced")
-
-    def _counts(self, part: Part) -> dict[str, int]:
-        """Of a run that died behind the part, too."""
-        path = self.lake.at(names.REPAIRS)
-        if not self.lake.is_table(path):
-            return {}
-        mine = self.spark.read.format("delta").load(path).where(fn.col("run") == part.id)
-        return {row["kind"]: row["count"] for row in mine.groupBy("kind").count().orderBy("kind").collect()}
 
 
 def _tell_waits(lake: Lake, part: Part) -> None:
