@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -55,9 +56,18 @@ def append_alert(pipeline: Pipeline, alert: dict[str, Any]) -> Path:
     """One JSON line a failure, oldest first. Raises OSError."""
     path = folder(pipeline) / "alerts.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a") as file:  # one write of less than a page: lines of two tasks do not mix
-        file.write(json.dumps(alert, default=str) + "\n")
+    line = json.dumps(alert, default=str).encode()
+    with path.open("ab", buffering=0) as file:  # in one write: lines of two tasks do not mix
+        file.write(b"\n" * _cut(path) + line + b"\n")
     return path
+
+
+def _cut(path: Path) -> bool:
+    """Whether the last line has no end, as a full disk leaves it."""
+    with path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(size - 1, 0))
+        return file.read() not in (b"", b"\n")
 
 
 def read_alerts(pipeline: Pipeline, last: int = 20) -> list[dict[str, Any]]:
@@ -72,9 +82,12 @@ def last_alert(pipeline: Pipeline, dag: str | None, task: str) -> dict[str, Any]
 
 
 def _alerts(pipeline: Pipeline) -> Iterator[dict[str, Any]]:
-    """Newest first."""
+    """Newest first, without what was not written whole."""
     try:
-        lines = (folder(pipeline) / "alerts.jsonl").read_text().splitlines()
+        lines = (folder(pipeline) / "alerts.jsonl").read_text(errors="replace").splitlines()
     except FileNotFoundError:
         return
-    yield from (json.loads(line) for line in reversed(lines) if line.startswith("{"))
+    for line in reversed(lines):
+        with suppress(ValueError):
+            if isinstance(alert := json.loads(line), dict):
+                yield alert

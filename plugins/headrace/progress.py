@@ -84,7 +84,8 @@ def _lake(pipeline: Any) -> status.LakeStatus | None:
 
 
 def _has(table: status.TableStatus | None, snapshot: str) -> bool:
-    return table is not None and table.snapshot is not None and table.snapshot.id == snapshot
+    """The snapshot, or a newer one: ids grow, and behind that an older one is not applied any more."""
+    return table is not None and table.snapshot is not None and table.snapshot.id >= snapshot
 
 
 def _pipeline(pipeline_file: str) -> Any:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -65,12 +64,14 @@ def lacking(staged: Facts, status: LakeStatus) -> str:
     if "parts" in staged:
         missing = {table for id, table in staged["parts"].items() if id not in status.parts}
     else:
-        missing = {name for name in staged["tables"] if _snapshot(status, name) != staged["snapshot"]}
+        missing = {name for name in staged["tables"] if _snapshot(status, name) < staged["snapshot"]}
         if not missing and not status.covers(staged["p1"]):
             return f"the lake is not complete up to {staged['p1']}, where the snapshot ended"
     return f"the lake has not taken in {', '.join(sorted(missing))}" if missing else ""
 
 
-def _snapshot(status: LakeStatus, name: str) -> Any:
+def _snapshot(status: LakeStatus, name: str) -> str:
+    """The id of the table's. Ids grow: where somebody has taken a newer one meanwhile, an older one is not applied any
+    more."""
     table = status.tables.get(name)
-    return table.snapshot.id if table and table.snapshot else None
+    return table.snapshot.id if table and table.snapshot else ""

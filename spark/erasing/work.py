@@ -33,7 +33,7 @@ from spark.kafka.broker import Broker
 from spark.lake.applied import AppliedSnapshots
 from spark.lake.erasures import Begun, Erased, Erasures
 from spark.lake.lake import Lake
-from spark.lake.merged import version_behind
+from spark.lake.merged import followed
 from spark.lake.unfinished import unfinished
 from spark.landing.foreign import look
 from spark.maintenance.tidying import vacuum
@@ -166,7 +166,7 @@ class Erasing:
             self._follow()
         self.compact()
         for path, version in anew.items():
-            before = min(version, followed(self.lake)) if path == self.lake.changes else version
+            before = min(version, followed(self.lake) or 0) if path == self.lake.changes else version
             past.forgotten(self.spark, self.lake, path, before)
         for path in paths:
             vacuum(self.spark, self.lake, path, self.hours)
@@ -177,14 +177,6 @@ class Erasing:
         text = self.lake.text(self.lake.status)
         watch = partial(look, self.lake, parse(text) if text else None)
         Merging(self.spark, self.lake, self.schemas, watch, AppliedSnapshots(self.lake).floors()).run()
-
-
-def followed(lake: Lake) -> int:
-    """The version of `_changes` from which on the merge needs the log."""
-    folder = f"{lake.checkpoint('tables')}/offsets"
-    last = sorted(int(name) for name in lake.list(folder) if name.isdigit())[-2:]
-    versions = [version for number in last if (version := version_behind(lake, number)) is not None]
-    return min(versions) if len(versions) == 2 else 0
 
 
 def _compacts(policy: str) -> bool:

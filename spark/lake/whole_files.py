@@ -23,7 +23,7 @@ def way_back(path: str, root: str, snapshot: str) -> str:
     folder = "/".join((root, *within[:2]))
     if within == [STATUS]:
         return "Remove it: the next compaction writes it anew, and counts the rows anew"
-    if within == ["_topics.json"] or within[-1] == "topic-ids.json":
+    if within in (["_topics.json"], ["_merge.json"]) or within[-1] == "topic-ids.json":
         return "Remove it: the next compaction notes anew what it has read"
     if within[0] == names.QUALITY:
         return "Remove it: it is a record of a check alone"

@@ -33,6 +33,7 @@ from spark.lake.truncated import Truncated
 from spark.landing.batches import run_batches
 from spark.landing.foreign import Looked
 from spark.landing.landed_since import landed_since
+from spark.merging.beginning import begins_at, begun
 from spark.merging.table_batches import Batch, parts_of
 from spark.tables.changes_only import KEPT, keep, note_missing
 from spark.tables.merge import behind, latest, merge, sequence, together
@@ -82,12 +83,11 @@ class Merging:
         """Merges every commit of `_changes` that is new."""
         if self.looked.version is None:
             return
-        if self.looked.undone:
-            self.lake.delete(self.lake.checkpoint("tables"))  # the new one begins behind the commits that are not ours
-            reached("merge begun anew")
-        source = self.spark.readStream.format("delta").options(**READ).load(self.lake.changes)
+        begin = begins_at(self.lake, self.looked)
+        source = self.spark.readStream.format("delta").options(**READ, **begin).load(self.lake.changes)
         run_batches(source.select(*USED), self.lake.checkpoint("tables"), self._batch)
         reached("merged")
+        begun(self.lake)
 
     def retry(self) -> None:
         """Tries the stopped tables again, but for those that are no longer the pipeline's."""

@@ -56,6 +56,8 @@ def test_it_waits_for_a_first_run_then_for_the_tables_then_for_the_position(tmp_
     assert "not yet complete up to" in str(progress.snapshot_applied(file, REPORT))
     write_status(tmp_path, 50, {"a": "s2", "b": "s2"})
     assert progress.snapshot_applied(file, REPORT) is None
+    write_status(tmp_path, 50, {"a": "s2", "b": "s3"})
+    assert progress.snapshot_applied(file, REPORT) is None, "somebody has taken another one of it since"
 
 
 def test_it_waits_for_every_part_that_was_staged(tmp_path: Path, file: str) -> None:

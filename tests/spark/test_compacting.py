@@ -37,6 +37,7 @@ def test_what_the_lake_lacks_is_named() -> None:
     assert lacking(SNAPSHOT, status(9, "s1")) == "the lake has not taken in shop.a"
     assert lacking(SNAPSHOT, status(8, "s2")) == f"the lake is not complete up to {END}, where the snapshot ended"
     assert lacking(SNAPSHOT, status(9, "s2")) == ""
+    assert lacking(SNAPSHOT, status(9, "s3")) == "", "somebody has taken another one since"
     assert lacking(PARTS, status(9)) == "the lake has not taken in shop.a"
     assert lacking(PARTS, status(9, p7=part())) == ""
 

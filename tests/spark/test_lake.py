@@ -123,6 +123,7 @@ def test_a_file_that_was_not_written_whole_does_not_count(lake: Lake, half: str)
 MENDS = {
     "_status.json": "Remove it: the next compaction",
     "_topics.json": "Remove it: the next compaction",
+    "_merge.json": "Remove it: the next compaction",
     "_checkpoints/changes/topic-ids.json": "Remove it: the next compaction",
     "_marks/000001-000000000007-q.json": r"Put it back from a copy.*move the folder \S+/shop away.*DAG shop\.snapshot",
     "_staging/20260101/manifest.json": r"Remove the folder \S+/shop/_staging/20260101, and run the DAG shop\.snapshot",

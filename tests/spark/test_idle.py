@@ -1,0 +1,58 @@
+"""A pipeline that had no change for longer than Delta keeps the log of a table."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from spark.failpoints import hooked
+from spark.lake.lake import Lake
+from spark.merging.tables import Merging
+from tests.spark.changes_by_hand import change
+from tests.spark.lake_by_hand import AT, ids, item, land, seq, stage
+from tests.spark.test_foreign import Compact
+
+INTERVAL = 10  # commits from one checkpoint of Delta's to the next
+MONTHS = 90 * 24 * 3600
+
+
+@pytest.mark.parametrize("batches", [INTERVAL, 1])
+def test_what_comes_then_is_merged(
+    batches: int, spark: SparkSession, lake: Lake, compact: Compact, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage(spark, lake, "1", AT, item(1))
+    for n in range(INTERVAL):
+        land(spark, lake, change(seq(200 + n), "c", item(10 + n)))
+        if n >= INTERVAL - batches:
+            compact()
+    log = f"{lake.changes}/_delta_log"
+    long_ago = time.time() - MONTHS
+    for name in os.listdir(log):
+        os.utime(f"{log}/{name}", (long_ago, long_ago))
+    lake.forget_logs()
+    land(spark, lake, change(seq(300), "u", item(1, "late")))  # the commit that Delta cleans its log behind
+    counts, merge_all = list[int](), Merging._merge_all
+
+    def counted(merging: Merging, changes: DataFrame) -> None:
+        counts.append(changes.count())
+        merge_all(merging, changes)
+
+    monkeypatch.setattr(Merging, "_merge_all", counted)
+    for step in ("merge's beginning noted", "merge begun anew", "merged"):
+
+        def crash(at: str, step: str = step) -> None:
+            if at == step:
+                raise InterruptedError(step)
+
+        with hooked(crash), pytest.raises(InterruptedError):
+            compact()
+    compact()
+    assert not os.path.exists(f"{log}/{INTERVAL - 1:020d}.json"), "what Delta cleaned is what the last batch had"
+    assert (1, "late") in ids(spark, lake)
+    land(spark, lake, change(seq(301), "c", item(2)))
+    compact()
+    assert (2, "a") in ids(spark, lake)
+    assert set(counts) == {1}, "what was merged before is not read again"
