@@ -25,7 +25,7 @@ from spark.lake.lake import Lake
 from spark.proof.differences import CHUNK
 from spark.tables.merge import sequence
 from spark.tables.refused import refused
-from spark.tables.rows import READING, beside, keyed, parsed, typed
+from spark.tables.rows import READING, beside, keyed, parsed, read_by, typed
 from spark.tables.schema import columns_of
 
 EVENT = ("tbl", "day", "topic", "partition", "offset", "_seq")
@@ -169,7 +169,7 @@ class Traces:
         """These columns of the changes of which key, or an image, is one of the keys, each by its own version."""
         kinds = self._kinds()
         wanted, parts = self._wanted(kinds), []
-        for shape in self._searched():
+        for shape in read_by(changes, self._searched()):
             key = _only(shape, self.schema.key)
             wires = [parsed(name, key.columns, "PERMISSIVE") for name in IMAGES]
             values = typed("_wire", key, kinds)

@@ -18,7 +18,7 @@ from pyspark.sql import functions as fn
 
 from contract.schema import TableSchema
 from spark.proof.checksum import Total, halves, joined, row_hash
-from spark.tables.rows import parsed, typed
+from spark.tables.rows import parsed, read_by, typed
 
 Position = tuple[int, int, int]  # epoch, file number, byte position
 Group = Any  # a chunk's number, a key's text
@@ -73,7 +73,8 @@ class Past:
         """A row an image: `epoch`, `file`, `pos`, `gtid`, `sign` (-1 of what was before, 1 of what is after), and what
         `of` makes of it. None without a shape."""
         later = self.changes.where(begins(self.low))
-        parts = [self._images(later.where(fn.col("schema") == shape.version), shape, of) for shape in self.shapes]
+        shapes = read_by(later, self.shapes)
+        parts = [self._images(later.where(fn.col("schema") == shape.version), shape, of) for shape in shapes]
         return reduce(DataFrame.unionByName, parts) if parts else None
 
     def lacks(self) -> str | None:

@@ -7,7 +7,7 @@ with the table's columns in the lake's types. A text that does not parse by its 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
@@ -21,6 +21,7 @@ from spark.conditions import how_many
 # Where Spark is to put a text that it cannot read: by default into a column called `_corrupt_record`, and one of a
 # table's, of that name, is null then. The name of no column in the source ends with a blank.
 READING = {"columnNameOfCorruptRecord": "unread "}
+FEW = 2  # versions of a table, which are all read rather than looked for
 NO_KEY = "headrace-key-without-value"  # what the error of such a row says
 NO_VALUE = "headrace-value-without-a-place"  # and of one that is to fail
 ZERO = "-00"  # in the text of each zero or partial date, and in some other texts
@@ -117,6 +118,15 @@ def lost(struct: str, schema: TableSchema) -> SparkColumn:
     """How many of the row's wire values, a struct in the column of this name, are null in the lake because its types
     cannot hold them."""
     return how_many([_lost(struct, column) for column in _unfit(schema)])
+
+
+def read_by(changes: DataFrame, shapes: Sequence[TableSchema]) -> Sequence[TableSchema]:
+    """Those of a table's versions by which any of the changes is, at least one of them where there are any: for each
+    the changes are read once more, and a table may have had hundreds."""
+    if len(shapes) <= FEW:
+        return shapes
+    there = {row["schema"] for row in changes.select("schema").distinct().collect()}
+    return [shape for shape in shapes if shape.version in there] or shapes[-1:]
 
 
 def _unfit(schema: TableSchema) -> list[Column]:

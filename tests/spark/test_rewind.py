@@ -8,6 +8,7 @@ from pyspark.sql import SparkSession
 from contract.schema import TableSchema
 from contract.sequence import SPARK_TYPE
 from spark.proof.rewind import Past
+from spark.tables.rows import read_by
 from tests.spark.changes_by_hand import ITEMS
 
 LOW = (0, 1, 100)
@@ -33,3 +34,20 @@ def test_what_a_table_was_before_is_not_in_every_change(
 ) -> None:
     rows = [(op, version, (0, 1, pos, 0, 0)) for op, version, pos in changes]
     assert Past(spark.createDataFrame(rows, CHANGE), shapes, ITEMS, {}, LOW).lacks() == told
+
+
+@pytest.mark.parametrize(
+    ("versions", "changes", "read"),
+    [
+        (2, [1], [1, 2]),  # as few are not looked for
+        (9, [3, 9, 3], [3, 9]),
+        (9, [None], [9]),  # a truncation alone is by none
+        (9, [], [9]),
+    ],
+)
+def test_of_many_versions_those_are_read_that_a_change_is_by(
+    spark: SparkSession, versions: int, changes: list[int | None], read: list[int]
+) -> None:
+    frame = spark.createDataFrame([("u", version, (0, 1, 200, 0, 0)) for version in changes], CHANGE)
+    shapes = [shape(version, 3) for version in range(1, versions + 1)]
+    assert [one.version for one in read_by(frame, shapes)] == read
