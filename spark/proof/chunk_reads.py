@@ -74,7 +74,7 @@ class ChunkReads:
         readers, done = min(self.pipeline.snapshot.parallelism, len(left)), iter(range(1, len(left) + 1))
 
         def read(number: int) -> Read:
-            self._wait()
+            self.wait()
             source = idle.get()
             try:
                 sql = source_sql(shown, self.pipeline.source.flavor, split.source_where([number]))
@@ -102,7 +102,7 @@ class ChunkReads:
         at, seen = time.time(), self.source.seen()
         with self.source.consistent() as end:
             for done, condition in enumerate(ranges, 1):
-                self._wait()
+                self.wait()
                 rows = 0
                 sql = source_sql(shown, flavor, f"({condition}){wanted}", split.source_number())
                 for number, count, total in self.source.rows(sql):
@@ -113,7 +113,7 @@ class ChunkReads:
 
     def _by_spark(self, shown: Shown, split: Split, left: list[int]) -> Read:
         """The rows come to Spark; of buckets by one statement, of ranges by one for each."""
-        self._wait()
+        self.wait()
         at, seen = time.time(), self.source.seen()
         rows = self.rows(shown, split, left)
         found = totals(rows, shown.schema, fn.expr(split.number()))
@@ -146,7 +146,7 @@ class ChunkReads:
         """With the epoch of the checkpoint that the source shows."""
         return self.epoch, file_number(end[0]), end[1]
 
-    def _wait(self) -> None:
+    def wait(self) -> None:
         """Returns once the server is not too busy (`snapshot.max_threads_running`)."""
         with self._look:  # one connection asks for all readers
             self._load.wait()

@@ -66,17 +66,20 @@ class Reading:
         """None where the table has other columns by now."""
         source = answer.shown.source
         self.source.awake()  # the wait for the lake may have been long
+        self.chunks.wait()
         seen = self.source.seen()
         rows = self.chunks.rows(answer.shown, answer.split, list(numbers), together=True)
         rows = rows.persist(StorageLevel.MEMORY_AND_DISK)
         try:
-            self.tell(f"{answer.name}: {len(numbers)} chunk(s) differ, {rows.count():,} rows are compared one by one")
+            count = rows.count()
         except PySparkException:  # a column dropped meanwhile is such an error
             rows.unpersist()
             if self._same(source):
                 raise
             return None
         opened = Opened(answer, numbers, rows, seen, self.chunks.position(self.source.position()))
+        self.tell(f"{answer.name}: {len(numbers)} chunk(s) differ, {count:,} rows are compared one by one")
+        self.chunks.pace.took(count, answer.name, len(numbers), len(numbers))
         return opened if self._same(source) else None
 
     def _same(self, source: TableSchema) -> bool:

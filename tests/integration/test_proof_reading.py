@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from contract.pipeline import Pipeline
 from spark.lake.lake import Lake
 from spark.proof.answer import Answer
 from spark.proof.checksum import sum_of, totals
+from spark.proof.chunk_reads import ChunkReads
 from spark.proof.kept import Kept
 from spark.proof.reading import Reading
 from spark.proof.splits import Buckets, Ranges
@@ -131,3 +133,23 @@ def test_a_sample_is_some_of_the_chunks(spark: SparkSession, pipeline: Pipeline)
         assert len(answer.chosen or ()) == 1, name
         assert {number for read in answer.reads for number in read.totals} == answer.chosen
         assert 0 < answer.total.rows < ROWS
+
+
+@pytest.mark.parametrize("server", ["mysql"], indirect=True)
+def test_rows_of_chunks_that_differ_are_read_at_the_same_pace(
+    spark: SparkSession, pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[int] = []
+    monkeypatch.setattr(ChunkReads, "wait", lambda self: waits.append(self.pace.rows))
+    changed = pipeline.snapshot.model_copy(update={"max_rows_per_second": 100})
+    asked = pipeline.model_copy(update={"snapshot": changed})
+    with Source(asked) as source:
+        kept = Kept.open(Lake(spark, asked), checkpoint(pipeline="reading", pos=4))
+        began, reading = time.monotonic(), Reading(spark, asked, source, 0, kept, lambda line: None)
+        opened = reading.open(reading.ask("reading", "wide"), [0, 1])
+        assert opened is not None
+        rows = opened.rows.count()
+    assert rows > 100
+    assert reading.chunks.pace.rows == ROWS + rows
+    assert time.monotonic() - began >= (ROWS + rows) / 100
+    assert waits[-1] == ROWS, "the server is asked again whether it is busy"
