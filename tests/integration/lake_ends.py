@@ -1,0 +1,74 @@
+"""A job of the lake that ends in this process as by SIGKILL: behind an action that is drawn of its own, nothing of it
+changes the lake any more, whatever the job does on its way out."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from delta.tables import DeltaMergeBuilder, DeltaTable
+from pyspark.sql import SparkSession
+from pyspark.sql.readwriter import DataFrameWriter
+
+from spark.failpoints import hooked
+from spark.lake.lake import Lake
+
+ACTIONS = {
+    Lake: ("write", "delete", "replace", "create"),
+    DataFrameWriter: ("save",),
+    DeltaMergeBuilder: ("execute",),
+    DeltaTable: ("delete", "update", "vacuum", "restoreToVersion"),
+    SparkSession: ("sql",),
+}  # fmt: skip
+READS = re.compile(r"\s*(SELECT|DESCRIBE|SHOW|WITH)\b", re.IGNORECASE)
+
+
+class EndedError(Exception):
+    pass
+
+
+class Ending:
+    """Ends behind the action or the point `at`, counted from 1; 0: never. `place`: where that was."""
+
+    def __init__(self, at: int) -> None:
+        self.at, self.seen, self.place, self.lock = at, 0, "", threading.Lock()
+
+    def point(self, name: str) -> None:
+        if "(_beat" in threading.current_thread().name:  # as often as it took time
+            return
+        with self.lock:
+            self.prove()
+            self.seen += 1
+            if self.seen == self.at:
+                self.place = name
+                self.prove()
+
+    def prove(self) -> None:
+        if self.place:
+            raise EndedError(self.place)
+
+    def wrapped(self, owner: type, method: str) -> Callable[..., Any]:
+        original = getattr(owner, method)
+
+        def call(this: Any, *given: Any, **named: Any) -> Any:
+            if method == "sql" and READS.match(str(given[0])):
+                return original(this, *given, **named)
+            self.prove()
+            result = original(this, *given, **named)
+            self.point(f"{owner.__name__}.{method}")
+            return result
+
+        return call
+
+
+@contextmanager
+def ended(ending: Ending) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patched, hooked(ending.point):
+        for owner, methods in ACTIONS.items():
+            for method in methods:
+                patched.setattr(owner, method, ending.wrapped(owner, method))
+        yield
