@@ -85,15 +85,17 @@ class Claims:
         lower = {column.lower() for column in past.columns}
         shared = [column for column in columns if column.lower() in lower]
         found, wanted = _texts(past, shared), _counter(columns, shared, rows)
-        lost = Counter({row: n for row, n in (wanted - found).items() if not self._erased(name, shared, row)})
-        if name not in days.loose:
-            assert not lost, (name, moment, "lacks", lost, days.shown())
-        assert found <= wanted, (name, moment, "has", found - wanted, days.shown())
+        lost, more = (self._kept(name, shared, rows) for rows in (wanted - found, found - wanted))
+        assert (lost, more) == (Counter(), Counter()), (name, moment, "lacks", lost, "has", more, days.shown())
 
-    def _erased(self, name: str, columns: list[str], row: tuple[str | None, ...]) -> bool:
-        given = dict(zip(columns, row, strict=True))
-        key = {column: given.get(column) for column in key_of(name.partition(".")[2])}
-        return key in self.days.erased.get(name, [])
+    def _kept(self, name: str, columns: list[str], rows: Rows) -> Rows:
+        """Without those that were erased at some time: of them there is no past."""
+        key = key_of(name.partition(".")[2])
+        erased = [*self.days.erased.get(name, []), *self.days.present.get(name, [])]
+        given = {row: dict(zip(columns, row, strict=True)) for row in rows}
+        return Counter(
+            {row: n for row, n in rows.items() if {column: given[row].get(column) for column in key} not in erased}
+        )
 
     def _versions(self, name: str) -> None:
         days = self.days

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
+from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from contract.pipeline import Pipeline, load
@@ -48,7 +51,8 @@ Work = Callable[[], Any]
 
 class Days:
     """`told`: by table, what the last compaction told of it; None where that was nothing. `erased`: by table, the keys
-    that the lake is not to have, as records have them. `loose`: tables whose source has rows that were erased."""
+    that the lake is not to have, as records have them; `present`: those that the source had still. `loose`: tables of
+    which the lake lacks these."""
 
     def __init__(
         self, spark: SparkSession, streamer: Streamer, chance: random.Random, own: bool, forms: list[str]
@@ -58,6 +62,7 @@ class Days:
         self.source = Source(streamer.mysql, self.db, chance, self.log)
         self.told: dict[str, str | None] = {}
         self.erased: dict[str, list[dict[str, str]]] = {}
+        self.present: dict[str, list[dict[str, str]]] = {}
         self.loose: set[str] = set()
         self.actions: dict[str, int] = {}
         self.places: list[str] = []
@@ -75,8 +80,7 @@ class Days:
         return parse(self.lake.text(self.lake.status) or "")
 
     def note(self, line: str) -> None:
-        print(f"step: {line}", flush=True)
-        self.log.append(f"-- {line}")
+        self.source.note(f"-- {line}")
 
     def path(self, name: str) -> str:
         return self.lake.table(*name.split("."))
@@ -144,7 +148,7 @@ class Days:
 
     def rebuild(self) -> None:
         self.compact()
-        name = self.chance.choice([*self.told])
+        name = self.chance.choice([*self.told, *self.erased, *self.erased])
         source = self.chance.choice(["changes", "kafka", "mysql"])
         self.note(f"backfill of {name} from {source}")
         with self._telling():
@@ -207,6 +211,7 @@ class Days:
         self.note(f"erase {keys} of {name}, {'present' if present else 'deleted'}")
         if present:
             self.loose.add(name)
+            self.present.setdefault(name, []).extend(keys)
         else:
             gone = [" AND ".join(f"{column} = '{value}'" for column, value in one.items()) for one in keys]
             self.source.sql(*(f"DELETE FROM {table} WHERE {where}" for where in gone))
@@ -225,6 +230,10 @@ class Days:
             return
         name = self.chance.choice(names)
         path, version = self.path(name), lake.version(self.path(name)) or 0
+        if self.chance.random() < 0.2:
+            self._lost(path)
+            self.compact()
+            return
         columns = [column for column in lake.frame(path).columns if not column.startswith("_")]
         how = self.chance.choice(HARM).format(
             at=f"delta.`{path}`", key=key_of(name.split(".")[1])[0], other=columns[-1], n=self.source.number(),
@@ -234,6 +243,17 @@ class Days:
         if self.chance.random() < 0.3:
             self._by_others(BACK.format(at=f"delta.`{path}`", before=version))
         self.compact()
+
+    def _lost(self, path: str) -> None:
+        """A file of the table is gone, and somebody takes it out of the log; or the folder is gone."""
+        files = sorted(DeltaTable(path).file_uris())
+        self.note(f"somebody else: one of {len(files)} files of {path} is lost")
+        if files and self.chance.random() < 0.7:
+            Path(self.chance.choice(files)).unlink()
+            DeltaTable(path).repair()
+        else:
+            shutil.rmtree(path)
+        self.lake.forget_logs()
 
     def changes_harmed(self) -> None:
         """Somebody else writes into `_changes`: nothing more is merged until that is taken back."""

@@ -41,6 +41,9 @@ ALTERS = (
 PLACES = 1_000_000  # a row keeps the number that it came with, in whatever key it has, so no two have the same key
 
 
+WIDE = 200  # of a line that is printed
+
+
 class Column(NamedTuple):
     name: str
     type: str
@@ -57,15 +60,19 @@ class Source:
         self.n += 1
         return self.n
 
+    def note(self, line: str) -> None:
+        self.log.append(line)
+        print(f"did: {line if len(line) < WIDE else f'{line[:WIDE]} ...'}", flush=True)
+
     def sql(self, *statements: str) -> None:
         """Of one session, with autocommit. One that the server refuses changes nothing, and is no step then."""
         with self.server.connect(database=self.db, autocommit=True) as connection, connection.cursor() as cursor:
             for statement in statements:
                 try:
                     cursor.execute(statement)
-                    self.log.append(statement)
+                    self.note(statement)
                 except pymysql.MySQLError as error:
-                    self.log.append(f"-- refused ({error.args[0]}): {statement}")
+                    self.note(f"-- refused ({error.args[0]}): {statement}")
 
     def asked(self, statement: str) -> list[tuple[Any, ...]]:
         with self.server.connect(database=self.db, autocommit=True) as connection, connection.cursor() as cursor:
