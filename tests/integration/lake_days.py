@@ -29,7 +29,6 @@ from spark.jobs.snapshot import snapshot
 from spark.jobs.verify import verify
 from spark.lake.lake import Lake
 from spark.maintenance.maintenance import maintain
-from spark.session import OURS
 from tests.integration.decoding import executed
 from tests.integration.lake_ends import EndedError, Ending, ended
 from tests.integration.lake_source import Source, form, key_of
@@ -223,16 +222,31 @@ class Days:
             self.erased.setdefault(name, []).extend(keys)
 
     def foreign(self) -> None:
-        """Somebody else writes a table."""
+        """Somebody else writes a table, behind a compaction or in the midst of the days."""
+        if self.chance.random() < 0.5:
+            self.compact()
+        self._harm()
+
+    def meanwhile(self) -> None:
+        """Somebody else writes a table while a compaction runs, or the source is written to."""
+        self.source.write()
+        self.streamer.wait_until_released()
+        ending = Ending(1 + int(self.chance.random() * self.actions.get("compact", FEW)),
+                        self.chance.choice([self._harm, self._harm, self.write]))  # fmt: skip
+        with ended(ending), self._telling():
+            compact(self.spark, self.pipeline)
+        self.note(f"that was at {ending.place or 'no place'}, the {ending.at}th of {ending.seen}")
         self.compact()
-        lake, names = self.lake, [name for name in self.told if self.lake.is_table(self.path(name))]
+
+    def _harm(self) -> None:
+        lake = self.lake
+        names = [name for name in self.told if ".past" not in name and lake.is_table(self.path(name))]
         if not names:
             return
         name = self.chance.choice(names)
         path, version = self.path(name), lake.version(self.path(name)) or 0
         if self.chance.random() < 0.2:
             self._lost(path)
-            self.compact()
             return
         columns = [column for column in lake.frame(path).columns if not column.startswith("_")]
         how = self.chance.choice(HARM).format(
@@ -242,7 +256,6 @@ class Days:
         self._by_others(how)
         if self.chance.random() < 0.3:
             self._by_others(BACK.format(at=f"delta.`{path}`", before=version))
-        self.compact()
 
     def _lost(self, path: str) -> None:
         """A file of the table is gone, and somebody takes it out of the log; or the folder is gone."""
@@ -273,13 +286,12 @@ class Days:
 
     def _by_others(self, statement: str) -> None:
         self.note(f"somebody else: {statement}")
-        self.spark.conf.set(OWNER, "somebody")
+        other = self.spark.newSession()
+        other.conf.set(OWNER, "somebody")
         try:
-            self.spark.sql(statement)
+            other.sql(statement)
         except Exception as error:  # what Delta does not let anybody do
             self.note(f"refused: {str(error)[:200]}")
-        finally:
-            self.spark.conf.set(OWNER, OURS)
 
     def restart(self) -> None:
         """The streamer ends, and goes on: from where it was, from a place before that, or from a binlog begun anew."""

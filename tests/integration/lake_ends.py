@@ -1,5 +1,5 @@
 """A job of the lake that ends in this process as by SIGKILL: behind an action that is drawn of its own, nothing of it
-changes the lake any more, whatever the job does on its way out."""
+changes the lake any more, whatever the job does on its way out. Or somebody does something at that moment."""
 
 from __future__ import annotations
 
@@ -35,10 +35,12 @@ class EndedError(Exception):
 
 
 class Ending:
-    """Ends behind the action or the point `at`, counted from 1; 0: never. `place`: where that was."""
+    """Ends behind the action or the point `at`, counted from 1; or, where `meanwhile` is given, does that there, and
+    the job goes on. `place`: where that was."""
 
-    def __init__(self, at: int) -> None:
-        self.at, self.seen, self.place, self.lock = at, 0, "", threading.Lock()
+    def __init__(self, at: int, meanwhile: Callable[[], None] | None = None) -> None:
+        self.at, self.meanwhile = at, meanwhile
+        self.seen, self.place, self.lock = 0, "", threading.RLock()
         self.own = threading.local()
 
     def point(self, name: str) -> None:
@@ -49,10 +51,17 @@ class Ending:
             self.seen += 1
             if self.seen == self.at:
                 self.place = name
-                self.prove()
+                self._come()
+
+    def _come(self) -> None:
+        self.own.uncounted = True
+        if self.meanwhile:
+            self.meanwhile()
+        self.own.uncounted = False
+        self.prove()
 
     def prove(self) -> None:
-        if self.place:
+        if self.place and not self.meanwhile:
             raise EndedError(self.place)
 
     def wrapped(self, owner: type, method: str) -> Callable[..., Any]:
@@ -62,6 +71,8 @@ class Ending:
             if method == "sql" and READS.match(str(given[0])):
                 return original(this, *given, **named)
             self.prove()
+            if getattr(self.own, "uncounted", False):
+                return original(this, *given, **named)
             uncounted = owner is Lake and UNCOUNTED.search(str(given[0])) is not None
             self.own.uncounted = uncounted
             try:
