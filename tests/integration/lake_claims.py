@@ -82,7 +82,9 @@ class Claims:
         except LakeError as error:
             days.note(f"no past: {error}")
             return
-        lower = {column.lower() for column in past.columns}
+        # Of a column that is dropped, or was and came back, no snapshot has values.
+        there = [column.name for column in days.source.columns(name.partition(".")[2])]
+        lower = {column.lower() for column in past.columns} & {column.lower() for column in there} - days.source.remade
         shared = [column for column in columns if column.lower() in lower]
         found, wanted = _texts(past, shared), _counter(columns, shared, rows)
         lost, more = (self._kept(name, shared, rows) for rows in (wanted - found, found - wanted))

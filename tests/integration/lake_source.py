@@ -51,10 +51,12 @@ class Column(NamedTuple):
 
 
 class Source:
-    """`db`: on `server`. `log`: everything that was done, in words by which it can be done again."""
+    """`db`: on `server`. `log`: everything that was done, in words by which it can be done again.
+    `remade`: columns that one statement dropped and added."""
 
     def __init__(self, server: Database, db: str, chance: random.Random, log: list[str]) -> None:
         self.server, self.db, self.chance, self.log, self.n = server, db, chance, log, 0
+        self.remade: set[str] = set()
 
     def number(self) -> int:
         self.n += 1
@@ -141,7 +143,10 @@ class Source:
     def alter(self) -> None:
         table = self.chance.choice(self.tables())
         loose = [column.name for column in self.columns(table) if column.name not in key_of(table)]
-        how = self.chance.choice(ALTERS).format(n=self.number(), column=self.chance.choice(loose or ["v"]))
+        column = self.chance.choice(loose or ["v"])
+        how = self.chance.choice(ALTERS).format(n=self.number(), column=column)
+        if how.startswith("DROP COLUMN") and "ADD" in how:
+            self.remade.add(column.lower())
         self.sql(f"ALTER TABLE {table} {how}")
 
     def rearrange(self) -> None:
