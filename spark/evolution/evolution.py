@@ -238,7 +238,8 @@ def _past(
 ) -> tuple[list[Break], list[Spelling]]:
     if before is None:
         return [], []
-    lost_names = any((one.kind, one.rule) == ("renamed", STALE) for one in changes)
+    # A column that comes back has no values of before, and those of the one of its name are none of its.
+    lost_names = any((one.kind, one.rule) in (("renamed", STALE), (AGAIN, STALE)) for one in changes)
     broken = breaks.of_shape(before, after, place(after), lost_names)
     return [broken] if broken else [], list(breaks.spellings(before, after))
 

@@ -7,7 +7,10 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from contract import breaks
+from contract.breaks import Break, last
 from contract.ddl_record import DdlRecord
+from contract.renames import FILE
 from contract.schema import Column, TableSchema
 from contract.sequence import Sequence
 from spark.evolution.evolution import Evolution
@@ -44,6 +47,9 @@ class Followed:
         evolution.follow(records, {0: read} if read else {}, self.floors)
         self.told = evolution.told
         return set(evolution.stale())
+
+    def breaks(self) -> list[Break]:
+        return breaks.parse(self.lake.text(self.lake.at(FILE)))
 
     def rows(self) -> list[tuple[Any, ...]]:
         frame = self.spark.read.format("delta").load(self.lake.at("_schema_changes"))
@@ -172,6 +178,7 @@ def test_a_column_that_comes_back_is_not_taken_for_what_it_was(followed: Followe
     followed.schemas.append(shape(3, 90, *ITEMS.columns))
     assert followed.run(ddl(80, "shape", statement="ALTER TABLE items ADD price DECIMAL(10, 2)")) == {NAME}
     assert ("items", "added again", "stale") in followed.rows()
+    assert last(breaks.of(followed.breaks(), *NAME)) == (0, 1, 90), "its values of before are another column's"
 
 
 def test_a_statement_about_a_whole_database_or_of_which_nothing_is_known(followed: Followed) -> None:
