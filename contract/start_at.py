@@ -22,8 +22,9 @@ EXPECTED = (
 
 
 def since(file: int, pos: int) -> str:
-    """For a person, from where on a binlog is followed; continues "since". Of a file's beginning no position tells."""
-    return f"the beginning of binlog file {file}" if pos <= FIRST else f"binlog file {file}, position {pos:,}"
+    """For a person, from where on a binlog is followed; continues "since". A stream by GTIDs that begins in the middle
+    of a file has its beginning for a place."""
+    return f"binlog file {file}" if pos <= FIRST else f"binlog file {file}, position {pos:,}"
 
 
 class Place(NamedTuple):

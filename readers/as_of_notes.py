@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from contract import mended
+from contract import altered, mended
 from readers.past import literal
 
 
@@ -39,3 +39,18 @@ def mended_after(name: str, db: str, moment: datetime) -> str:
     """Which rows of `_repairs` these are, in delta-rs' SQL."""
     at = literal(moment.isoformat())
     return f"tbl = {literal(name)} AND db = {literal(db)} AND source = {literal(mended.SOURCE)} AND at > TIMESTAMP {at}"
+
+
+def altered_since(connection: Any, statements: Any, name: str, text: str) -> Iterator[str]:
+    """`statements`: a stream with the id of each that altered the table after the time."""
+    connection.register("_stream", statements)
+    [(count,)] = connection.execute("SELECT count(DISTINCT id) FROM _stream").fetchall()
+    connection.unregister("_stream")
+    if count:
+        yield altered.note(name, count, text)
+
+
+def altered_after(table: str, db: str, moment: datetime) -> str:
+    """Which rows of `_schema_changes` these are."""
+    at = literal(moment.isoformat())
+    return f"tbl = {literal(table)} AND db = {literal(db)} AND {altered.WHICH} AND ts > TIMESTAMP {at}"

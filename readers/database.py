@@ -76,14 +76,20 @@ class Database:
                 self.connection.execute(f"CREATE TABLE {quoted(RAW)}.{quoted(shown)} ({shape})")
 
     def _of_times(self, table: status.TableStatus, as_of: str, sql: str) -> Iterator[str]:
-        """Of each time that the statement spells out: whether the lake has come to it, and what was mended since."""
-        name, path = f"{table.db}.{table.table}", f"{names.lake_root(self.pipeline)}/{names.REPAIRS}"
+        """Of each time that the statement spells out: whether the lake has come to it, and what was done since."""
+        name, root = f"{table.db}.{table.table}", names.lake_root(self.pipeline)
+        mended, altered = f"{root}/{names.REPAIRS}", f"{root}/{names.SCHEMA_CHANGES}"
         for text, moment in as_of_notes.times(self.connection, as_of, sql):
             if self.complete is not None:
                 yield from as_of_notes.later(as_of, text, moment, self.complete)
-            if self.loading.there(path):
-                repairs = self.loading.stream(path, "key", as_of_notes.mended_after(name, table.db, moment))
+            if self.loading.there(mended):
+                repairs = self.loading.stream(mended, "key", as_of_notes.mended_after(name, table.db, moment))
                 yield from as_of_notes.mended_since(self.connection, repairs, name, text)
+            if self.loading.there(altered):
+                statements = self.loading.stream(
+                    altered, "id", as_of_notes.altered_after(table.table, table.db, moment)
+                )
+                yield from as_of_notes.altered_since(self.connection, statements, name, text)
 
     def parts(self) -> list[str]:
         """The names of all that a statement may say besides the tables themselves."""

@@ -17,7 +17,7 @@ from functools import cached_property, partial
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as fn
 
-from contract import breaks, lost_changes, mended, names, steps
+from contract import altered, breaks, lost_changes, mended, names, steps
 from contract.breaks import Break
 from contract.names import quoted
 from contract.renames import FILE, of, spellings
@@ -70,13 +70,15 @@ class History:
     def as_of(self, moment: datetime) -> DataFrame:
         """The table's rows before the first of its transactions that was committed after `moment` (aware): each row
         that changed since is put back to what it was before the first of its later changes. Raises LakeError where
-        the lake cannot know it; says on stderr how many rows were mended since, which it shows as they are now."""
+        the lake cannot know it; says on stderr how many rows were mended since, which it shows as they are now, and
+        whether it was altered."""
         if moment.tzinfo is None:
             raise LakeError(f"{moment} has no time zone: give one, such as 2026-11-22 10:42:00+00:00")
         # Of these versions for good, the changes of a later one: a row that changed since is put back all the same.
         now, changes = self.now(self.lake.version(self._path)), self._changes(self.lake.version(self.lake.changes))
         self._refuse_before_the_beginning(moment, changes)
         self._tell_mended(moment)
+        self._tell_altered(moment)
         mine = self._mine(changes)
         if (since := first_after(mine, moment)) is None:
             return now
@@ -183,6 +185,15 @@ class History:
         repairs = repairs.where((fn.col("source") == mended.SOURCE) & (fn.col("at") > fn.lit(moment)))
         if rows := repairs.select("key").distinct().count():
             print(mended.note(self.name, rows, moment.isoformat()), file=sys.stderr, flush=True)
+
+    def _tell_altered(self, moment: datetime) -> None:
+        path = self.lake.at(names.SCHEMA_CHANGES)
+        if not self.lake.is_table(path):
+            return
+        mine = self.lake.frame(path).where((fn.col("tbl") == self.table) & (fn.col("db") == self.db))
+        mine = mine.where(fn.expr(altered.WHICH) & (fn.col("ts") > fn.lit(moment)))
+        if statements := mine.select("id").distinct().count():
+            print(altered.note(self.name, statements, moment.isoformat()), file=sys.stderr, flush=True)
 
     def _refuse_before_the_beginning(self, moment: datetime, changes: DataFrame) -> None:
         text = self.lake.text(self.lake.status)

@@ -160,10 +160,7 @@ def _joined(tables: dict[str, list[int]]) -> str:
 
 def _unread(count: int, pipeline: str) -> str:
     them = "it" if count == 1 else "them"
-    return (
-        "their changes are sent since that place, and rows of before were not read; "
-        f"{snapshot_of(pipeline)}, for {them}"
-    )
+    return f"only changes since then are sent, and rows of before were not read; {snapshot_of(pipeline)}, for {them}"
 
 
 def _ddl(note: dict[str, Any]) -> tuple[str, str]:

@@ -374,6 +374,30 @@ def test_rows_that_were_mended_from_the_source_since_are_told(pipeline: Pipeline
     assert query(pipeline, "SELECT * FROM items").doubts == []
 
 
+def test_statements_that_altered_the_table_since_are_told(pipeline: Pipeline) -> None:
+    facts = [
+        ("items", "shape", "ALTER TABLE items DROP COLUMN v", 52),
+        ("items", "alter", "ALTER TABLE items ADD COLUMN v int DEFAULT 5", 53),
+        ("items", "harmless", "ALTER TABLE items COMMENT = 'x'", 54),
+        ("items", "shape", " Create TABLE items (id int)", 54),
+        ("other", "shape", "ALTER TABLE other DROP COLUMN v", 54),
+    ]
+    statements = [
+        {"id": f"{n}", "db": "shop", "tbl": table, "kind": kind, "statement": statement, "ts": at(minute)}
+        for n, (table, kind, statement, minute) in enumerate(facts)
+    ]
+    write_deltalake(f"{names.lake_root(pipeline)}/{names.SCHEMA_CHANGES}", pl.DataFrame(statements))
+    [told] = query(pipeline, "SELECT * FROM items_as_of('2026-11-22 10:50:00+00')").doubts
+    assert told == (
+        "shop.items as of 2026-11-22 10:50:00+00: 2 statements altered it later. A row that no change touched since "
+        "has in altered columns what it has now, and NULL in dropped ones: the lake's table _schema_changes says which"
+    )
+    [told] = query(pipeline, "SELECT * FROM items_as_of('2026-11-22 10:52:30+00')").doubts
+    assert "a statement altered it later" in told
+    assert query(pipeline, "SELECT * FROM items_as_of('2026-11-22 10:53:00+00')").doubts == []
+    assert query(pipeline, "SELECT * FROM items").doubts == []
+
+
 def test_a_database_may_have_the_name_of_duckdbs_own_schema(pipeline: Pipeline) -> None:
     """`main` is one that is there."""
     file = Path(names.lake_root(pipeline), "_status.json")

@@ -77,6 +77,26 @@ def test_rows_that_were_mended_from_the_source_since_are_told(
     assert capsys.readouterr().err.startswith("shop.items as of 2026-11-22T10:50:00+00:00: 1 row was mended from the")
 
 
+def test_statements_that_altered_the_table_since_are_told(
+    spark: SparkSession, lake: Lake, history: History, capsys: pytest.CaptureFixture[str]
+) -> None:
+    facts = [
+        ("items", "shape", "ALTER TABLE items DROP COLUMN v"),
+        ("items", "harmless", "ALTER TABLE items COMMENT = 'x'"),
+        ("items", "shape", "create table items (id int)"),
+        ("other", "alter", "ALTER TABLE other DROP COLUMN v"),
+    ]
+    noted = [(f"{n}", "shop", *one, at(52)) for n, one in enumerate(facts)]
+    made = spark.createDataFrame(noted, "id string, db string, tbl string, kind string, statement string, ts timestamp")
+    made.write.format("delta").save(lake.at("_schema_changes"))
+    history.as_of(at(52))
+    assert capsys.readouterr().err == ""
+    history.as_of(at(50))
+    assert capsys.readouterr().err.startswith(
+        "shop.items as of 2026-11-22T10:50:00+00:00: a statement altered it later"
+    )
+
+
 @pytest.mark.parametrize(
     ("minute", "names"),
     [
