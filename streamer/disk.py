@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import tempfile
 from contextlib import suppress
 from pathlib import Path
 
@@ -40,7 +41,13 @@ def obstacle(folder: Path) -> str:
         return f"{folder} can be no folder: {error.strerror}"
     if not there.is_dir():
         return f"{there} is no folder"
-    return "" if os.access(there, os.W_OK | os.X_OK) else f"{there} may not be written"
+    if not os.access(there, os.W_OK | os.X_OK):
+        return f"{there} may not be written"
+    try:
+        tempfile.TemporaryFile(dir=there).close()  # root may write anywhere, and some systems of files take nothing
+    except OSError as error:
+        return f"{there} takes no file: {error.strerror}"
+    return ""
 
 
 def replace(path: Path, data: bytes) -> None:

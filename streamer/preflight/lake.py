@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from contract import names, spark_process
+from contract import names, spark_process, status
 from contract.pipeline import Pipeline
 from contract.spark_jars import spark_jars
 from streamer import disk
@@ -38,6 +38,9 @@ def lake(pipeline: Pipeline) -> Iterator[Result]:
 
 
 def _folder(root: Path) -> Result:
+    if (root.parent / status.FILE).exists():
+        cause = f"lake.path is {root.parent}, which is itself the lake of a pipeline: tables of the two would meet"
+        return Result("warning", "lake", cause, "Write the folder above it: no job of the lake begins in this one.")
     if why := disk.obstacle(root):
         return Result("warning", "lake", f"the folder {root}: {why}", f"Mend lake.path, or its rights. {OTHERWISE}")
     return Result("ok", "lake", f"the folder {root} may be written")

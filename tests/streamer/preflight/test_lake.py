@@ -37,6 +37,17 @@ def test_a_folder_that_cannot_be_written_is_told_with_its_name(tmp_path: Path) -
     wrong = found("lake", tmp_path / "file")
     assert (wrong.level, "is no folder" in wrong.text) == ("warning", True)
     assert wrong.next_step.startswith("Mend lake.path")
+    nothing = found("lake", Path("/proc/nowhere"))  # which root may write, and nobody can
+    assert (nothing.level, nothing.text.startswith("the folder /proc/nowhere/sales: /proc ")) == ("warning", True)
+
+
+def test_the_lake_of_another_pipeline_is_no_folder_for_one(tmp_path: Path) -> None:
+    (tmp_path / "_status.json").write_text("{}")
+    wrong = found("lake", tmp_path)
+    assert (wrong.level, wrong.text) == (
+        "warning",
+        f"lake.path is {tmp_path}, which is itself the lake of a pipeline: tables of the two would meet",
+    )
 
 
 def test_jars_that_were_not_fetched_are_told_with_what_fetches_them(
