@@ -30,7 +30,7 @@ from tests.integration.faulty_lake import LATE, FaultyLake, assert_as_expected
 from tests.integration.spark_jobs import ROOT, command, settings
 
 ALWAYS = ("table merged:2", pytest.param("status written", marks=pytest.mark.soak))
-LATER = ("changes written:2", "marks written:2", "table merged:2", "table merged:4", "table stopped:2")
+LATER = ("changes written:2", "marks written:2", "table merged:2", "table merged:4")
 FILES = tuple(f"file written:{time}" for time in range(1, 13))  # the first is that which proves the lake writable
 EVERY = (*(point for point in failpoints.POINTS if point != "file written"), *LATER, *FILES)
 SECONDS = 200
