@@ -1,13 +1,15 @@
 """The frame around each job's work: the pipeline file, the session, and one clear message when it fails.
 
 A job ends with status 0 and its result (result.py), or with status 1, one message on standard error, and the same in
-its result; with status 130 where Ctrl-C ended it, which leaves nothing that the next run does not mend.
+its result; with 128 and the signal's number where one ended it (130: Ctrl-C), which leaves nothing that the next run
+does not mend.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -24,7 +26,7 @@ from spark.session import session
 
 Facts = dict[str, Any]
 Work = Callable[..., Facts]
-INTERRUPTED = 130  # as shells say it of who was ended by SIGINT
+INTERRUPTED = 128  # and the number of the signal, as shells say it
 CUT = "was interrupted. Run it again: nothing is left to mend"
 
 NO_LAKE = (
@@ -61,13 +63,14 @@ def run(name: str, work: Work, options: Mapping[str, str] | None = None, tables:
     if not pipeline.feeds_lake:
         _end(name, pipeline.name, NO_LAKE.format(path=pipeline.path), {})
     interrupt = Interrupt()
+    interrupt.hold()
     try:
         spark = session(f"headrace-{pipeline.name}-{name}")
         interrupt.listen(spark)
         facts = work(spark, pipeline, *chosen, **more)
     except (Exception, KeyboardInterrupt) as error:  # the job's outermost frame: whatever it is becomes one message
         if interrupt.came or isinstance(error, KeyboardInterrupt):
-            _end(name, pipeline.name, CUT, {}, INTERRUPTED)
+            _end(name, pipeline.name, CUT, {}, INTERRUPTED + (interrupt.came or signal.SIGINT))
         _end(name, pipeline.name, *_told(error, pipeline), file=str(pipeline.path))
     _end(name, pipeline.name, None, facts, file=str(pipeline.path))
 

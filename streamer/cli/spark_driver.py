@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
+import signal
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -54,9 +55,12 @@ def become(job: str, master: str, file: Path, options: Mapping[str, str], of: It
         raise NoSparkError("start", job, str(error), "") from None
     refuse_without_spark(job, command[0])
     sys.stdout.flush()
+    # The job lets them come once it can end well, which it cannot while Python reads its modules.
+    signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
     try:
         os.execve(command[0], command, {**os.environ, **variables})
     except OSError as error:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT, signal.SIGTERM))
         hint = "Mend HEADRACE_SPARK_PYTHON, which names the Python of the Spark jobs."
         raise NoSparkError("start", command[0], error.strerror or str(error), hint) from None
 

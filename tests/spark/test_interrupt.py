@@ -1,11 +1,15 @@
-"""What who presses Ctrl-C at a terminal sees of a job in the middle of Spark's work."""
+"""What who presses Ctrl-C at a terminal, or ends it otherwise, sees of a job at its start and in its work."""
 
 from __future__ import annotations
 
 import os
 import pty
+import signal
+import sys
 import time
 from pathlib import Path
+
+import pytest
 
 from contract import spark_process
 from tests.spark.sessions import PIPELINE
@@ -21,37 +25,70 @@ def work(spark, pipeline, tables):
         return {"sums": [*pool.map(long, range(3)), long(3)]}
 job.run("compact", work)
 """
+BECOMES = """\
+from pathlib import Path
+from streamer.cli.spark_driver import become
+import os, time
+execve = os.execve
+os.execve = lambda *given: (print("becoming", flush=True), time.sleep(4), execve(*given))
+"""
 INCUBATOR = "WARNING: Using incubator modules: jdk.incubator.vector"  # Java's own, before any of ours
+CUT = "error (spark_job): compact of shop: was interrupted. Run it again: nothing is left to mend"
+HELD = "ends when Spark has started; once more ends at once"
 
 
-def on_a_terminal(command: list[str], variables: dict[str, str]) -> tuple[int, list[str]]:
-    """Ctrl-C comes in the middle of the work."""
+def on_a_terminal(command: list[str], variables: dict[str, str], number: int, at: str) -> tuple[int, list[str]]:
+    """The signal comes when the text `at` was seen; SIGINT as Ctrl-C."""
     pid, terminal = pty.fork()
     if pid == 0:
         os.chdir(ROOT)
         os.execve(command[0], command, {**os.environ, **variables})
     text, sent = b"", False
     try:
-        while read := os.read(terminal, 65536):
+        while True:
+            if at.encode() in text and not sent:
+                time.sleep(3 if at == "working" else 0)  # in the middle of Spark's work
+                sent = _send(number, pid, terminal)
+            if not (read := os.read(terminal, 65536)):
+                break
             text += read
-            if b"working" in text and not sent:
-                time.sleep(3)
-                sent = os.write(terminal, b"\x03") == 1
     except OSError:  # the other end was closed, as Linux tells it
         pass
     os.close(terminal)
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), text.decode().replace("^C", "").splitlines()
 
 
-def test_it_is_two_lines_and_all_that_was_printed_besides_is_the_jobs_own(tmp_path: Path) -> None:
+def _send(number: int, pid: int, terminal: int) -> bool:
+    if number == signal.SIGINT:
+        return os.write(terminal, b"\x03") == 1
+    os.kill(pid, number)
+    return True
+
+
+@pytest.mark.parametrize(
+    ("number", "at", "before"),
+    [
+        (signal.SIGINT, "working", ["working"]),
+        (signal.SIGTERM, "working", ["working"]),
+        (signal.SIGINT, "incubator", [HELD]),
+    ],
+)
+def test_it_is_two_lines_and_all_that_was_printed_besides_is_the_jobs_own(
+    tmp_path: Path, number: int, at: str, before: list[str]
+) -> None:
     file, job = tmp_path / "shop.yaml", tmp_path / "job.py"
     file.write_text(PIPELINE.format(lake=tmp_path))
     job.write_text(JOB)
     command, variables = spark_process.driver("compact", "local[1]", "--pipeline", str(file))
-    status, lines = on_a_terminal([command[0], str(job), *command[2:]], variables)
-    assert [line for line in lines if line != INCUBATOR] == [
-        "working",
-        "compact of shop: failed",
-        "error (spark_job): compact of shop: was interrupted. Run it again: nothing is left to mend",
-    ]
-    assert status == 130
+    status, lines = on_a_terminal([command[0], str(job), *command[2:]], variables, number, at)
+    assert [line for line in lines if line != INCUBATOR] == [*before, "compact of shop: failed", CUT]
+    assert status == 128 + number
+
+
+def test_one_that_comes_while_the_command_becomes_the_job_is_kept_until_that_can_end(tmp_path: Path) -> None:
+    file = tmp_path / "shop.yaml"
+    file.write_text(PIPELINE.format(lake=tmp_path))
+    command = [sys.executable, "-c", f"{BECOMES}become('compact', 'local[1]', Path({str(file)!r}), {{}})"]
+    status, lines = on_a_terminal(command, {}, signal.SIGINT, "becoming")
+    assert [line for line in lines if line != INCUBATOR] == ["becoming", HELD, "compact of shop: failed", CUT]
+    assert status == 128 + signal.SIGINT

@@ -28,6 +28,7 @@ def test_tables_are_named_where_the_job_asks_for_them_alone(
         raise SystemExit(0)
 
     monkeypatch.setattr(job, "session", lambda name: None)
+    monkeypatch.setattr(job.Interrupt, "hold", lambda self: None)
     monkeypatch.setattr(job.Interrupt, "listen", lambda self, spark: None)
     monkeypatch.setattr(job, "_end", end)
     monkeypatch.setattr(sys, "argv", ["compact", "--pipeline", str(file), "--tables", "shop.a, shop.b"])
