@@ -25,6 +25,8 @@ class Loading:
         # What does not fit into memory is put aside there.
         self.connection.execute(f"SET temp_directory = {literal(tempfile.gettempdir())}")
         self.connection.execute("SET TimeZone = 'UTC'")
+        # As in MySQL and in Spark: a row's first version, which began at no time that is known, comes first.
+        self.connection.execute("SET default_null_order = 'NULLS_FIRST_ON_ASC_LAST_ON_DESC'")
 
     def there(self, path: str) -> bool:
         return DeltaTable.is_deltatable(path, self.options)

@@ -51,7 +51,7 @@ def backfill(spark: SparkSession, pipeline: Pipeline, tables: list[str], **given
     lake = Lake(spark, pipeline)
     status = standing(lake, names)
     for name in names:
-        if reason := blocked(pipeline, status, name, from_source=source == MYSQL):
+        if reason := blocked(lake, status, name, from_source=source == MYSQL):
             raise LakeError(reason)
     lake.prove_writable()
     work = Backfill(spark, pipeline, lake, status, source, given["by"])

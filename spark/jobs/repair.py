@@ -57,7 +57,7 @@ def repair(spark: SparkSession, pipeline: Pipeline, tables: list[str], **given: 
 
 def _named(pipeline: Pipeline, lake: Lake, tables: list[str], form: Form) -> dict[Name, Choose]:
     [name] = names_of(pipeline, tables)
-    if reason := blocked(pipeline, standing(lake, [name]), name):
+    if reason := blocked(lake, standing(lake, [name]), name):
         raise LakeError(reason)
     return {name: form.choose}
 
@@ -68,7 +68,7 @@ def _found(spark: SparkSession, pipeline: Pipeline, lake: Lake, tables: list[str
     status, chosen = standing(lake, named), dict[Name, Choose]()
     for name in named or [(one.db, one.table) for one in status.tables.values()]:
         differences = latest(spark, lake, *name)
-        reason = blocked(pipeline, status, name) if differences or tables else None
+        reason = blocked(lake, status, name) if differences or tables else None
         if reason and tables:
             raise LakeError(reason)
         if reason:

@@ -176,7 +176,8 @@ def _done(lake: Lake, path: str, since: int | None, now: int | None, made: Seque
     first = strange[0]
     kept = any(version > first.version for version in ours) or first.version == 0
     lost = any(UNLISTED.search(one.operation) for one in strange)
-    return Foreign(str(first), None if kept else first.version - 1, lost)
+    more = f", and {len(strange) - 1:,} more behind it" if len(strange) > 1 else ""
+    return Foreign(f"{first}{more}", None if kept else first.version - 1, lost)
 
 
 def _left(made: Sequence[Commit], since: int) -> tuple[list[Commit], list[int]]:

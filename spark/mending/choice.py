@@ -19,6 +19,7 @@ from contract.status import LakeStatus, parse
 from spark.errors import LakeError
 from spark.kafka.broker import Broker
 from spark.lake.lake import Lake
+from spark.lake.manifests import manifests
 from spark.mending import wanted
 from spark.merging.parts import Chosen
 from spark.proof.finding import incomparable, why
@@ -99,16 +100,22 @@ def _unsent(pipeline: Pipeline, names: Sequence[Name]) -> str:
     return ""
 
 
-def blocked(pipeline: Pipeline, status: LakeStatus, name: Name, from_source: bool = True) -> str | None:
+def blocked(lake: Lake, status: LakeStatus, name: Name, from_source: bool = True) -> str | None:
     """Why a part of the table cannot be made anew, and what mends it; None where it can."""
-    told, table = ".".join(name), status.tables.get(".".join(name))
+    told, table, pipeline = ".".join(name), status.tables.get(".".join(name)), lake.pipeline
     if pipeline.changes_only(*name):
         return f"{told_of(told)}, so there are no rows to be made anew: name another table, or remove that rule first"
     if table is None or table.version is None:
         there, named = ", ".join(sorted(status.tables)) or "none", table_names.told(told, status.tables)
         return f"the lake has no table {named}: check its name, or {steps.SNAPSHOT_TABLE}. It has: {there}"
     if reason := table.unequal or why(table):
-        return f"{told} is to be read as a whole, so {steps.snapshot(pipeline)}, for it: {reason}"
+        if any(name == (one.db, one.table) for staged in manifests(lake) for one in staged.tables):
+            return (
+                f"{told} is to be read as a whole, and a snapshot of it is staged: {steps.compaction(pipeline)}, which "
+                "puts it in place; then run this again, if anything is left to mend"
+            )
+        once = reason.replace(steps.SNAPSHOT_TABLE, f"{steps.snapshot(pipeline)}, for it")
+        return f"{told} is to be read as a whole: {once}"
     if from_source and (facts := incomparable(pipeline, *name)):
         return f"{told} is not made of the source's rows alone ({facts['reason']}): {steps.SNAPSHOT_TABLE}"
     return None

@@ -18,8 +18,8 @@ EXAMPLE = "Example: [cyan]headrace mend pipelines/flights.yaml flights.schemas 0
 def mend(
     pipeline: File,
     topic: Annotated[str, typer.Argument(help="the pipeline's commit log, or its topic of schemas or of DDL")],
-    partition: Annotated[int, typer.Argument(min=0)],
-    offset: Annotated[int, typer.Argument(min=0)],
+    partition: Annotated[int, typer.Argument(min=0, help="the topic's, where the record is")],
+    offset: Annotated[int, typer.Argument(min=0, help="the record's there")],
 ) -> None:
     """Take back a record of the pipeline's own topics that nobody can read, which stops the lake's jobs.
 

@@ -173,7 +173,11 @@ def test_what_cannot_be_made_of_it_is_refused_with_the_next_step(
     assert version is not None
     snapshots.note(NAME, snapshots.tables[NAME].model_copy(update={"gap": True}))
     compact()
-    refused("is to be read as a whole, so run the DAG shop.snapshot, or .*, for it: not yet snapshotted")
+    refused("is to be read as a whole: not yet snapshotted: .*: run the DAG shop.snapshot, or `headrace .*, for it$")
+    stage(spark, lake, "2", AT, item(1))
+    refused(
+        "is to be read as a whole, and a snapshot of it is staged: run the DAG shop.compaction, or .* puts it in place"
+    )
 
 
 def without_snapshots(spark: SparkSession, lake: Lake) -> None:

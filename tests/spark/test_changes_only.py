@@ -248,9 +248,9 @@ def test_jobs_of_rows_leave_it_out_and_refuse_it_by_name(
         pipeline="shop", run=1, written_at=0, seconds=1, checkpoint=None, changes_version=0,
         tables={"shop.clicks": table},
     )  # fmt: skip
-    assert str(blocked(only, known, NAME)).startswith("the pipeline file keeps the changes alone of shop.clicks")
-
     lake = Lake(spark, only)
+    assert str(blocked(lake, known, NAME)).startswith("the pipeline file keeps the changes alone of shop.clicks")
+
     with pytest.raises(LakeError, match=r"shop\.clicks has no key.*maintenance\.history_days"):
         _refuse_unfit(lake, CLICKS)
     _refuse_unfit(lake, KEYED)

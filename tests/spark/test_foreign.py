@@ -42,6 +42,17 @@ def marked(spark: SparkSession, pipeline: Pipeline, lake: Lake, compact: Compact
     return table.foreign.run
 
 
+def test_what_came_behind_the_first_is_counted(spark: SparkSession, lake: Lake, compact: Compact) -> None:
+    stage(spark, lake, "1", 50, item(1), item(2), item(3))
+    compact()
+    setting = "spark.databricks.delta.commitInfo.userMetadata"
+    spark.conf.set(setting, "somebody")
+    for id in (1, 2, 3):
+        spark.sql(f"DELETE FROM delta.`{lake.table(*NAME)}` WHERE id = {id}")
+    spark.conf.set(setting, OURS)
+    assert " UTC, and 2 more behind it. A check shows" in compact()["tables"]["shop.items"]["foreign"]
+
+
 def foreign(report: dict[str, Any]) -> bool:
     return report["tables"]["shop.items"]["foreign"] is not None
 
