@@ -174,9 +174,9 @@ def test_versions_and_changes(pipeline: Pipeline) -> None:
         (1, "a", None, 10, None), (1, "b", 10, 30, "u:10"), (1, "c", 30, None, "u:30"), (BIG, "new", 20, 50, "u:20"),
         (3, "gone", None, 40, None), (4, "it's", None, None, None),
     }  # fmt: skip
-    for order, names in ("valid_from", "abc"), ("valid_from DESC", "cba"):
+    for order, wanted in ("valid_from", "abc"), ("valid_from DESC", "cba"):
         one = rows_of(pipeline, f'SELECT "a name" FROM items_history WHERE id = 1 ORDER BY {order}')
-        assert "".join(name for (name,) in one) == names, "the first version is the oldest, as in Spark and MySQL"
+        assert "".join(name for (name,) in one) == wanted, "the first version is the oldest, as in Spark and MySQL"
     told = rows_of(pipeline, "SELECT gtid, op, changed, after.price FROM shop.items_changes")
     assert [(gtid, op, changed) for gtid, op, changed, _ in told][:3] == [
         ("u:10", "u", ["a name"]), ("u:20", "c", [name for name in list(SHAPE)[:-2] if name != "day"]),
