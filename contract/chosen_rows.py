@@ -14,7 +14,8 @@ from typing import Any
 
 from contract.moments import moment
 
-FORM = 'write a JSON list, such as [1, 2] or, of a key of several columns, [["north", 1]]'
+SEVERAL = '[["north", 1]] or [{"region": "north", "item": 1}]'
+FORM = f"write a JSON list, such as [1, 2] or, of a key of several columns, {SEVERAL}"
 DIGITS = re.compile(r"\s*-?\d+\s*")
 UNTOUCHED = "Nothing was read or written"
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from contract.chosen_rows import refuse_repair
+from contract.chosen_rows import SEVERAL, refuse_repair
 from streamer.cli.console import File, explained
 from streamer.cli.spark_driver import LOCAL, NEEDS, Compact, Master, asker, become, told_before_spark, yes
 
@@ -14,7 +14,7 @@ EXAMPLE = f"""Examples: [cyan]headrace repair pipelines/flights.yaml[/],
 [cyan]headrace repair shop.yaml --table shop.orders --from 1000 --to 1999[/]{NEEDS}"""
 
 Table = Annotated[list[str] | None, typer.Option(metavar="DB.TABLE", help="several by several --table")]
-Keys = Annotated[str, typer.Option(help='of one table, a JSON list: [1, 2], or [["north", 1]] of several columns')]
+Keys = Annotated[str, typer.Option(help=f"of one table, a JSON list: [1, 2]; of several columns {SEVERAL}")]
 Low = Annotated[str, typer.Option("--from", help="the first value of the key's first column, of one table")]
 High = Annotated[str, typer.Option("--to", help="the last one; both are in")]
 
