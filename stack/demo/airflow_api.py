@@ -13,6 +13,7 @@ import httpx
 from stack.errors import StackError
 
 ENDED = ("success", "failed")
+AGAIN = "up_for_retry"
 POLL_SECONDS = 1.0
 TOKEN_SECONDS = 1800.0  # Airflow's tokens live a day; a fresh one now and then costs nothing
 
@@ -79,6 +80,11 @@ class Airflow:
     def tasks(self, run: Run) -> list[Task]:
         found = self._get(f"/api/v2/dags/{run.dag}/dagRuns/{run.id}/taskInstances")["task_instances"]
         return [Task(one["task_id"], one["state"] or "waiting") for one in found]
+
+    def under_way(self, run: Run) -> list[str]:
+        """The tasks that have not succeeded, each with its state, and why it is to be tried again."""
+        busy = [task for task in self.tasks(run) if task.state != "success"]
+        return [f"{one.name} {one.state}{self._words(run, one.name) if one.state == AGAIN else ''}" for one in busy]
 
     def done(self, run: Run, task: str) -> bool:
         return Task(task, "success") in self.tasks(run)

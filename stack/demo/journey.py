@@ -97,8 +97,7 @@ class Journey:
         def tick(run: Run) -> None:
             self.replay.check()
             also()
-            busy = [f"{task.name} {task.state}" for task in self.airflow.tasks(run) if task.state != "success"]
-            stage.say(", ".join(busy) or run.state)
+            stage.say(", ".join(self.airflow.under_way(run)) or run.state)
 
         return self.airflow.wait(run, DAG_SECONDS, tick)
 

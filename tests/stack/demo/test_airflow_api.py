@@ -53,6 +53,18 @@ def test_a_failed_run_names_its_task_what_it_said_and_where_to_read() -> None:
     assert "http://airflow/dags/flights.quality/runs/r1" in str(caught.value)
 
 
+def test_a_task_that_is_to_be_tried_again_says_why() -> None:
+    states = {"prepare": "success", "verify": "up_for_retry", "publish": None}
+    server = airflow(
+        {
+            "/taskInstances": {"task_instances": [{"task_id": name, "state": state} for name, state in states.items()]},
+            "/return_value": {"value": {"error": "the lake is not complete yet"}},
+        }
+    )
+    told = server.under_way(Run("flights.quality", "r1", "running", 0.0))
+    assert told == ["verify up_for_retry (the lake is not complete yet)", "publish waiting"]
+
+
 def test_a_refusal_is_told_without_a_traceback() -> None:
     with pytest.raises(StackError, match=r"refused to trigger flights.topics: 409 running already"):
         airflow({"/dagRuns": (409, "running already")}).trigger("flights.topics")
