@@ -62,6 +62,10 @@ AHEAD = (  # where a snapshot is applied that ended behind the lake's checkpoint
 UNDONE = (  # where somebody else wrote into `_changes` and took that back
     "merge begun anew",
 )
+CLEANED = (  # where Delta has no log any more of what was merged last
+    "merge's beginning noted",
+    "merge's beginning forgotten",
+)
 MAINTENANCE = (  # likewise; the files, table by table
     "history begins later",
     "history removed",
@@ -85,7 +89,7 @@ ERASURE = (  # of an erasure, between two compactions
     "erasure recorded",
     "erasure ended",
 )
-ALL = (*POINTS, *LOSS, *AHEAD, *UNDONE, *MAINTENANCE, *ERASURE)
+ALL = (*POINTS, *LOSS, *AHEAD, *UNDONE, *CLEANED, *MAINTENANCE, *ERASURE)
 
 Hook = Callable[[str], None]
 
