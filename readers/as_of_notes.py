@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -26,28 +26,19 @@ def later(as_of: str, text: str, moment: datetime, complete: datetime) -> Iterat
         yield f"{as_of}: the lake is complete up to {told}, and what came until {text} may be missing"
 
 
-def mended_since(connection: Any, repairs: Any, name: str, text: str) -> Iterator[str]:
-    """`repairs`: a stream with the key of each row that was mended after the time."""
-    connection.register("_stream", repairs)
-    [(rows,)] = connection.execute("SELECT count(DISTINCT key) FROM _stream").fetchall()
+def told_since(connection: Any, rows: Any, column: str, told: Callable[[int], str]) -> Iterator[str]:
+    """`rows`: a stream. What is `told` of how many differ in the column, where there are any."""
+    connection.register("_stream", rows)
+    [(count,)] = connection.execute(f"SELECT count(DISTINCT {column}) FROM _stream").fetchall()
     connection.unregister("_stream")
-    if rows:
-        yield mended.note(name, rows, text)
+    if count:
+        yield told(count)
 
 
 def mended_after(name: str, db: str, moment: datetime) -> str:
     """Which rows of `_repairs` these are, in delta-rs' SQL."""
     at = literal(moment.isoformat())
     return f"tbl = {literal(name)} AND db = {literal(db)} AND source = {literal(mended.SOURCE)} AND at > TIMESTAMP {at}"
-
-
-def altered_since(connection: Any, statements: Any, name: str, text: str) -> Iterator[str]:
-    """`statements`: a stream with the id of each that altered the table after the time."""
-    connection.register("_stream", statements)
-    [(count,)] = connection.execute("SELECT count(DISTINCT id) FROM _stream").fetchall()
-    connection.unregister("_stream")
-    if count:
-        yield altered.note(name, count, text)
 
 
 def altered_after(table: str, db: str, moment: datetime) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Set
 from datetime import UTC, datetime
+from functools import partial
 
-from contract import names, status, steps
+from contract import altered, mended, names, status, steps
 from contract.pipeline import Pipeline
 from contract.pipeline_keys import told_of
 from readers import as_of_notes, listing, noted, same_names
@@ -78,18 +79,20 @@ class Database:
     def _of_times(self, table: status.TableStatus, as_of: str, sql: str) -> Iterator[str]:
         """Of each time that the statement spells out: whether the lake has come to it, and what was done since."""
         name, root = f"{table.db}.{table.table}", names.lake_root(self.pipeline)
-        mended, altered = f"{root}/{names.REPAIRS}", f"{root}/{names.SCHEMA_CHANGES}"
+        repaired, changed = f"{root}/{names.REPAIRS}", f"{root}/{names.SCHEMA_CHANGES}"
         for text, moment in as_of_notes.times(self.connection, as_of, sql):
             if self.complete is not None:
                 yield from as_of_notes.later(as_of, text, moment, self.complete)
-            if self.loading.there(mended):
-                repairs = self.loading.stream(mended, "key", as_of_notes.mended_after(name, table.db, moment))
-                yield from as_of_notes.mended_since(self.connection, repairs, name, text)
-            if self.loading.there(altered):
+            if self.loading.there(repaired):
+                repairs = self.loading.stream(repaired, "key", as_of_notes.mended_after(name, table.db, moment))
+                told = partial(mended.note, name, moment=text)
+                yield from as_of_notes.told_since(self.connection, repairs, "key", told)
+            if self.loading.there(changed):
                 statements = self.loading.stream(
-                    altered, "id", as_of_notes.altered_after(table.table, table.db, moment)
+                    changed, "id", as_of_notes.altered_after(table.table, table.db, moment)
                 )
-                yield from as_of_notes.altered_since(self.connection, statements, name, text)
+                told = partial(altered.note, name, moment=text)
+                yield from as_of_notes.told_since(self.connection, statements, "id", told)
 
     def parts(self) -> list[str]:
         """The names of all that a statement may say besides the tables themselves."""
