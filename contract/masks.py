@@ -103,6 +103,7 @@ def type_of(column: Column, mask: Mask, flavor: str) -> Type:
             checksum_sql=lambda x: "''",
             missing_sql=lambda x: "true",
             text_sql=lambda x: "null",
+            number_sql=None,
         )
     plain = types.of(column, flavor).text_sql
     assert plain is not None  # `takes`

@@ -19,7 +19,12 @@ def any_of(conditions: Sequence[Column]) -> Column:
 
 def how_many(conditions: Sequence[Column]) -> Column:
     """How many of them hold, none of which is null: as such a tree, too, since a table may have a thousand columns."""
+    return _sum(conditions).cast("int")
+
+
+def _sum(conditions: Sequence[Column]) -> Column:
+    """Of doubles: for each sum of integers Spark makes an object, to tell of one that is too large."""
     if len(conditions) < 2:
-        return conditions[0].cast("int") if conditions else fn.lit(0)
+        return conditions[0].cast("double") if conditions else fn.lit(0.0)
     half = len(conditions) // 2
-    return how_many(conditions[:half]) + how_many(conditions[half:])
+    return _sum(conditions[:half]) + _sum(conditions[half:])

@@ -135,8 +135,8 @@ class ChunkReads:
         parts = [numbers] if alike else [[number] for number in numbers]
         whole = spelled is quoted or (len(numbers) == split.count and alike)
         wanted = ["1 = 1"] if whole else [split.source_where(part, spelled) for part in parts]
-        wires = wires_of(self.spark, self.pipeline, source, wanted).coalesce(self.pipeline.snapshot.parallelism)
-        rows = wires.select(*typed("_wire", schema))
+        wires = wires_of(self.spark, self.pipeline, source, wanted)
+        rows = wires.select(*typed("_wire", schema)).coalesce(self.pipeline.snapshot.parallelism)
         return rows.where(split.lake_where(numbers)) if whole and len(numbers) < split.count else rows
 
     def _read_of(self, found: dict[int, Total], seen: str, end: Place, at: float) -> Read:

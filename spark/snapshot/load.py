@@ -19,7 +19,7 @@ STEP = 1.0  # seconds between two looks
 TOLD = 30.0  # seconds between two lines about one wait
 PATIENCE = 3600.0  # seconds of one wait
 LEAST = 100  # rows of a chunk
-GROUP = 4  # chunks that a reader takes one after the other in one Spark job
+GROUP = 8  # chunks that a reader takes one after the other in one Spark job
 
 
 @dataclass

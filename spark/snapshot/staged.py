@@ -21,7 +21,7 @@ from spark.lake.broken import broken_file
 from spark.lake.commits import commits
 from spark.lake.lake import Lake
 from spark.tables.merge import misfit, sequence
-from spark.tables.rows import keyed, lost
+from spark.tables.rows import beside, keyed, values
 from spark.tables.schema import OWN, columns_of, create, fields
 
 WRITE, MERGE = "WRITE", "MERGE"  # as Delta's log names an append, and what a hand-off takes in
@@ -66,9 +66,13 @@ class StagedRows:
         """Rows whose structs of wire values are in the column `_wire`. Raises TableStoppedError for one that the lake
         cannot have, LakeError where another job appends, too."""
         seen = Observation()
-        counts = fn.count(fn.lit(1)).alias("rows"), fn.sum(lost("_wire", schema)).alias("nulled")
+        told = beside("values")
+        nulled = fn.sum(fn.col(told) - values(schema))
         at = sequence([*p0.place, -1, -1]).alias("_seq"), fn.timestamp_millis(fn.lit(p0.ts_ms)).alias("_ts")
-        rows = wires.observe(seen, *counts).select(*keyed("_wire", schema), *at)
+        made = wires.select(*keyed("_wire", schema), values(schema, "_wire").alias(told))
+        made = made.observe(seen, fn.count(fn.lit(1)).alias("rows"), nulled.alias("nulled"))
+        # So many readers; asked last, since rows are handed on between stages, and else each as a struct of texts.
+        rows = made.drop(told).select("*", *at).coalesce(self.lake.pipeline.snapshot.parallelism)
         try:
             rows.write.format("delta").mode("append").save(self.path)
         except Exception as error:

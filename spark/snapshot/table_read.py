@@ -88,8 +88,7 @@ class TableRead:
         if self.transforms.of(schema) or self.records:
             added = self._by_texts(wanted)
         else:
-            wires = wires_of(self.spark, pipeline, schema, wanted).coalesce(pipeline.snapshot.parallelism)
-            added = self._staged.append(wires, self._shown, self.progress.p0)
+            added = self._staged.append(wires_of(self.spark, pipeline, schema, wanted), self._shown, self.progress.p0)
         # Not by the rows that are kept: a transform may drop most of them.
         self.load.took(max(added.rows, (len(wanted) - 1) * self.load.chunk_rows), began)
         masked = any(key in pipeline.show(schema).masks for key in schema.key)

@@ -27,9 +27,11 @@ def wires_of(
     texts = [fn.col(name) for name in asked if name.startswith("w")]
     values = [_wire(text, types.of(c).wire).alias(c.name) for text, c in zip(texts, shown.schema.columns, strict=True)]
     missing = how_many([text.isNull() for text in texts])
-    lost = fn.col("row_key").isNull() | (missing != fn.col("nulls"))
-    wire = fn.when(lost, too_long(schema)).otherwise(fn.struct(*values))
-    return rows.select(fn.col("row_key").alias("key"), wire.alias("_wire"))
+    # A filter, behind which the struct is none any more where its values alone are asked for; the key by itself, which
+    # then is not even read.
+    whole = rows.where(fn.when(missing != fn.col("nulls"), too_long(schema)).otherwise(fn.lit(True)))
+    key = fn.coalesce(fn.col("row_key"), too_long(schema))
+    return whole.select(key.alias("key"), fn.struct(*values).alias("_wire"))
 
 
 def columns_sql(shown: Shown, flavor: str) -> dict[str, str]:

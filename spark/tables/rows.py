@@ -120,6 +120,13 @@ def lost(struct: str, schema: TableSchema) -> SparkColumn:
     return how_many([_lost(struct, column) for column in _unfit(schema)])
 
 
+def values(schema: TableSchema, struct: str | None = None) -> SparkColumn:
+    """How many values the row has in the columns whose values may become null: of the lake's, or of wire values in the
+    struct. By the difference is told what `lost` tells, and no value is parsed twice."""
+    names = [wire(struct, column) if struct else quoted(column.name) for column in _unfit(schema)]
+    return how_many([fn.col(name).isNotNull() for name in names])
+
+
 def read_by(changes: DataFrame, shapes: Sequence[TableSchema]) -> Sequence[TableSchema]:
     """Those of a table's versions by which any of the changes is, at least one of them where there are any: for each
     the changes are read once more, and a table may have had hundreds."""
