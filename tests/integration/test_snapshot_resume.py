@@ -20,7 +20,7 @@ from stack.mysql import MySQL
 from tests.integration.decoding import executed, run
 from tests.integration.staging import Snapshots, pipeline, streamed
 
-ROWS = 95  # of a chunk of 10 and groups of 4: three parts
+ROWS = 175  # of a chunk of 10 and groups of 8: three parts
 
 
 class KilledError(Exception):
@@ -66,17 +66,17 @@ def test_a_killed_snapshot_goes_on_or_says_why_not(
     left = killed(snapshots, lake)
     p0 = {name: left.progress("resumed", name).p0 for name in ("early", "late")}  # type: ignore[union-attr]
     # Read already, and not: both come by the stream as well, which takes the place of what was read.
-    run(mysql, "UPDATE resumed.late SET v = 'new' WHERE id IN (3, 90)")
+    run(mysql, "UPDATE resumed.late SET v = 'new' WHERE id IN (3, 170)")
 
     read: list[tuple[str, int]] = []
     manifest = snapshots.run(between=lambda schema, parts: read.append((schema.table, parts)))
     assert manifest.id == left.id
     assert read == [("late", 2)]
     assert "resumed.early: was read whole" in snapshots.told
-    assert "resumed.late: goes on behind its first 80 rows" in snapshots.told
+    assert "resumed.late: goes on behind its first 160 rows" in snapshots.told
     assert {schema.table: manifest.begun(schema) for schema in manifest.tables} == p0
     assert snapshots.rows(manifest, "early") == texts()
-    assert snapshots.rows(manifest, "late") == texts(90)  # the change of 3 is behind P0
+    assert snapshots.rows(manifest, "late") == texts(170)  # the change of 3 is behind P0
     assert gtids.parse(manifest.p1) == executed(mysql)
     lake.delete(left.folder)
 

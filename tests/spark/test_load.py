@@ -56,7 +56,7 @@ def test_without_a_limit_nothing_waits(clock: Clock) -> None:
     free = Load(Snapshot(), Asked())  # type: ignore[arg-type]
     free.took(10**9, clock.now)
     free.wait()
-    assert (free.chunk_rows, free.group, clock.now) == (100_000, 8, 100.0)
+    assert (free.chunk_rows, free.group, clock.now) == (100_000, 16, 100.0)
 
 
 def test_rows_come_no_faster_than_the_limit(clock: Clock) -> None:
