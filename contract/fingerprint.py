@@ -14,6 +14,7 @@ from typing import Any
 
 from contract.pipeline import Pipeline
 from contract.pipeline_columns import ALL
+from contract.pipeline_events import CHANGES_ROWS, Kind
 from contract.shown_by import EVERY, Rule, table_of
 from contract.transforms import Step
 
@@ -21,9 +22,10 @@ DIGITS = 16
 
 
 def of(pipeline: Pipeline, steps: list[Step]) -> str:
-    """By which rows are shown: columns, masks, keys, transforms. `steps`: these, with the text of each script."""
+    """By which rows are shown: columns, masks, keys, transforms, and which changes of them are left out. `steps`: the
+    transforms, with the text of each script."""
     columns = pipeline.columns
-    rules = {
+    rules: dict[str, Any] = {
         "columns": columns.model_dump(mode="json", exclude={"secret"}),
         "keys": [rule.model_dump(mode="json") for rule in pipeline.keys],
         "secret": _secret(pipeline),
@@ -32,6 +34,8 @@ def of(pipeline: Pipeline, steps: list[Step]) -> str:
             for rule, step in zip(pipeline.transforms, steps, strict=True)
         ],
     }
+    if left_out := _left_out(pipeline):
+        rules["events"] = left_out
     return _digest(rules)
 
 
@@ -67,7 +71,14 @@ def rules(pipeline: Pipeline, steps: list[Step]) -> tuple[Rule, ...]:
     found += [(key.tables, ["key", key.model_dump(mode="json")]) for key in pipeline.keys]
     for rule, step in zip(pipeline.transforms, steps, strict=True):
         found.append((rule.tables, ["transform", step.name, step.text, step.helpers]))
+    found += [(tables, ["events", kinds]) for tables, kinds in _left_out(pipeline)]
     return tuple(Rule(tables=tables, mark=_digest(what)) for tables, what in found)
+
+
+def _left_out(pipeline: Pipeline) -> list[tuple[tuple[str, ...], list[Kind]]]:
+    """Of which tables which changes of rows are left out: no record brings back what was."""
+    found = [(rule.tables, sorted(CHANGES_ROWS.intersection(rule.drop))) for rule in pipeline.events]
+    return [(tables, kinds) for tables, kinds in found if kinds]
 
 
 def _secret(pipeline: Pipeline) -> str:

@@ -150,7 +150,7 @@ class Standing:
             return None
         at = datetime.fromtimestamp(until / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
         return (
-            f"its rows of up to {at} are shown by other columns, keys or transforms than those since: "
+            f"its rows of up to {at} are shown by other columns, keys, transforms or events than those since: "
             f"{SNAPSHOT_TABLE}, which shows all of them by those of now"
         )
 

@@ -28,7 +28,7 @@ from spark.evolution import breaks
 from spark.evolution.renames import rewritten, told_by
 from spark.evolution.schema_change_rows import AGAIN, Place, identity, note, of_shape, of_statement, place, shown
 from spark.evolution.shape_changes import ALONE, CARRIED, STALE, ShapeChange, keeps_values, shape_changes
-from spark.evolution.state import Mark, State, mark_of
+from spark.evolution.state import Mark, State, mark_of, unlogged
 from spark.failpoints import reached
 from spark.lake.lake import Lake
 from spark.lake.stopped import Name
@@ -153,7 +153,9 @@ class Evolution:
         """The tables that are stale, each from its first open mark on."""
         found: dict[Name, Stale] = {}
         for mark in sorted(self.state.marks, key=lambda mark: mark.seq):
-            found.setdefault(mark.name, mark.stale())
+            # Asked here: the mark stays of a table that is left out for a while, its statement does not come again.
+            if self.lake.pipeline.tables.match(*mark.name):
+                found.setdefault(mark.name, mark.stale())
         return found
 
     def _since(self) -> dict[str, Place]:
@@ -182,6 +184,8 @@ class Evolution:
                     changes = [_ruled(one, had, gone) for one in shape_changes(before, after)] if before else []
                     marks = [mark_of(after, one) for one in changes if one.kind == AGAIN]
                     only = self.lake.pipeline.changes_only(*name)
+                    if before and not only and (silent := _of_the_source(before, after, changes)):
+                        marks.append(unlogged(after, silent))
                     rows = [of_shape(after, replace(one, rule=ALONE) if only else one) for one in changes]
                     yield Shape(name, after.version, rows, marks, *_past(before, after, changes))
                 had = (had - gone) | {column.name.lower() for column in after.columns}
@@ -193,9 +197,7 @@ class Evolution:
         if record.kind in BRINGS and record.table is not None:
             named.append((record.db, record.table))
         return [
-            Mark(**facts, db=db, table=table, statement=shown(record.statement))
-            for db, table in sorted(set(named))
-            if self.lake.pipeline.tables.match(db, table)
+            Mark(**facts, db=db, table=table, statement=shown(record.statement)) for db, table in sorted(set(named))
         ]
 
     def _had_rows(self, name: Name, seq: Place, floors: Mapping[Name, list[int]]) -> bool:
@@ -205,11 +207,18 @@ class Evolution:
     def _open(self, mark: Mark, floors: Mapping[Name, list[int]], altered: list[Altered]) -> bool:
         if tuple(floors.get(mark.name, [])[:3]) > mark.seq:
             return False
+        if mark.unlogged:
+            return not self._logged(mark, altered)
         # Columns that took each other's names are the same shape.
         if mark.kind != "alter" or mark.renamed or MORE.search(mark.statement):
             return True
         around = self._around(mark, altered)
         return around is None or not keeps_values(shape_changes(*around))
+
+    def _logged(self, mark: Mark, altered: list[Altered]) -> bool:
+        """Whether the statement between the two shapes is known, maybe since a later run only: then it has a mark."""
+        earlier = [place(s) for s in self.schemas.all(*mark.name) if place(s) < mark.seq]
+        return any((db, table) == mark.name and max(earlier) <= seq < mark.seq for db, table, seq in altered)
 
     def _around(self, mark: Mark, altered: list[Altered]) -> tuple[TableSchema, TableSchema] | None:
         """The shapes before and behind the statement, where it is the one between the two."""
@@ -242,6 +251,15 @@ def _past(
     lost_names = any((one.kind, one.rule) in (("renamed", STALE), (AGAIN, STALE)) for one in changes)
     broken = breaks.of_shape(before, after, place(after), lost_names)
     return [broken] if broken else [], list(breaks.spellings(before, after))
+
+
+def _of_the_source(before: TableSchema, after: TableSchema, changes: list[ShapeChange]) -> list[ShapeChange]:
+    """Those that may have changed values in the source, and not in what the pipeline file shows of them, which the
+    checkpoint tells."""
+    masks = {column.name.lower(): column.mask for column in before.columns}
+    same = {c.name.lower() for c in after.columns if masks.get(c.name.lower(), c.mask) == c.mask}
+    own = [one for one in changes if one.column and one.column.lower() in same and one.kind not in (AGAIN, "mask")]
+    return [one for one in own if one.rule == STALE]
 
 
 def _means(record: DdlRecord, name: Name) -> bool:

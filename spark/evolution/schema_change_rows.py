@@ -21,6 +21,7 @@ from spark.lake.lake import Lake
 
 Place = tuple[int, int, int]  # epoch, number of the binlog file, position
 AGAIN = "added again"
+UNLOGGED = "unlogged"
 SHOWN = 200  # characters of a statement in a message
 COLUMNS = (
     "id string, db string, tbl string, at struct<epoch:bigint,file:bigint,pos:bigint>, ts timestamp, gtid string, "
@@ -38,6 +39,7 @@ TOLD = {
     "shape": "rows that were there are as they were",
     "harmless": "neither rows nor columns changed",
     AGAIN: "the lake has the values of before it was dropped",
+    UNLOGGED: "the source's binlog has no statement that did it, and values of rows that were there may have changed",
 }
 TEXT = re.compile(r"""'(?:[^'\\]|''|\\.)*'?|"(?:[^"\\]|""|\\.)*"?""", re.DOTALL)
 

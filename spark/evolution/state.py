@@ -12,7 +12,7 @@ from contract.renames import Rename, Spelling
 from contract.schema import TableSchema
 from contract.status import Stale
 from contract.steps import SNAPSHOT_TABLE
-from spark.evolution.schema_change_rows import AGAIN, TOLD, Place, place
+from spark.evolution.schema_change_rows import AGAIN, TOLD, UNLOGGED, Place, place
 from spark.evolution.shape_changes import ShapeChange
 from spark.lake.stopped import Name
 
@@ -33,6 +33,10 @@ class Mark(BaseModel):
     @property
     def name(self) -> Name:
         return self.db, self.table
+
+    @property
+    def unlogged(self) -> bool:
+        return self.kind == UNLOGGED
 
     def stale(self) -> Stale:
         """As the report and the status say it."""
@@ -64,6 +68,14 @@ class State(BaseModel):
 
 
 def mark_of(schema: TableSchema, change: ShapeChange) -> Mark:
-    said = f"the column {change.column} came back"
-    facts: dict[str, Any] = {"kind": AGAIN, "seq": place(schema), "gtid": None, "ts_ms": 0, "statement": said}
+    return _mark(schema, AGAIN, f"the column {change.column} came back")
+
+
+def unlogged(schema: TableSchema, changes: list[ShapeChange]) -> Mark:
+    """Of a shape that no statement made which the binlog has: by a replica alone, before it became the source."""
+    return _mark(schema, UNLOGGED, ", ".join(change.told for change in changes))
+
+
+def _mark(schema: TableSchema, kind: str, statement: str) -> Mark:
+    facts: dict[str, Any] = {"kind": kind, "seq": place(schema), "gtid": None, "ts_ms": 0, "statement": statement}
     return Mark(db=schema.db, table=schema.table, **facts)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from contract import names
+from contract.ddl_record import UNSEEN
 from contract.gtid_places import gtid_of
 from contract.pipeline import Pipeline
 from contract.pipeline_events import Kind
@@ -44,7 +45,8 @@ def records(
     `drop(db, table, kind)`: whether the pipeline leaves it out."""
     seq = Sequence(epoch, file_number(item.file), item.pos)
     for db, table in tables or [(item.db, ddl.ANY)]:
-        if drop(db, table, "ddl"):
+        needed = pipeline.feeds_lake and kind in UNSEEN  # by nothing else does the lake learn that values changed
+        if not needed and drop(db, table, "ddl"):
             continue
         one = None if table == ddl.ANY else table
         value = _ddl(pipeline, kind, db, one, item, seq)

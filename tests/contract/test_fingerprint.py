@@ -8,6 +8,7 @@ from typing import Any
 from contract import fingerprint, transforms
 from contract.pipeline import Pipeline
 from contract.shown_by import Rule, changed
+from tests.checkpoints import checkpoint
 from tests.streamer.fakes import pipeline
 
 
@@ -34,8 +35,27 @@ def test_it_changes_with_all_that_changes_a_row_and_with_nothing_else(tmp_path: 
         shown(tmp_path, "x = 1", columns={"secret": "a", "masks": masks}),
         shown(tmp_path, "x = 1", columns={"secret": "b", "masks": masks}),
         shown(tmp_path, "x = 1", transforms=[]),
+        shown(tmp_path, "x = 1", events=[{"tables": ["shop.t"], "drop": ["delete"]}]),
     ]
     assert len({first, *others}) == len(others) + 1
+    assert shown(tmp_path, "x = 1", events=[{"tables": ["shop.t"], "drop": ["ddl"]}]) == first
+
+
+def test_what_was_left_out_once_is_lacking_until_a_snapshot(tmp_path: Path) -> None:
+    """Also where the rule is taken back: no record brings those deletes."""
+    plain = pipeline()
+    left_out, whole = (
+        Pipeline.model_validate(plain.model_dump() | {"source": plain.source, "events": events})
+        for events in ([{"tables": ["shop.orders"], "drop": ["delete"]}], [])
+    )
+    told = checkpoint(pos=20)
+    for one, pos in ((whole, 20), (left_out, 30), (whole, 40)):  # each is a start of the streamer
+        told = told.model_copy(update={"pos": pos})
+        told = told.showing(fingerprint.of(one, []), fingerprint.rules(one, []))
+    rules = fingerprint.of(whole, [])
+    assert told.shown_otherwise("shop", "orders", [0, 1, 10, -1, -1], rules) is not None
+    assert told.shown_otherwise("shop", "orders", [0, 1, 41, -1, -1], rules) is None
+    assert told.shown_otherwise("shop", "items", [0, 1, 10, -1, -1], rules) is None
 
 
 def each(folder: Path, script: str = "x = 1", **sections: Any) -> tuple[Rule, ...]:
