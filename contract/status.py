@@ -147,8 +147,14 @@ def covered(checkpoint: Checkpoint | None, gtid_set: str) -> bool:
 
 
 def parse(text: str) -> LakeStatus:
-    """Raises StatusFormatError for a newer format, ValueError for what is no status."""
-    status = LakeStatus.model_validate_json(text)
+    """Raises StatusFormatError for a newer format and for what is no status."""
+    try:
+        status = LakeStatus.model_validate_json(text)
+    except ValueError:
+        raise StatusFormatError(
+            f"the file {FILE} of the lake is {'broken' if text.strip() else 'empty'}, as a power cut may leave it. "
+            "Remove it: the next compaction writes it anew, and counts the rows anew"
+        ) from None
     if status.format > FORMAT:
         raise StatusFormatError(
             f"the lake's status of {status.pipeline} has format {status.format}, this version reads up to "

@@ -6,7 +6,7 @@ is the same at every run.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import great_expectations.expectations as gxe
 from great_expectations.expectations import Expectation
@@ -26,20 +26,23 @@ CLASSES = {
 
 
 def from_schema(
-    schema: TableSchema, checks: Mapping[str, str] | None = None, counted: bool = True
+    schema: TableSchema, checks: Mapping[str, str] | None = None, counted: bool = True, lacking: Sequence[str] = ()
 ) -> list[Expectation]:
     """`checks`: conditions of Spark SQL by the names of the constraints they come from; `counted`: whether
-    `source_rows` will be given. Of what is `unasked` nothing but that the columns are there."""
+    `source_rows` will be given. Of what is `unasked`, and of columns that the lake is `lacking`, nothing but that the
+    columns are there."""
     expectations: list[Expectation] = [gxe.ExpectTableRowCountToEqual(value={"$PARAMETER": SOURCE_ROWS})] * counted
     # A column that MySQL has dropped stays in the lake, so more columns are no fault.
     names = [_spelled(column.name) for column in schema.columns]
     expectations.append(gxe.ExpectTableColumnsToMatchSet(column_set=names, exact_match=False))
-    expectations += [_type(column) for column in schema.columns]
-    named = without(schema, _unnamed(schema))
+    there = without(schema, lacking)
+    expectations += [_type(column) for column in there.columns]
+    named = without(there, _unnamed(schema))
     expectations += [gxe.ExpectColumnValuesToNotBeNull(column=_spelled(name)) for name in _never_null(named)]
-    if len(schema.key) == 1 and not _key_unnamed(schema):
+    keyed = not _key_unnamed(schema) and not {*schema.key} & {*lacking}
+    if len(schema.key) == 1 and keyed:
         expectations.append(gxe.ExpectColumnValuesToBeUnique(column=_spelled(schema.key[0])))
-    elif schema.key and not _key_unnamed(schema):
+    elif schema.key and keyed:
         expectations.append(gxe.ExpectCompoundColumnsToBeUnique(column_list=list(schema.key)))
     expectations += [_length(column) for column in named.columns if column.length and column.type in LIMITED]
     expectations += [_members(column) for column in named.columns if column.type == "enum" and column.members]

@@ -47,7 +47,8 @@ def _rows(facts: dict[str, Any]) -> list[str]:
     if not (counts := counted(facts)):
         return []
     since = f", since {facts['since']}" if facts.get("since") else ""
-    return [f"{counts}{since} (keys in _differences of the lake)"]
+    pinned = " (keys in _differences of the lake)" if {*facts["differences"]} - {"chunk"} else ""
+    return [f"{counts}{since}{pinned}"]
 
 
 def counted(facts: dict[str, Any]) -> str:
@@ -59,6 +60,8 @@ def counted(facts: dict[str, Any]) -> str:
 
 def _failed(expectation: dict[str, Any]) -> str:
     where = f" of {expectation['column']}" if expectation.get("column") else ""
+    if expectation.get("raised"):
+        return f"{expectation['expectation']}{where} could not be judged: {expectation['observed']}"
     seen = f": found {expectation['observed']}" if expectation.get("observed") not in (None, "") else ""
     wanted = f", wanted {expectation['expected']}" if expectation.get("expected") not in (None, "") else ""
     return f"{expectation['expectation']}{where}{seen}{wanted}"

@@ -28,6 +28,7 @@ from quality import checks, custom, expectations, folder
 from quality.operands import UntranslatableError
 
 INTERNAL = ("_seq", "_ts")
+CALLING = "An error occurred while calling"  # how PySpark begins what Java says
 UNNAMED = "Great Expectations takes its name for an expression (the rows are compared with the source all the same)"
 
 
@@ -66,7 +67,7 @@ def run(
         schema = _shown(schemas[name], data, results[name])
         conditions, untranslated = _conditions(schema, (constraints or {}).get(name, {}), data)
         rows = results[name].get("frame_rows", results[name].get("source_count"))
-        derived = expectations.from_schema(schema, conditions, counted=rows is not None)
+        derived = expectations.from_schema(schema, conditions, rows is not None, _lacking(schema, data))
         checked = _definition(context, source, name, [*derived, *own])
         unasked = dict.fromkeys(expectations.unasked(schema), UNNAMED)
         told, left_out = untranslated | unasked, dict((unjudged or {}).get(name, {}))
@@ -117,9 +118,16 @@ def _context(pipeline: Pipeline) -> Any:
 def _shown(schema: TableSchema, data: DataFrame, result: Mapping[str, Any]) -> TableSchema:
     """The columns that are to be there. A table that was proven equal lacks but such as are NULL in every row: added,
     and not yet written to."""
+    if not result.get("equal"):
+        return schema
+    nullable = {column.name for column in schema.columns if column.nullable}
+    return expectations.without(schema, nullable.intersection(_lacking(schema, data)))
+
+
+def _lacking(schema: TableSchema, data: DataFrame) -> list[str]:
+    """The columns that the lake's table has not."""
     there = {name.lower() for name in data.columns}
-    lacking = [column.name for column in schema.columns if column.name.lower() not in there and column.nullable]
-    return expectations.without(schema, lacking) if result.get("equal") else schema
+    return [column.name for column in schema.columns if column.name.lower() not in there]
 
 
 def _conditions(
@@ -189,6 +197,7 @@ def _told(one: Any) -> dict[str, Any]:
         "column": columns or None,
         "observed": observed,
         "expected": kwargs.get("value") if raised is None else None,
+        "raised": raised is not None,
     }
 
 
@@ -196,7 +205,10 @@ def _raised(info: dict[str, Any]) -> str | None:
     """The message of an expectation that could not be evaluated; GX nests it by metric."""
     infos = [info, *(value for value in info.values() if isinstance(value, dict))]
     raised = next((one for one in infos if one.get("raised_exception")), None)
-    return str(raised.get("exception_message")).splitlines()[0] if raised else None
+    if raised is None:
+        return None
+    lines = [line.removeprefix(": ") for line in str(raised.get("exception_message")).splitlines()]
+    return next((line for line in lines if line and not line.startswith(CALLING)), lines[0] if lines else "")
 
 
 def _keep(pipeline: Pipeline, results: Mapping[str, Any], result: dict[str, Any], some: bool) -> None:

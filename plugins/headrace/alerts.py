@@ -34,7 +34,9 @@ NEXT_STEPS = {
         "or not snapshotted: {pipeline}.snapshot for it, then {pipeline}.quality)"
     ),
 }
-NEXT_STEP = "Do as the message says; then clear the task, or wait for the next run"
+NEXT_STEP = (
+    "Do as the message says; then clear the task, wait for the next run, or, of a wrong conf, start the DAG again"
+)
 
 
 class Alert(BaseNotifier):

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
+from contract.lake_columns import nameable
 from contract.names import quoted
 from contract.renames import FILE, Rename, of, parse
 from contract.schema import Column, TableSchema
@@ -20,7 +21,7 @@ from spark.failpoints import reached
 from spark.lake.delta_names import without_vectors
 from spark.lake.lake import Lake
 from spark.tables.refused import own_fault
-from spark.tables.schema import Schemas, columns_of, nameable
+from spark.tables.schema import Schemas, columns_of
 
 
 def renames_of(lake: Lake) -> list[Rename]:

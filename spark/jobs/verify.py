@@ -101,8 +101,9 @@ def _counted(report: Mapping[str, Any], wrong: Mapping[str, str]) -> str:
 
 
 def _mended(pipeline: Pipeline, results: dict[str, dict[str, Any]]) -> str:
-    """By what, of the rows that differ; of other faults the reason says it."""
-    if not any(facts.get("differences") for facts in results.values()):
+    """By what, of the rows that differ; of other faults, and of a table that waits for a snapshot, the reason says
+    it."""
+    if not any(facts.get("differences") and not facts.get("reason") for facts in results.values()):
         return ""
     by = f"`headrace repair {pipeline.path} --compact`, or the DAG {pipeline.name}.repair,"
     return f" | {by} mends the rows that differ"

@@ -1,7 +1,5 @@
-"""Columns called as Delta calls a column of its own, which it puts beside a table's while it merges or reads.
-
-Some such names it has only where a table has deletion vectors: their tables are made without, and lose theirs when such
-a column comes. With the others Delta merges no table, or reads none.
+"""Columns called as Delta calls a column of its own where a table has deletion vectors: their tables are made without,
+and lose theirs when such a column comes. (With other such names Delta merges no table: contract/lake_columns.py.)
 """
 
 from __future__ import annotations
@@ -16,15 +14,6 @@ from spark.failpoints import reached
 
 VECTORS = "delta.enableDeletionVectors"
 OF_VECTORS = {"filepath", "rowindexcol", "deletionvectorid", "_metadata"}
-OF_MERGES = {
-    "_row_id_", "_file_name_", "_source_row_present_", "_target_row_present_", "_row_dropped_",
-    "__delta_internal_is_row_deleted", "_tmp_metadata_row_index",
-}  # fmt: skip
-
-
-def taken(column: str) -> bool:
-    """Whether no table of the lake can have a column of this name."""
-    return column.lower() in OF_MERGES
 
 
 def may_have_vectors(columns: Iterable[str]) -> bool:

@@ -13,16 +13,17 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
-from contract import names, types
+from contract import lake_columns, names, types
+from contract.lake_columns import nameable
 from contract.names import quoted
 from contract.schema import TableSchema
 from contract.sequence import SPARK_TYPE
 from contract.steps import SNAPSHOT_TABLE
 from spark.errors import TableStoppedError
 from spark.failpoints import reached
-from spark.lake.delta_names import VECTORS, may_have_vectors, taken, without_vectors
+from spark.lake.delta_names import VECTORS, may_have_vectors, without_vectors
 
-OWN = {"_seq": SPARK_TYPE, "_ts": "timestamp"}
+OWN = dict(zip(lake_columns.OWN, (SPARK_TYPE, "timestamp"), strict=True))
 # The lake's own, beside the databases.
 FOLDERS = {
     names.CHANGES, names.STAGING, names.SCHEMA_CHANGES, names.CHECKS, names.DIFFERENCES, names.DEAD_LETTERS,
@@ -34,7 +35,6 @@ OTHER_KEY = (
     "choose columns of it under keys in the pipeline file, or write changes_only: true there, for a history without a "
     "current table, or exclude it; its changes are kept in _changes"
 )
-FORBIDDEN = set(" ,;{}()\n\t=")  # Delta keeps these out of column names
 
 
 class Schemas:
@@ -120,11 +120,6 @@ def typed(schema: TableSchema) -> dict[str, str]:
         return {column.name: types.of(column).spark for column in schema.columns}
     except types.UnknownTypeError as error:
         raise TableStoppedError(f"{name}: {error}. Exclude the table, or upgrade Headrace") from None
-
-
-def nameable(column: str) -> bool:
-    """Whether the lake can have a column of this name."""
-    return not FORBIDDEN & set(column) and column.lower() not in OWN and not taken(column)
 
 
 def prepare(

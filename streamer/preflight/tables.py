@@ -10,7 +10,7 @@ from contract import steps, types
 from contract.patterns import any_matches
 from contract.pipeline_keys import rule_of
 from contract.types import INEXACT
-from streamer.preflight.columns import columns
+from streamer.preflight.columns import columns, names
 from streamer.preflight.engines import engines
 from streamer.preflight.findings import Finding, Server, excluding
 from streamer.preflight.unmatched import unmatched
@@ -133,6 +133,7 @@ TABLE_CHECKS = (
     engines,
     _inexact_keys,
     _keyless,
+    names,
     _odd_tables,
     _types,
     _unclear,

@@ -13,6 +13,11 @@ def test_columns_are_told_of_the_rows_that_changed_and_of_no_others() -> None:
     )
 
 
+def test_of_rows_that_are_not_told_apart_no_keys_are_promised() -> None:
+    facts = {"equal": False, "differences": {"chunk": 1}, "reason": "stale since ..."}
+    assert describe({"tables": {"shop.orders": facts}}) == "shop.orders: 1 whole chunk(s) of rows, stale since ..."
+
+
 def test_what_differs_is_counted_in_words() -> None:
     facts = {"differences": {"missing": 1, "changed": 2}, "columns": ["name", "price"]}
     assert counted(facts) == "1 row(s) missing in the lake, 2 row(s) changed in name, price"

@@ -489,3 +489,10 @@ def test_a_database_may_have_a_name_that_is_duckdbs_own(pipeline: Pipeline, db: 
     assert f"_{db}.things" in {name for name, *_ in rows_of(pipeline, "SHOW TABLES")}
     with pytest.raises(LakeReadError, match=f"Did you mean _{db}.things"):
         query(pipeline, f"SELECT * FROM _{db}.thingz")
+
+
+@pytest.mark.parametrize(("text", "word"), [("", "empty"), ('{"run": 1', "broken"), ("[]", "broken")])
+def test_a_status_that_a_power_cut_left_empty_or_broken_is_told(pipeline: Pipeline, text: str, word: str) -> None:
+    Path(names.lake_root(pipeline), "_status.json").write_text(text)
+    with pytest.raises(LakeReadError, match=rf"^the file _status\.json of the lake is {word}, .* Remove it: the next"):
+        query(pipeline, "SELECT 1")

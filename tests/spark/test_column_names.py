@@ -8,9 +8,10 @@ import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
+from contract.lake_columns import OF_MERGES
 from contract.schema import Column, TableSchema
 from spark.errors import chain
-from spark.lake.delta_names import OF_MERGES, OF_VECTORS
+from spark.lake.delta_names import OF_VECTORS
 from spark.lake.lake import Lake
 from spark.merging.handoff import apply_ready
 from spark.merging.tables import Merging
@@ -142,7 +143,7 @@ def test_a_table_that_spark_does_not_take_stops_alone(
     spark: SparkSession, lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever the next version of Delta calls its own."""
-    monkeypatch.setattr("spark.lake.delta_names.OF_MERGES", set())
+    monkeypatch.setattr("contract.lake_columns.OF_MERGES", set())
     schema = table("_Row_Dropped_")
     step = merging(spark, lake, schema)
     for n in (1, 2):

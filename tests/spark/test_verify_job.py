@@ -31,7 +31,7 @@ from spark.lake.slot import writing
 from spark.proof.answer import Answer
 from spark.proof.boundary import Read
 from spark.proof.checksum import Total
-from spark.proof.differences import CHANGED, Difference, dated, latest, next_run, note_checks, note_differences
+from spark.proof.differences import CHANGED, CHUNK, Difference, dated, latest, next_run, note_checks, note_differences
 from spark.proof.judged import ALTERED, ROWS, Rules
 from spark.proof.splits import Ranges
 from spark.proof.verification import Verification
@@ -158,6 +158,9 @@ def test_what_mends_rows_that_differ_is_told_and_other_faults_say_it_themselves(
         check.run()
     check.facts = {"equal": False, "reason": "not yet snapshotted"}
     with pytest.raises(JobFailedError, match=r"not yet snapshotted$"):
+        check.run()
+    check.facts = {"equal": False, "differences": {CHUNK: 1}, "reason": "stale since noon. To mend it, run a snapshot"}
+    with pytest.raises(JobFailedError, match=r"To mend it, run a snapshot$"):
         check.run()
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from contract.pipeline import Pipeline, Tables
 from streamer.preflight.checks import CHECKS, Finding, Server, _flavor
+from streamer.preflight.columns import COLUMNS
 from streamer.preflight.engines import ENGINES
 from streamer.preflight.tables import KEYLESS, TYPES
 from streamer.preflight.unmatched import NAMES, TOLD
@@ -132,6 +133,18 @@ def test_tables_that_the_lake_cannot_take_are_all_named_with_the_line_to_write()
     assert key.statement.endswith('tables.exclude: ["shop.log", "shop.audit"] in the pipeline file.')
     assert kind.what.endswith(": shop.t.at (xmltype), shop.t.w (period), shop.u.g (unheard)")
     assert kind.statement.endswith('tables.exclude: ["shop.t", "shop.u"] in the pipeline file.')
+
+
+def test_columns_that_the_lake_cannot_have_are_named_and_stop_no_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [("shop", "t", name, "int", name == "id", False) for name in ("id", "a b", "c", "_TS")]
+    rows += [("other", "t", "x y", "int", 0, 1), ("shop", "u", "_row_id_", "int", 0, 1)]
+    [found] = findings("9.7.4", {COLUMNS: rows})
+    assert (found.level, found.name) == ("warning", "columns")
+    assert found.what.endswith(": 'a b' in shop.t, '_TS' in shop.t, '_row_id_' in shop.u")
+    assert found.statement.endswith('or write tables.exclude: ["shop.t", "shop.u"] in the pipeline file.')
+    columns = PIPELINE.columns.model_copy(update={"exclude": ("shop.t.a b", "shop.t._ts", "shop.u._row_id_")})
+    monkeypatch.setattr(f"{__name__}.PIPELINE", PIPELINE.model_copy(update={"columns": columns}))
+    assert "the lake cannot have" not in "".join(one.what for one in findings("9.7.4", {COLUMNS: rows}))
 
 
 def test_a_table_whose_changes_alone_are_kept_needs_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
