@@ -70,7 +70,8 @@ class Checkpoint(BaseModel):
     which has no GTIDs, and `gtid_set` is empty; `file_made`: when the server made that file (Unix seconds, 0 where that
     is not known), which tells it from another one of its name. `sends`: by what changes become records from here on, as
     `rules` says of rows. `form`: of the records (records.format). `topics`: those into which transforms sent changes,
-    beside the tables' own.
+    beside the tables' own. `templates`: by which topics of tables are named and were before
+    (kafka.topic), the first use first; empty from a version that did not say.
     `earlier`: the lists before it, the oldest first, no more than KEPT; `forgotten`: up to where those hold that are
     not kept any more."""
 
@@ -105,6 +106,7 @@ class Checkpoint(BaseModel):
     unequal: dict[str, Place] = {}
     joined: dict[str, Place] = {}
     topics: tuple[str, ...] = ()
+    templates: tuple[str, ...] = ()
     by_place: bool = False
     file_made: int = 0
 
@@ -112,6 +114,11 @@ class Checkpoint(BaseModel):
     def behind(self) -> str:
         """The transactions behind which a start goes on: `gtid_set`, or the same said by the place."""
         return name(*(self.read_from or (self.file, self.pos))) if self.by_place else self.gtid_set
+
+    @property
+    def named_by(self) -> tuple[str, ...]:
+        """The templates of the topics that have changes of up to here. What was sent behind it is sent again."""
+        return self.templates if self.events else ()
 
     def follows(self, db: str, table: str) -> bool:
         """Whether the table's changes behind this place are delivered."""

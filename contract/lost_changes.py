@@ -31,6 +31,6 @@ def until(text: str | None, pipeline: Pipeline, db: str, table: str) -> Place | 
     statements are no changes."""
     known = [LostChanges.model_validate(one) for one in json.loads(text)] if text else []
     known = [one for one in known if one.topic != names.ddl_topic(pipeline)]
-    topic = names.events_topic(pipeline, db, table)
-    last = max((one.until for one in known if one.everywhere or one.topic == topic), default=None)
+    topics = names.events_topics(pipeline, db, table)
+    last = max((one.until for one in known if one.everywhere or one.topic in topics), default=None)
     return (last[0], last[1], last[2]) if last else None

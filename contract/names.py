@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Iterator
 
 from contract import topic_template
 from contract.patterns import may_match
@@ -35,21 +35,43 @@ def events_topic(pipeline: Pipeline, db: str, table: str) -> str:
     return topic_template.fill(pipeline.kafka.topic, pipeline.name, db, table)
 
 
+def events_topics(pipeline: Pipeline, db: str, table: str) -> tuple[str, ...]:
+    """All in which changes of the table may be: today's, and those by earlier templates."""
+    made = (topic_template.fill(one, pipeline.name, db, table) for one in pipeline.kafka.templates)
+    return tuple(dict.fromkeys(made))
+
+
 def event_topics(pipeline: Pipeline, topics: Iterable[str]) -> list[str]:
-    """Those of the broker's topics that a table of this pipeline could give, sorted."""
+    """Those of the broker's topics that a table of this pipeline could give, by today's template or an earlier one,
+    sorted."""
     return sorted(topic for topic in topics if is_event_topic(pipeline, topic))
 
 
 def is_event_topic(pipeline: Pipeline, topic: str) -> bool:
     """No service topic, of whichever pipeline, is one."""
-    if is_service_topic(topic):
-        return False
-    found = topic_template.parse(pipeline.kafka.topic, pipeline.name, topic)
-    if found is None:
-        return False
+    return not is_service_topic(topic) and any(_chooses(pipeline, found) for found in _parsed(pipeline, topic))
+
+
+def is_unknown_topic(pipeline: Pipeline, topic: str) -> bool:
+    """Whether no template gives it, for whichever table: that of a pipeline of which the file names not all."""
+    return not is_service_topic(topic) and not any(True for _ in _parsed(pipeline, topic))
+
+
+def _parsed(pipeline: Pipeline, topic: str) -> Iterator[dict[str, str]]:
+    """What the topic tells of its table, by each template that could give it."""
+    found = (topic_template.parse(one, pipeline.name, topic) for one in pipeline.kafka.templates)
+    yield from (parts for parts in found if parts is not None)
+
+
+def _chooses(pipeline: Pipeline, found: dict[str, str]) -> bool:
     if len(found) == 2:
         return pipeline.tables.match(found["db"], found["table"])
     return any(may_match(pattern, found) for pattern in pipeline.tables.include)
+
+
+def tables_of(pipeline: Pipeline, topic: str) -> set[tuple[str, str]]:
+    """Which the topic is named after, by templates that tell both."""
+    return {(found["db"], found["table"]) for found in _parsed(pipeline, topic) if len(found) == 2}
 
 
 def is_service_topic(topic: str) -> bool:

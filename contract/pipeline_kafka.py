@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
@@ -100,6 +101,7 @@ class Kafka(Section):
 
     bootstrap: str = Field("", pattern=r"^[^\s:,]+:\d+(,[^\s:,]+:\d+)*$", description="host:port[,host:port]")
     topic: str = Field("{pipeline}.{db}.{table}", description="template; fields: pipeline, db, table")
+    earlier_topics: tuple[str, ...] = Field((), description="what topic was before: the lake reads those topics, too")
     partitions: int = Field(2, ge=1, le=10_000)
     replication: int = Field(1, ge=1, le=10)
     retention_hours: int = Field(168, ge=1, description="above the longest pause of compaction")
@@ -117,6 +119,22 @@ class Kafka(Section):
     def _fields(cls, template: str) -> str:
         topic_template.check(template)
         return template
+
+    @field_validator("earlier_topics")
+    @classmethod
+    def _earlier_fields(cls, templates: tuple[str, ...]) -> tuple[str, ...]:
+        for template in templates:
+            topic_template.check(template)
+        return templates
+
+    @property
+    def templates(self) -> tuple[str, ...]:
+        """By which tables' topics are named, and were before; today's is the first."""
+        return tuple(dict.fromkeys((self.topic, *self.earlier_topics)))
+
+    def unnamed(self, templates: Iterable[str]) -> list[str]:
+        """Those by which topics were named and of which the file says nothing: nobody would read these topics."""
+        return [template for template in templates if template not in self.templates]
 
     @field_validator("properties")
     @classmethod

@@ -3,7 +3,10 @@ command. Each continues a sentence, without a stop at its end."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from contract.pipeline import Pipeline
+from contract.topic_template import fill
 
 # Where neither the pipeline's name nor its file is known.
 SNAPSHOT_TABLE = "run the snapshot DAG, or `headrace snapshot`, for the table"
@@ -30,6 +33,19 @@ def compaction(pipeline: Pipeline) -> str:
 
 def topics(pipeline: Pipeline) -> str:
     return _run(pipeline.name, "topics", f"topics {pipeline.path}")
+
+
+def unnamed_topics(pipeline: Pipeline, templates: Sequence[str]) -> tuple[str, str]:
+    """Of `templates` by which topics were named and that the file does not have: what is wrong, and the way on, as two
+    sentences, the first without a stop at its end."""
+    were, first = ", ".join(templates), fill(templates[0], pipeline.name, "db", "table")
+    earlier = ", ".join(f'"{one}"' for one in dict.fromkeys((*pipeline.kafka.earlier_topics, *templates)))
+    return (
+        f"changes were sent into topics by kafka.topic {were} (such as {first}), of which the file says nothing: the "
+        "lake would lack what it has not read of them",
+        f"Write kafka.earlier_topics: [{earlier}], and leave it there, in the file of each streamer and job; or write "
+        "kafka.topic as it was.",
+    )
 
 
 def _run(name: str, dag: str, command: str) -> str:

@@ -81,11 +81,11 @@ class Traces:
         return self._mine(changes).where((fn.col("op") != "t") & ~fn.coalesce(searched, fn.lit(False))).count()
 
     def letters(self) -> DataFrame | None:
-        """The records of the table's topic that are no change and yet name one of the keys."""
+        """The records of the table's topics that are no change and yet name one of the keys."""
         if (letters := self.table(names.DEAD_LETTERS)) is None:
             return None
-        topic = names.events_topic(self.lake.pipeline, self.schema.db, self.schema.table)
-        text = letters.where((fn.col("topic") == topic) & fn.coalesce("value", "record_key").isNotNull())
+        topics = names.events_topics(self.lake.pipeline, self.schema.db, self.schema.table)
+        text = letters.where(fn.col("topic").isin(*topics) & fn.coalesce("value", "record_key").isNotNull())
         images = {name: fn.get_json_object(fn.col("value").cast("string"), f"$.{name}") for name in ("before", "after")}
         text = text.withColumn("key", fn.col("record_key").cast("string")).withColumns(images)
         return self._of_texts(text, LETTER)

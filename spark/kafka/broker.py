@@ -12,12 +12,12 @@ from collections.abc import Collection, Iterator, Mapping
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from contract import names
+from contract import names, steps
 from contract.checkpoint import Checkpoint
 from contract.ddl_record import DdlRecord
 from contract.pipeline import Pipeline
 from contract.schema import TableSchema
-from spark.errors import PassingError
+from spark.errors import LakeError, PassingError
 from spark.kafka.own_records import COMMIT_LOG, DDL, SCHEMAS, said
 from spark.kafka.reading import SECONDS, Reading, Record, Silent, connection, numbers_of, records_of
 
@@ -35,10 +35,15 @@ class Broker:
         self.pipeline = pipeline
 
     def checkpoint(self) -> Checkpoint | None:
-        """The greatest of the commit log; None where the streamer has not released anything yet."""
+        """The greatest of the commit log; None where the streamer has not released anything yet. Raises LakeError where
+        the stream up to there is in topics that the file does not name."""
         records = self._records(names.commit_log_topic(self.pipeline))
         own = [record for record in records if record.key == self.pipeline.name.encode()]
-        return Checkpoint.greatest(said(self.pipeline, own, COMMIT_LOG))
+        found = Checkpoint.greatest(said(self.pipeline, own, COMMIT_LOG))
+        if found and (templates := self.pipeline.kafka.unnamed(found.named_by)):
+            cause, way = steps.unnamed_topics(self.pipeline, templates)
+            raise LakeError(f"pipeline {self.pipeline.name}: {cause}. {way}")
+        return found
 
     def schemas(self) -> list[TableSchema]:
         """As the lake is to have them."""

@@ -74,7 +74,7 @@ def seen(pipeline: Pipeline, broker: Broker, tables: Iterable[tuple[str, str]] =
     """What the topics that feed the lake still have, before a snapshot of these tables begins: that reads whatever is
     gone by then, and of the tables' own what is there, too."""
     found = beginnings(broker, broker.topics([names.ddl_topic(pipeline)]))
-    own = {names.events_topic(pipeline, db, table) for db, table in tables} & found.keys()
+    own = {topic for name in tables for topic in names.events_topics(pipeline, *name)} & found.keys()
     there = [(topic, number) for topic in own for number in found[topic].at]
     for (topic, number), end in broker.lasts(there).items():
         found[topic].ends[number] = End(*end)
@@ -94,8 +94,8 @@ class Look(NamedTuple):
     seen: TopicPlaces
 
 
-def own_topics(pipeline: Pipeline, db: str, table: str) -> tuple[str, str]:
-    return names.events_topic(pipeline, db, table), names.ddl_topic(pipeline)
+def own_topics(pipeline: Pipeline, db: str, table: str) -> tuple[str, ...]:
+    return *names.events_topics(pipeline, db, table), names.ddl_topic(pipeline)
 
 
 def first_known(looks: Sequence[Look]) -> dict[str, TopicPlace]:

@@ -76,10 +76,10 @@ class AppliedSnapshots:
         first record of a table that has no snapshot."""
         if not self.losses.known:
             return None
-        applied, topic = self.tables.get(name), names.events_topic(self.lake.pipeline, *name)
+        applied, topics = self.tables.get(name), names.events_topics(self.lake.pipeline, *name)
         if applied is None:
-            return self.losses.of(topic, since, {})
-        return self.losses.of(topic, applied.floor, applied.seen)
+            return self.losses.of(topics, since, {})
+        return self.losses.of(topics, applied.floor, applied.seen)
 
     @cached_property
     def losses(self) -> Losses:

@@ -10,14 +10,13 @@ was found: the snapshot notes the number that it begins at, so that no clock dec
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable
 
 from pydantic import BaseModel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
-from contract import names, topic_template
+from contract import names
 from spark.failpoints import reached
 from spark.kafka.records import opened
 from spark.lake.lake import Lake
@@ -87,18 +86,14 @@ class Letters:
         pipeline, found = self.lake.pipeline, dict[Name, int]()
         topics = dict[str, list[Name]]()
         for name in known:
-            topics.setdefault(names.events_topic(pipeline, *name), []).append(name)
+            for topic in names.events_topics(pipeline, *name):
+                topics.setdefault(topic, []).append(name)
         for topic, letters in self.state.topics.items():
-            for name in topics.get(topic) or _named(topic_template.parse(pipeline.kafka.topic, pipeline.name, topic)):
-                found[name] = letters.number
+            for name in topics.get(topic) or names.tables_of(pipeline, topic):
+                found[name] = max(letters.number, found.get(name, letters.number))
         return found
 
 
 def state_of(lake: Lake) -> State:
     text = lake.text(lake.at(FILE))
     return State.model_validate_json(text) if text else State()
-
-
-def _named(parts: dict[str, Any] | None) -> Iterator[Name]:
-    if parts and len(parts) == 2:
-        yield parts["db"], parts["table"]

@@ -9,7 +9,7 @@ behind it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from contract import names
 from contract.checkpoint import Checkpoint
@@ -63,9 +63,9 @@ class Losses:
             self.lake.write(self.path, [one.model_dump(mode="json") for _, one in sorted(fresh.items())])
             reached("loss noted")
 
-    def of(self, topic: str, floor: Sequence[int] | None, seen: TopicPlaces) -> Loss | None:
-        """The first that the table of this topic lacks; `floor`, `seen`: of its snapshot."""
-        about = (one for _, one in sorted(self.known.items()) if one.everywhere or one.topic == topic)
+    def of(self, topics: Collection[str], floor: Sequence[int] | None, seen: TopicPlaces) -> Loss | None:
+        """The first that the table of these topics lacks; `floor`, `seen`: of its snapshot."""
+        about = (one for _, one in sorted(self.known.items()) if one.everywhere or one.topic in topics)
         return next((one for one in about if not one.spares(floor, seen.get(one.topic))), None)
 
 
@@ -103,7 +103,9 @@ class FirstLook:
         return begins
 
     def _fed(self, topic: str) -> bool:
-        return names.is_event_topic(self.lake.pipeline, topic)
+        """Of one that no template gives, a snapshot saw it by one that the file had then."""
+        pipeline = self.lake.pipeline
+        return names.is_event_topic(pipeline, topic) or names.is_unknown_topic(pipeline, topic)
 
     def _losses(self, known: TopicPlaces, begins: Ends) -> Iterator[Loss]:
         for (topic, number), begin in sorted(begins.items()):
@@ -117,7 +119,8 @@ class FirstLook:
         """In a partition `_seq` only grows: what is gone is before the first that is there."""
         first = None if begin is None else self.broker.first(topic, number, begin)
         now = [*self.checkpoint.place, -1, -1] if self.checkpoint else NOWHERE
-        everywhere = self.checkpoint is not None and topic in self.checkpoint.topics  # a transform sends there
+        sent = self.checkpoint is not None and topic in self.checkpoint.topics  # a transform sends there
+        everywhere = sent or names.is_unknown_topic(self.lake.pipeline, topic)
         return Loss(topic=topic, partition=number, id=id, begin=begin, until=first or now, everywhere=everywhere)
 
 

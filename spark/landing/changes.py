@@ -19,6 +19,7 @@ from collections.abc import Callable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
+from contract import names
 from contract.checkpoint import Checkpoint
 from contract.pipeline import Pipeline
 from contract.sequence import FIELDS, SPARK_TYPE
@@ -68,8 +69,10 @@ class Landing:
 
     def topics(self) -> set[str]:
         """Those that were read. The query goes on with all of them that there are, also where tables.include no longer
-        has one: what Spark is no longer given it takes for lost."""
-        return {topic for topic, _ in self.read()}
+        has one: what Spark is no longer given it takes for lost. Before the first read, those that a snapshot saw and
+        that no template of the file gives: a streamer of a version that noted no templates may have sent there."""
+        read = {topic for topic, _ in self.read()}
+        return read or {topic for topic in self.seen() if names.is_unknown_topic(self.pipeline, topic)}
 
     def run(self, ends: Ends, ids: Ids, checkpoint: Checkpoint | None = None) -> None:
         """Lands all records below `ends`, of a commit log that ends at `checkpoint`. `ids`: Kafka's ids of the topics.

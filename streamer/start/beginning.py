@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import structlog
 
@@ -94,6 +95,7 @@ class Beginnings:
     def _resumed(self, kept: Checkpoint) -> tuple[Checkpoint, Chosen]:
         refuse_taken(self._pipeline, kept.topics)
         resume.refuse_other_form(kept, self._pipeline.records.format, self._used)
+        resume.refuse_unnamed_topics(self._pipeline, kept)
         checkpoint = self._patience.until_answered(partial(way.chosen, self._servers, kept), self._servers.title)
         found = self._server(checkpoint)
         begin = anew(checkpoint, found, found.anew) if found.anew else checkpoint
@@ -133,7 +135,9 @@ class Beginnings:
             return self._patience.until_answered(self._behind(checkpoint), KAFKA).subtract(seen)
 
         end = begin.epoch, file_number(found.facts.file), found.facts.pos
-        begin = division.marked(self._pipeline, checkpoint, begin, self._transforms.sends, end, read_back)
+        sends = self._transforms.sends
+        begin = division.marked(self._pipeline, checkpoint, begin, sends, end, read_back)
+        begin = division.renamed(self._pipeline, checkpoint, begin, sends, end, self._used)
         self._patience.check()
         return begin
 
@@ -149,7 +153,9 @@ class Beginnings:
     def _by_rules(self, begin: Checkpoint) -> Checkpoint:
         """Snapshots show their rows by the same rules, and a later start knows what was sent by them."""
         begin = begin.showing(self._transforms.rules, self._transforms.shown_by)
-        told = {"sends": self._transforms.sends, "form": self._pipeline.records.format}
+        told: dict[str, Any] = {"sends": self._transforms.sends, "form": self._pipeline.records.format}
+        if self._pipeline.has_kafka:
+            told["templates"] = tuple(dict.fromkeys((*begin.named_by, self._pipeline.kafka.topic)))
         if self._pipeline.delivery == "at_least_once":
             told["run"] = ""  # what stands in Kafka behind a checkpoint from now on was not taken back
         same = all(getattr(begin, name) == value for name, value in told.items())

@@ -11,13 +11,15 @@ from collections.abc import Callable
 
 import structlog
 
-from contract import steps
+from contract import names, steps
 from contract.checkpoint import Checkpoint, Place
 from contract.gtid import GtidSet
 from contract.pipeline import Pipeline
 
 log = structlog.get_logger("streamer")
 MEANING = "The lake takes a change that was left out before, or went elsewhere, for one that it has."
+ELSEWHERE = "What the lake has not read of the topics of before, it may never read."
+WAIT = "When the stream runs, {}; until then the lake tells of no snapshot and no freshness."
 
 
 def marked(
@@ -37,7 +39,24 @@ def marked(
         "by other rules than before is sent what was sent in part",
         transactions=str(again),
         meaning=MEANING,
-        next_step=f"When the stream runs, {steps.snapshot(pipeline)}; until then the lake tells of no "
-        "snapshot and no freshness.",
+        next_step=WAIT.format(steps.snapshot(pipeline)),
+    )
+    return begin.without_snapshots(end)
+
+
+def renamed(
+    pipeline: Pipeline, checkpoint: Checkpoint, begin: Checkpoint, sends: str, end: Place, used: Callable[[], list[str]]
+) -> Checkpoint:
+    """The same where a version that did not say how topics were named sent changes, and all topics that the file names
+    are empty: kafka.topic was edited, and nobody knows from what. `used`: asks for the topics that hold, or held,
+    something; the rest as above."""
+    if checkpoint.templates or not checkpoint.events or checkpoint.sends == sends or not pipeline.feeds_lake:
+        return begin
+    if names.event_topics(pipeline, used()):
+        return begin
+    log.warning(
+        "changes were sent into topics that the file does not name",
+        meaning=ELSEWHERE,
+        next_step=WAIT.format(steps.snapshot(pipeline)),
     )
     return begin.without_snapshots(end)

@@ -5,12 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from contract import start_at
+from contract import start_at, steps
 from contract.checkpoint import Checkpoint
 from contract.gtid import GtidSet
 from contract.pipeline import Pipeline
 from contract.sequence import file_number
-from streamer.delivery_errors import BehindError, FirstStartError, OtherFormError, SchemasLostError, WrongServerError
+from streamer.delivery_errors import (
+    BehindError,
+    FirstStartError,
+    OtherFormError,
+    SchemasLostError,
+    TopicError,
+    WrongServerError,
+)
 from streamer.errors import PurgedError
 from streamer.protocol import refusals
 from streamer.source import Facts
@@ -144,6 +151,13 @@ def refuse_other_form(checkpoint: Checkpoint, form: str, used: Callable[[], list
             "now",
             f"Write format: {checkpoint.form} again; or start a pipeline of a new name, which has topics of its own.",
         )
+
+
+def refuse_unnamed_topics(pipeline: Pipeline, checkpoint: Checkpoint) -> None:
+    """Raises TopicError where the lake would not read all the topics into which changes were sent up to there."""
+    templates = pipeline.kafka.unnamed(checkpoint.named_by) if pipeline.feeds_lake else []
+    if templates:
+        raise TopicError("resuming", f"pipeline {pipeline.name}", *steps.unnamed_topics(pipeline, templates))
 
 
 def refuse_lost_checkpoint(pipeline: Pipeline, used: list[str]) -> None:

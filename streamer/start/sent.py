@@ -109,5 +109,7 @@ def _since(consumer: Consumer, pipeline: Pipeline, more: tuple[str, ...], since_
         for topic in sorted({*names.event_topics(pipeline, found), *found.keys() & set(more)})
         for number in found[topic].partitions
     ]
+    if not asked:  # librdkafka takes a question about no partition at all for a mistake
+        return iter(())
     # Beyond the last record's time the answer is the end, as a number below 0.
     return (partition for partition in consumer.offsets_for_times(asked, TIMEOUT_SECONDS) if partition.offset >= 0)

@@ -44,6 +44,17 @@ def test_tables_that_take_no_part_have_no_topic() -> None:
     assert names.event_topics(chosen, made) == ["sales.shop.a"]
 
 
+def test_the_topics_of_a_table_whose_template_was_edited() -> None:
+    chosen = pipeline(topic="tables.{db}.{table}", earlier_topics=["{pipeline}.{db}.{table}", "all.{pipeline}"])
+    made = names.events_topics(chosen, "shop", "a")
+    assert made == ("tables.shop.a", "sales.shop.a", "all.sales")
+    others = ["sales.other.a", "x.shop.a", "sales.schemas"]
+    assert names.event_topics(chosen, [*made, *others]) == sorted(made)
+    assert [topic for topic in (*made, *others) if names.is_unknown_topic(chosen, topic)] == ["x.shop.a"]
+    assert names.tables_of(chosen, "sales.shop.a") == {("shop", "a")}
+    assert names.tables_of(chosen, "all.sales") == set()
+
+
 @pytest.mark.parametrize(
     "topic", ["sales.shop._xff", "sales.shop._x41", "sales.shop.", "sales.shop.a.b", "SALES.shop.a"]
 )
@@ -116,6 +127,13 @@ def test_templates_that_mix_up_topics_are_refused(tmp_path: Path, topic: str, in
     assert f"{path}:{line}: kafka.topic: " in str(caught.value)
     assert words in f"{caught.value}\n"
     assert place_of(path, "kafka", "topic") == f"{path}:{line}: kafka.topic"
+
+
+def test_an_earlier_template_that_names_no_topics_is_refused(tmp_path: Path) -> None:
+    path = edited(tmp_path, "x.{db}.{table}", '["shop.*"]')
+    path.write_text(path.read_text().replace("  topic:", '  earlier_topics: ["{dbs}"]\n  topic:'))
+    with pytest.raises(PipelineFileError, match=r"earlier_topics.*unknown field \{dbs\}"):
+        load(path)
 
 
 @pytest.mark.parametrize(

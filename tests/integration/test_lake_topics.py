@@ -1,7 +1,10 @@
-"""A topic that was deleted and made again: nothing of it is passed by in silence, and what the message says helps."""
+"""A topic that was deleted and made again, or has another name from now on: nothing of it is passed by in silence, and
+what the message says helps."""
 
 from __future__ import annotations
 
+import json
+import re
 import time
 from pathlib import Path
 
@@ -12,9 +15,10 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import SparkSession
 
 from contract import status
-from contract.pipeline import load
+from contract.pipeline import Pipeline, load
 from spark.compaction.compaction import compact
 from spark.errors import LakeError
+from spark.jobs.backfill import backfill
 from spark.jobs.snapshot import snapshot
 from spark.lake.lake import Lake
 from stack.kafka import Kafka
@@ -61,6 +65,55 @@ def test_a_topic_made_again_that_is_longer_than_the_old_one(
     standing = status.read(pipeline)
     assert standing is not None
     assert standing.tables["anew.t"].doubts() == []
+
+
+@pytest.mark.usefixtures("without_expectations")
+def test_the_topics_are_named_otherwise_from_now_on(
+    spark: SparkSession, mysql: MySQL, kafka: Kafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of one table a snapshot is staged and no compaction has run, of the other the lake knows nothing yet."""
+    monkeypatch.setenv("TEST_PASSWORD", mysql.password)
+    run(mysql, "CREATE DATABASE named", "USE named", "CREATE TABLE t (id int PRIMARY KEY, v int)",
+        "INSERT INTO t VALUES (1, 1), (2, 2), (3, 3)")  # fmt: skip
+    streamer = Streamer(tmp_path, mysql, kafka, "named")
+    try:
+        streamer.started()
+        snapshot(spark, load(streamer.file), [])
+        run(mysql, "UPDATE named.t SET v = 20 WHERE id = 2", "DELETE FROM named.t WHERE id = 3",
+            "CREATE TABLE named.late (id int PRIMARY KEY, v int)", "INSERT INTO named.late VALUES (1, 1)")  # fmt: skip
+        streamer.wait_until_released()
+        assert streamer.stop() == 0
+
+        template = 'topic: "t.{pipeline}.{db}.{table}"'
+        streamer.file.write_text(streamer.file.read_text().replace("partitions: 2", f"partitions: 2, {template}"))
+        told = 'kafka.earlier_topics: ["{pipeline}.{db}.{table}"]'
+        streamer.start()
+        assert streamer.end() != 0
+        assert told in json.loads(streamer.log().splitlines()[-1])["next_step"]
+        with pytest.raises(LakeError, match=re.escape(told)):
+            compact(spark, load(streamer.file))
+
+        earlier = 'earlier_topics: ["{pipeline}.{db}.{table}"]'
+        streamer.file.write_text(streamer.file.read_text().replace(template, f"{template}, {earlier}"))
+        pipeline = load(streamer.file)
+        streamer.started()
+        run(mysql, "UPDATE named.t SET v = 10 WHERE id = 1")
+        streamer.wait_until_released()
+        compact(spark, pipeline)
+        as_the_source(mysql, pipeline)
+        backfill(spark, pipeline, ["named.t"], source="kafka", compact="yes")
+        as_the_source(mysql, pipeline)
+    finally:
+        streamer.close()
+
+
+def as_the_source(mysql: MySQL, pipeline: Pipeline) -> None:
+    standing = status.read(pipeline)
+    assert standing is not None
+    for table in ("t", "late"):
+        found = pl.scan_delta(f"{pipeline.lake.place}/named/named/{table}").select("id", "v").collect()
+        assert sorted(found.rows()) == sorted(rows(mysql, f"named.{table}").values())
+        assert standing.tables[f"named.{table}"].doubts() == []
 
 
 def made_again(kafka: Kafka, topic: str, partitions: int = 2) -> None:

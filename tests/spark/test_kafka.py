@@ -58,6 +58,19 @@ def test_the_greatest_checkpoint_counts(
     assert (checkpoint.gtid_set if checkpoint else None) == found
 
 
+def test_a_checkpoint_of_topics_that_the_file_does_not_name_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lake would say that it is complete up to there."""
+    template, pipeline = "tables.{db}.{table}", pipeline_in(tmp_path)
+    value = checkpoint(pipeline="shop", events=1, templates=(pipeline.kafka.topic, template)).model_dump_json()
+    monkeypatch.setattr(Broker, "_records", lambda self, topic: iter([told("shop", value.encode())]))
+    with pytest.raises(LakeError, match=r'such as tables\.db\.table.*kafka\.earlier_topics: \["tables\.'):
+        Broker(pipeline).checkpoint()
+    kafka = pipeline.kafka.model_copy(update={"earlier_topics": (template,)})
+    assert Broker(pipeline.model_copy(update={"kafka": kafka})).checkpoint()
+
+
 def with_properties(folder: Path, properties: dict[str, str]) -> Pipeline:
     pipeline = pipeline_in(folder)
     return pipeline.model_copy(update={"kafka": pipeline.kafka.model_copy(update={"properties": properties})})

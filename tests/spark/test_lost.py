@@ -11,6 +11,7 @@ import pytest
 from confluent_kafka import TopicPartition
 from pyspark.sql import SparkSession
 
+from contract.lost_changes import until
 from contract.pipeline import Pipeline
 from spark.errors import LakeError
 from spark.evolution.evolution import Evolution
@@ -126,6 +127,45 @@ def test_what_is_lost_before_the_first_read(
     assert known == ([until] if until else [])
     look(lake, Topics(there))  # nothing was read meanwhile, and nothing more is lost
     assert [loss.until for loss in Losses(lake).known.values()] == known
+
+
+EDITED = "tables.{db}.{table}"
+
+
+def edited(pipeline: Pipeline, **more: Any) -> Pipeline:
+    return pipeline.model_copy(update={"kafka": pipeline.kafka.model_copy(update={"topic": EDITED, **more})})
+
+
+def test_a_topic_that_no_template_gives_any_more_may_have_held_any_tables_changes(tmp_path: Path) -> None:
+    """A snapshot saw it; the query, which has read nothing, is not given it."""
+    lake: Any = Files(edited(pipeline_in(tmp_path)))
+    saw = {TOPIC: place(_0=0), "shop.hidden.t": place(_0=0), DDL: place(_0=0)}
+    look(lake, Topics({0: (0, 1)}, topic="tables.shop.items"), saw)
+    assert [(loss.topic, loss.everywhere) for loss in Losses(lake).known.values()] == [
+        ("shop.hidden.t", True), (TOPIC, True),
+    ]  # fmt: skip
+    assert AppliedSnapshots(lake).loss(("shop", "items"))
+
+
+def test_what_is_lost_of_a_topic_of_before_an_edit_is_lost_to_its_table(tmp_path: Path) -> None:
+    lake: Any = Files(edited(pipeline_in(tmp_path), earlier_topics=("{pipeline}.{db}.{table}",)))
+    look(lake, Topics({0: (0, 1)}, topic="tables.shop.items"), {TOPIC: place(_0=0), "shop.hidden.t": place(_0=0)})
+    assert [(loss.topic, loss.everywhere) for loss in Losses(lake).known.values()] == [(TOPIC, False)]
+    assert AppliedSnapshots(lake).loss(("shop", "items"))
+    assert AppliedSnapshots(lake).loss(("shop", "lines")) is None
+    assert until(json.dumps(lake.read("_lost.json")), lake.pipeline, "shop", "items") == (0, 1, 90)
+    assert until(json.dumps(lake.read("_lost.json")), lake.pipeline, "shop", "lines") is None
+
+
+def test_before_the_first_read_what_a_snapshot_saw_is_read_by_whatever_template(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = Lake(spark, edited(pipeline_in(tmp_path)))
+    landing = Landing(spark, lake.pipeline, lake)
+    monkeypatch.setattr(landing, "seen", lambda: {TOPIC: place(_0=0), "tables.shop.items": place(_0=0), DDL: place()})
+    assert landing.topics() == {TOPIC}
+    monkeypatch.setattr(landing, "read", lambda: {("tables.shop.items", 0): 1})
+    assert landing.topics() == {"tables.shop.items"}
 
 
 @pytest.mark.parametrize("point", ["loss noted", "read topics kept"])

@@ -52,6 +52,27 @@ def test_nothing_is_asked_for_where_nothing_can_be_lacking() -> None:
     assert marked(stopped_well, GtidSet()) is stopped_well
 
 
+@pytest.mark.parametrize(
+    ("known", "used", "gap"),
+    [
+        ({}, ["sales.schemas"], True),
+        ({}, ["sales.schemas", "sales.shop.t"], False),
+        ({"templates": ("x.{table}",)}, [], False),
+        ({"events": 0}, [], False),
+        ({"sends": "new"}, [], False),
+    ],
+    ids=["all are empty", "one is not", "it says so", "nothing was sent", "no edit"],
+)
+def test_behind_a_version_that_did_not_say_how_topics_were_named_those_of_now_tell(
+    known: dict[str, Any], used: list[str], gap: bool
+) -> None:
+    was = checkpoint(**{"sends": "old", "events": 5, **known})
+    with capture_logs() as logs:
+        begin = division.renamed(OF_A_LAKE, was, was, "new", END, lambda: used)
+    assert (begin.since("shop", "t") == END) is gap
+    assert [log["log_level"] for log in logs] == ["warning"] * gap
+
+
 def sending(**changes: Any) -> str:
     made = Pipeline.model_validate(
         {

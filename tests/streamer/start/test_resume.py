@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from confluent_kafka import TopicPartition
 
-from streamer.delivery_errors import FirstStartError, OtherFormError, SchemasLostError
+from contract.pipeline import Pipeline
+from streamer.delivery_errors import FirstStartError, OtherFormError, SchemasLostError, TopicError
 from streamer.kafka import broker
 from streamer.start import own_topics
 from streamer.start import resume as start
@@ -35,6 +36,34 @@ def test_records_of_another_form_behind_each_other_are_refused() -> None:
     assert "format: headrace" in refusal.value.hint
     with pytest.raises(OtherFormError, match="form debezium"):
         start.refuse_other_form(checkpoint(events=0, form="debezium"), "headrace", lambda: ["sales.schemas"])
+
+
+WAS, IS = "{pipeline}.{db}.{table}", "tables.{db}.{table}"
+
+
+def named(topic: str, *earlier: str, form: str = "headrace") -> Pipeline:
+    made = pipeline()
+    kafka = made.kafka.model_copy(update={"topic": topic, "earlier_topics": earlier})
+    return made.model_copy(update={"kafka": kafka, "records": made.records.model_copy(update={"format": form})})
+
+
+def test_topics_that_the_lake_would_not_read_any_more_are_refused() -> None:
+    known = checkpoint(events=5, templates=(WAS, IS))
+    with pytest.raises(TopicError, match=r"kafka\.topic \{pipeline\}.*such as sales\.db\.table") as refusal:
+        start.refuse_unnamed_topics(named(IS), known)
+    assert f'kafka.earlier_topics: ["{WAS}"]' in refusal.value.hint
+    with pytest.raises(TopicError) as refusal:
+        start.refuse_unnamed_topics(named("x.{table}", IS), known)
+    assert f'kafka.earlier_topics: ["{IS}", "{WAS}"]' in refusal.value.hint
+
+
+def test_topics_that_the_file_names_or_that_hold_nothing_are_not() -> None:
+    known = checkpoint(events=5, templates=(WAS, IS))
+    start.refuse_unnamed_topics(named(IS, WAS), known)
+    start.refuse_unnamed_topics(named(WAS, IS), known)
+    start.refuse_unnamed_topics(named("x.{table}", form="debezium"), known)  # which feeds no lake
+    start.refuse_unnamed_topics(named("x.{table}"), checkpoint(events=0, templates=(WAS,)))
+    start.refuse_unnamed_topics(named("x.{table}"), checkpoint(events=5))  # of a version that did not say
 
 
 class Admin:

@@ -130,6 +130,13 @@ def test_topics_that_transforms_chose_are_read_too_and_another_pipelines_records
     assert found.asked == [TOPIC, "vip"]
 
 
+def test_of_a_pipeline_without_topics_nothing_is_asked(topic: Topic, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As behind an edit of kafka.topic: librdkafka refuses a question about no partition."""
+    monkeypatch.setattr(topic, "list_topics", lambda timeout: SimpleNamespace(topics={}))
+    monkeypatch.delattr(Topic, "offsets_for_times")
+    assert str(sent.behind(SMALL, checkpoint(gtid_set=""))) == ""
+
+
 FOREIGN = (
     b"hello",
     b"\xff\x00\x01",
