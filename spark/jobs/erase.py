@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import time
 from datetime import UTC, datetime
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from contract import names, table_names
+from contract.asker import asker
 from contract.erased_key import ErasedKey, ErasedKeyError, keys_of
 from contract.pipeline import Pipeline
 from contract.pipeline_keys import told_of
@@ -44,6 +44,7 @@ def erase(
 ) -> dict[str, Any]:  # fmt: skip
     """Erases the keys of the one table that is named. Raises LakeError."""
     began, lake, broker = time.time(), Lake(spark, pipeline), Broker(pipeline)
+    by = by or asker()  # what cannot be recorded is not to be begun
     try:
         schemas = in_lake(lake, broker.schemas())
         schema = _schema(lake, schemas, tables)
@@ -61,7 +62,7 @@ def erase(
             erasing = Erasing(spark, lake, broker, schemas, schema, wanted, until, hours)
             begun = erasing.run()
             remains = _remains(erasing, begun.topics, run)
-            record.note(spark, lake, begun, until, remains, run, by or getpass.getuser())
+            record.note(spark, lake, begun, until, remains, run, by)
             erasing.erasures.end(begun)
     finally:
         lake.close()
