@@ -49,7 +49,8 @@ def erase(
         schemas = in_lake(lake, broker.schemas())
         schema = _schema(lake, schemas, tables)
         _refuse_unfit(lake, schema)
-        wanted = _wanted(keys, schema, pipeline)
+        plain = source.columns_of(pipeline, broker, schema, schemas.all(schema.db, schema.table), bool(present))
+        wanted = _wanted(keys, schema, pipeline, plain)
         if present:
             until = source.newest(pipeline, broker)
         else:
@@ -122,9 +123,9 @@ def _key(schema: TableSchema) -> list[Column]:
     return [schema.column(name) for name in schema.key]
 
 
-def _wanted(keys: str, schema: TableSchema, pipeline: Pipeline) -> list[ErasedKey]:
+def _wanted(keys: str, schema: TableSchema, pipeline: Pipeline, source: TableSchema | None) -> list[ErasedKey]:
     try:
-        return keys_of(keys, schema, pipeline.columns.key())
+        return keys_of(keys, schema, pipeline.columns.key(), source)
     except ErasedKeyError as error:
         raise LakeError(f"{error}. Nothing was erased") from None
 
@@ -134,6 +135,8 @@ def _remains(erasing: Erasing, topics: list[Any], run: str) -> list[record.Remai
     others = erasing.topics.others(int(at.timestamp() * 1000))
     found = record.of_files(erasing.paths(), erasing.hours, at)
     found += record.of_changes(erasing.lake.changes, erasing.traces.unsearched())
+    found += record.of_doubtful(erasing.lake.changes, erasing.traces.doubtful())
+    found += record.of_oversized(erasing.lake.pipeline)
     found += record.of_renamed(erasing.spark, erasing.lake, erasing.traces.name)
     found += record.of_staged(staged(erasing.lake, erasing.schema))
     found.append(record.DATA_DOCS)
