@@ -163,8 +163,9 @@ class Traces:
 
     def _forms(self) -> list[TableSchema]:
         """The present version, and one for each other form that the key had by its masks."""
-        known = [*self._searched(), *([self.applied] if self.applied else [])]
-        others = {_only(shape, self.schema.key).columns: shape for shape in known if self._own(shape)}
+        known = [*self.shapes, *([self.applied] if self.applied else [])]
+        told = [shape for shape in known if findable(shape, self.schema.key, self.secret)]
+        others = {_only(shape, self.schema.key).columns: shape for shape in told if self._own(shape)}
         return [self.schema, *others.values()]
 
     def _own(self, shape: TableSchema) -> bool:

@@ -140,6 +140,8 @@ def test_rows_of_a_snapshot_that_are_masked_before_any_change_is(spark: SparkSes
     rows.write.format("delta").save(lake.table("shop", "people"))
     assert traces(spark, lake, [PLAIN], "bob@x").rows() == 0
     assert traces(spark, lake, [PLAIN], "bob@x", applied=MASKED).rows() == 1
+    assert traces(spark, lake, [PLAIN], "bob@x", b"", applied=MASKED).rows() == 0, "nobody knows the secret"
+    assert traces(spark, lake, [PLAIN], "bob@x", applied=ITEMS).rows() == 0, "it was read before it had such a key"
 
 
 LETTER = "topic string, partition int, offset bigint, record_key binary, value binary"
