@@ -193,6 +193,11 @@ class Checkpoint(BaseModel):
         late = (one for one in self.other_rules if at < one.until or (at == one.until and rules == one.rules))
         return max((one.ts_ms for one in late if chooses(one.tables, db, table)), default=None)
 
+    def shown_since(self, db: str, table: str) -> Place | None:
+        """From where on the table is shown by the rules of now; None where it was never by others, as far as is
+        known."""
+        return max((one.until for one in self.other_rules if chooses(one.tables, db, table)), default=None)
+
     def covers(self, gtid_set: str) -> bool:
         """Whether all that the transactions of the set committed was delivered."""
         wanted = gtids.parse(gtid_set)

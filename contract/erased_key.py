@@ -7,26 +7,18 @@ key is masked, the mask is put on here, by the code of the streamer. No message 
 
 from __future__ import annotations
 
-import base64
-import binascii
 import json
-import re
-from collections.abc import Callable
-from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
-from typing import Any
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, Final
 
 from contract import masks
+from contract.key_values import MISTAKES, text_of, value_of
 from contract.masks import Mask
 from contract.schema import Column, TableSchema
 
-BITS = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64}
-DATE = r"\d{4}-\d{2}-\d{2}"
-CLOCK = r"\d{2}:\d{2}:\d{2}"
-FORMS = {
-    "date": DATE, "time": r"-?\d{2,3}:\d{2}:\d{2}", "datetime": f"{DATE} {CLOCK}", "timestamp": f"{DATE} {CLOCK}",
-}  # fmt: skip
-BYTES = ("binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob")
+HASH: Final = "hash"  # the one mask of a key
 
 
 class ErasedKeyError(ValueError):
@@ -35,22 +27,54 @@ class ErasedKeyError(ValueError):
 
 @dataclass(frozen=True)
 class ErasedKey:
-    """`text`: the key of records, JSON. `values`: the source's, by column, as a statement's parameters."""
+    """`text`: the key of records, JSON. `values`: the source's, by column, as a statement's parameters. `given`: as
+    they are written down; `unmasked`: the texts on which a mask works."""
 
     text: str
     values: dict[str, Any]
+    given: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    unmasked: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
-def keys_of(given: str, schema: TableSchema, secret: bytes = b"") -> list[ErasedKey]:
-    """The keys of a JSON text: one, or a list of them. `schema`: the table's as it is shown; `secret`: of its hashes.
-    Raises ErasedKeyError."""
+def keys_of(given: str, schema: TableSchema, secret: bytes = b"", source: TableSchema | None = None) -> list[ErasedKey]:
+    """The keys of a JSON text: one, or a list of them. `schema`: the table's as it is shown; `secret`: of its hashes;
+    `source`: the table with the columns of the source, by which values that a mask hides are spelled: without it they
+    are taken as they are written. Raises ErasedKeyError."""
     name = f"{schema.db}.{schema.table}"
     if not schema.key:
         raise ErasedKeyError(f"{name} has no key, so that no row of it can be named: choose columns of it in keys")
+    if not findable(schema, schema.key, secret):
+        raise ErasedKeyError(
+            f"{name}: its key is hashed, and the pipeline file has no columns.secret any more: write it there again"
+        )
     items = written(given, name)
     if not items:
         raise ErasedKeyError(f"{name}: no key is given; its key is ({', '.join(schema.key)})")
-    return [_key(item, at, schema, secret) for at, item in enumerate(items, 1)]
+    return [_key(item, at, schema, secret, source) for at, item in enumerate(items, 1)]
+
+
+def findable(shape: TableSchema, key: Iterable[str], secret: bytes) -> bool:
+    """Whether records of the shape tell what they have in the columns of the key: in plain, or by their hash."""
+    masks_of = {column.name: column.mask for column in shape.columns}
+    return all(name in masks_of and (masks_of[name] is None or bool(masks_of[name] == HASH and secret)) for name in key)
+
+
+def text_in(shape: TableSchema, key: ErasedKey, secret: bytes) -> str | None:
+    """The key in records of another shape of the table, in which it is `findable`: before its mask they have it in
+    plain. None where the shape's columns cannot have such a value."""
+    wires = {}
+    for name, value in key.given.items():
+        column = shape.column(name)
+        try:
+            wire = hashed(key.unmasked[name], secret) if column.mask else value_of(column, value)[0]
+        except MISTAKES:
+            return None
+        wires[column.sent or name] = wire
+    return _json(wires)
+
+
+def hashed(text: str, secret: bytes) -> str | None:
+    return masks.text_of(Mask(HASH, 0, secret))(text)
 
 
 def written(given: str, name: str) -> list[Any]:
@@ -78,17 +102,35 @@ def _opened(item: Any, where: str) -> Any:
         raise ErasedKeyError(f"{where} is no JSON: {problem}") from None
 
 
-def _key(item: Any, at: int, schema: TableSchema, secret: bytes) -> ErasedKey:
+def _key(item: Any, at: int, schema: TableSchema, secret: bytes, source: TableSchema | None) -> ErasedKey:
     where = _where(f"{schema.db}.{schema.table}", at)
     row = _row(item, schema, where)
-    wires, values = {}, {}
+    wires, values, unmasked = {}, {}, {}
     for name in schema.key:
         column = schema.column(name)
+        plain = _of_source(source, name) if column.mask else column
         try:
-            wires[name], values[name] = _masked(column, row[name], secret) if column.mask else _plain(column, row[name])
-        except (ValueError, InvalidOperation) as problem:
-            raise ErasedKeyError(f"{where}: its {name} is no {told(column)}: {problem}") from None
-    return ErasedKey(json.dumps(wires, separators=(",", ":"), ensure_ascii=False), values)
+            wire, values[name] = value_of(plain, row[name]) if plain else _as_written(row[name])
+        except MISTAKES as problem:
+            raise ErasedKeyError(f"{where}: its {name} is no {told(plain or column)}: {problem}") from None
+        unmasked[name] = text_of(wire)
+        wires[name] = hashed(unmasked[name], secret) if column.mask else wire
+    return ErasedKey(_json(wires), values, {name: row[name] for name in schema.key}, unmasked)
+
+
+def _json(wires: Mapping[str, Any]) -> str:
+    return json.dumps(wires, separators=(",", ":"), ensure_ascii=False)
+
+
+def _of_source(source: TableSchema | None, name: str) -> Column | None:
+    columns = source.columns if source else ()
+    return next((column for column in columns if column.name == name and not column.mask), None)
+
+
+def _as_written(value: Any) -> tuple[str, Any]:
+    if not isinstance(value, str | int | Decimal):
+        raise ValueError("a text or a number is expected")
+    return text_of(value), value
 
 
 def _row(item: Any, schema: TableSchema, where: str) -> dict[str, Any]:
@@ -104,88 +146,3 @@ def _row(item: Any, schema: TableSchema, where: str) -> dict[str, Any]:
 
 def told(column: Column) -> str:
     return f"{column.type}{' unsigned' if column.unsigned else ''}"
-
-
-def _masked(column: Column, value: Any, secret: bytes) -> tuple[Any, Any]:
-    text = {True: "true", False: "false"}[value] if isinstance(value, bool) else str(value)
-    if not isinstance(value, str | int):
-        raise ValueError("a text or a number is expected")
-    return masks.text_of(Mask("hash", 0, secret))(text), value
-
-
-def _plain(column: Column, value: Any) -> tuple[Any, Any]:
-    """The wire value, and the parameter."""
-    kind = column.type
-    if kind in BITS or kind == "year":
-        return (number := _integer(column, value)), number
-    if kind == "bit":
-        return _bit(column, value)
-    if kind in BYTES:
-        return _bytes(column, value)
-    if isinstance(value, bool) or not isinstance(value, str | int | Decimal):
-        raise ValueError("a text or a number is expected")
-    made: Callable[[Column, str], tuple[str, str]] = {"decimal": _decimal, **dict.fromkeys(FORMS, _moment)}.get(
-        kind, _text
-    )
-    return made(column, str(value))
-
-
-def _integer(column: Column, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | str) or not re.fullmatch(r"\s*-?\d+\s*", str(value)):
-        raise ValueError("digits are expected")
-    number, bits = int(value), BITS.get(column.type, 16)
-    low, high = (
-        (0, 2**bits - 1) if column.unsigned or column.type == "year" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
-    )
-    if not low <= number <= high:
-        raise ValueError(f"it is beyond {low} to {high}")
-    return number
-
-
-def _bit(column: Column, value: Any) -> tuple[Any, Any]:
-    width = column.length or 1
-    if width == 1:
-        truth = {"true": True, "1": True, "false": False, "0": False}.get(str(value).lower())
-        if truth is None:
-            raise ValueError("true or false is expected")
-        return truth, int(truth)
-    wire, raw = _bytes(column.model_copy(update={"type": "binary", "length": (width + 7) // 8}), value)
-    return wire, int.from_bytes(raw)
-
-
-def _bytes(column: Column, value: Any) -> tuple[str, bytes]:
-    """Of base64, as records have it, or of hexadecimal digits behind 0x."""
-    text = str(value)
-    try:
-        raw = bytes.fromhex(text[2:]) if text[:2] == "0x" else base64.b64decode(text, validate=True)
-    except (ValueError, binascii.Error):
-        raise ValueError("base64, or hexadecimal digits behind 0x, are expected") from None
-    if column.type == "binary" and len(raw) != (column.length or 1):
-        raise ValueError(f"it has {len(raw)} bytes, the column has {column.length or 1}")
-    return base64.b64encode(raw).decode(), raw
-
-
-def _decimal(column: Column, text: str) -> tuple[str, str]:
-    number, scale = Decimal(text), column.scale or 0
-    if not number.is_finite() or -int(number.normalize().as_tuple().exponent) > scale:
-        raise ValueError(f"it has more than {scale} digits behind the point")
-    return (made := f"{number:.{scale}f}"), made
-
-
-def _moment(column: Column, text: str) -> tuple[str, str]:
-    """With all digits of the column; blanks or ISO 8601 between date and time."""
-    zoned = column.type == "timestamp"
-    plain = text.replace("T", " ").removesuffix("Z") if column.type in ("datetime", "timestamp") else text
-    whole, _, digits = plain.partition(".")
-    if not re.fullmatch(FORMS[column.type], whole) or not re.fullmatch(r"\d*", digits) or len(digits) > column.fsp:
-        raise ValueError("it is not written as one")
-    full = whole + (f".{digits:0<{column.fsp}}" if column.fsp else "")
-    return f"{full.replace(' ', 'T')}Z" if zoned else full, full
-
-
-def _text(column: Column, text: str) -> tuple[str, str]:
-    if column.type == "enum" and text not in column.members:
-        raise ValueError("it is none of its members")
-    if column.type in ("char", "varchar") and len(text) > (column.length or 1):
-        raise ValueError(f"it has {len(text)} characters, the column has {column.length or 1}")
-    return text, text

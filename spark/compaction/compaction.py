@@ -149,7 +149,9 @@ class Compaction:
 
     def _follow(self, evolution: Evolution, handoff: HandOff) -> None:
         """What the source's statements did to the tables, and what somebody else did to those of the lake."""
-        evolution.follow(*self.broker.ddl(evolution.read), self.floors)
+        others = self.checkpoint.other_rules if self.checkpoint else ()
+        shapes = {name: applied.shape for name, applied in handoff.snapshots.tables.items()}
+        evolution.follow(*self.broker.ddl(evolution.read), self.floors, others, shapes)
         self.foreign = self.foreign.without(handoff.applied)
         forget_lost(handoff.snapshots, self.foreign.gone)
         for line in (*self.foreign.told.values(), *evolution.told):

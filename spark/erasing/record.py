@@ -20,6 +20,7 @@ from pyspark.sql import functions as fn
 
 from contract import names
 from contract.checkpoint import Checkpoint
+from contract.pipeline import Pipeline
 from spark.failpoints import reached
 from spark.lake.erasures import Begun, Topic
 from spark.lake.lake import Lake
@@ -69,9 +70,31 @@ def of_changes(path: str, unsearched: int) -> list[Remains]:
     """Of changes of which nothing tells whose they are."""
     why = (
         f"{unsearched:,} change(s) of the table were not searched: they are of a time at which it lacked a column of "
-        "its present key, or of a version that the schema topic lacks. maintenance.history_days removes them by age"
+        "its present key, or a mask hid it whose secret the pipeline file has no more, or of a version that the schema "
+        "topic lacks. maintenance.history_days removes them by age"
     )
     return [Remains(path, why)] if unsearched else []
+
+
+def of_doubtful(path: str, doubtful: int) -> list[Remains]:
+    """Of changes with hashes of the key that may be by another secret."""
+    why = (
+        f"{doubtful:,} change(s) of the table were sent before its masks or keys, or their secret, were changed in the "
+        "pipeline file: what is hashed there by another secret was not found. An erasure by a copy of the file with "
+        "that columns.secret finds it (headrace erase COPY); maintenance.history_days removes changes by age"
+    )
+    return [Remains(path, why)] if doubtful else []
+
+
+def of_oversized(pipeline: Pipeline) -> list[Remains]:
+    """Of records that were too large for Kafka, each a file."""
+    if (asked := pipeline.records.oversized) is None:
+        return []
+    why = (
+        "records too large for Kafka, whole and in plain, are not searched. The letters of the dead letter topic have "
+        "each one's key, and its file as value_at: remove there those of the keys"
+    )
+    return [Remains(f"{asked.target.rstrip('/')}/{pipeline.name}", why)]
 
 
 def of_renamed(spark: SparkSession, lake: Lake, name: str) -> list[Remains]:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pymysql
+
 from contract.checkpoint import Checkpoint
 from contract.erased_key import ErasedKey
 from contract.names import quoted
 from contract.pipeline import Pipeline
 from contract.pipeline_columns import Shown
+from contract.schema import TableSchema
 from spark.errors import LakeError
 from spark.kafka.broker import Broker
 from spark.snapshot.places import Places
@@ -50,6 +53,32 @@ def _refuse_present(source: Source, shown: Shown, keys: Sequence[ErasedKey]) -> 
             "(--present, or present in the DAG's form), and know that the next change, snapshot or repair of such a "
             "row brings it back. Nothing was erased"
         )
+
+
+def columns_of(
+    pipeline: Pipeline, broker: Broker, schema: TableSchema, shapes: Sequence[TableSchema], unasked: bool
+) -> TableSchema | None:
+    """The table with the columns by which values that a mask of the key hides are spelled: as the source has them, or,
+    where it cannot be asked and need not be (`unasked`), as the last version without the mask had. None where nobody
+    knows. Raises LakeError."""
+    if not _masked(schema, schema.key):
+        return None
+    before = next((one for one in reversed(shapes) if not _masked(one, schema.key)), None)
+    try:
+        with streamed(pipeline, newest(pipeline, broker)) as source:
+            found = source.schema(schema.db, schema.table) or before
+    except (LakeError, pymysql.MySQLError):
+        if not unasked:
+            raise
+        found = before
+    if found is None:
+        _tell(f"{schema.db}.{schema.table}: nobody knows the types behind the masks of its key: spell it as records do")
+    return found
+
+
+def _masked(shape: TableSchema, key: Sequence[str]) -> bool:
+    """Whether a column of the key is, or is not there at all."""
+    return not {*key} <= {column.name for column in shape.columns if not column.mask}
 
 
 def newest(pipeline: Pipeline, broker: Broker) -> Checkpoint:

@@ -1,7 +1,8 @@
 """What the lake's tables have of some keys, and its removal from them.
 
 Keys are compared by their values, in the images of a change too: an ALTER TABLE may have given a key's text another
-form. No value stands in a commit's condition, which Delta keeps in its log: the keys come as rows to join with.
+form. Where the key was masked otherwise than now, a version has its own text of it, by which it is looked for. No value
+stands in a commit's condition, which Delta keeps in its log: the keys come as rows to join with.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pyspark.sql import functions as fn
 
 from contract import names
 from contract.checkpoint import Place
+from contract.erased_key import ErasedKey, findable, text_in
 from contract.names import quoted
 from contract.schema import TableSchema
 from spark.errors import LakeError
@@ -36,15 +38,19 @@ IMAGES = ("key", "before", "after")
 
 @dataclass(frozen=True)
 class Traces:
-    """Of the keys `keys` (as records have them) of one table, of before the place `until`. `shapes`: its versions, the
-    last of which is `schema`."""
+    """Of the keys of one table, of before the place `until`. `shapes`: its versions, the last of which is `schema`;
+    `applied`: by which a snapshot's rows were applied. `secret`: of the key's hashes; `shown_since`: from where on the
+    table is shown by the rules of now, None where it was by no others."""
 
     spark: SparkSession
     lake: Lake
     schema: TableSchema
     shapes: Sequence[TableSchema]
-    keys: Sequence[str]
+    keys: Sequence[ErasedKey]
     until: Place
+    secret: bytes = b""
+    applied: TableSchema | None = None
+    shown_since: Place | None = None
 
     @property
     def name(self) -> str:
@@ -64,7 +70,11 @@ class Traces:
         if not self.lake.is_table(self.path):
             return 0
         now = self.spark.read.format("delta").load(self.path).where(self._before())
-        return now.join(fn.broadcast(self._wanted()), list(self.schema.key), "left_semi").count()
+        return now.join(fn.broadcast(self._wanted_rows()), list(self.schema.key), "left_semi").count()
+
+    def texts(self) -> list[str]:
+        """The keys as records have them, or had them when the key was shown otherwise."""
+        return list(dict.fromkeys(text for shape in self._forms() for text in self._texts_in(shape)))
 
     def events(self) -> DataFrame | None:
         """The changes of the keys: their place in `_changes`, and `key`."""
@@ -73,19 +83,27 @@ class Traces:
         return self._of_keys(self._mine(changes), [*EVENT, "key"])
 
     def unsearched(self) -> int:
-        """How many changes are of versions without a column of the key, or of such as nobody knows any more: nothing
-        tells whose they are."""
+        """How many changes are of versions without a column of the key, or with a mask that hides it, or of such as
+        nobody knows any more: nothing tells whose they are."""
         if (changes := self.table(names.CHANGES)) is None:
             return 0
         searched = fn.col("schema").isin([shape.version for shape in self._searched()])
         return self._mine(changes).where((fn.col("op") != "t") & ~fn.coalesce(searched, fn.lit(False))).count()
 
+    def doubtful(self) -> int:
+        """How many changes have a hash of the key that may be by another secret: a version does not tell it."""
+        if self.shown_since is None or (changes := self.table(names.CHANGES)) is None:
+            return 0
+        hashed = [shape.version for shape in self._searched() if _masked(_only(shape, self.schema.key))]
+        before = fn.col("_seq") < sequence([*self.shown_since, -1, -1])
+        return self._mine(changes).where((fn.col("op") != "t") & before & fn.col("schema").isin(hashed)).count()
+
     def letters(self) -> DataFrame | None:
-        """The records of the table's topics that are no change and yet name one of the keys."""
+        """The records of the table, or of a topic that it had and of nobody knows which table, that are no change and
+        yet name one of the keys."""
         if (letters := self.table(names.DEAD_LETTERS)) is None:
             return None
-        topics = names.events_topics(self.lake.pipeline, self.schema.db, self.schema.table)
-        text = letters.where(fn.col("topic").isin(*topics) & fn.coalesce("value", "record_key").isNotNull())
+        text = letters.where(fn.coalesce("value", "record_key").isNotNull() & self._of_table())
         images = {name: fn.get_json_object(fn.col("value").cast("string"), f"$.{name}") for name in ("before", "after")}
         text = text.withColumn("key", fn.col("record_key").cast("string")).withColumns(images)
         return self._of_texts(text, LETTER)
@@ -100,7 +118,7 @@ class Traces:
 
     def erase_rows(self) -> None:
         same = [fn.col(f"t.{quoted(name)}") == fn.col(f"c.{quoted(name)}") for name in self.schema.key]
-        merge = self._merge(self.path, self._wanted(), _all([*same, self._before("t._seq")]))
+        merge = self._merge(self.path, self._wanted_rows(), _all([*same, self._before("t._seq")]))
         try:
             merge.whenMatchedDelete().execute()
         except Exception as error:
@@ -140,9 +158,38 @@ class Traces:
         return changes.where((fn.col("tbl") == self.name) & (fn.col("db") == self.schema.db) & self._before())
 
     def _searched(self) -> list[TableSchema]:
-        """The versions that have the key's columns."""
-        wanted = {*self.schema.key}
-        return [shape for shape in self.shapes if wanted <= {column.name for column in shape.columns}]
+        """The versions that tell whose a change is."""
+        return [shape for shape in self.shapes if findable(shape, self.schema.key, self.secret)]
+
+    def _forms(self) -> list[TableSchema]:
+        """The present version, and one for each other form that the key had by its masks."""
+        known = [*self.shapes, *([self.applied] if self.applied else [])]
+        told = [shape for shape in known if findable(shape, self.schema.key, self.secret)]
+        others = {_only(shape, self.schema.key).columns: shape for shape in told if self._own(shape)}
+        return [self.schema, *others.values()]
+
+    def _own(self, shape: TableSchema) -> bool:
+        """Whether the key is masked there in another way than now."""
+        return any(shape.column(name).mask != self.schema.column(name).mask for name in self.schema.key)
+
+    def _texts_in(self, shape: TableSchema) -> list[str]:
+        if not self._own(shape):
+            return [key.text for key in self.keys]
+        return [text for key in self.keys if (text := text_in(shape, key, self.secret)) is not None]
+
+    def _of_table(self) -> Column:
+        """Whether a record that is no change may be the table's: it says so, or does not say whose it is and is in a
+        topic of the table."""
+        source = [fn.get_json_object(fn.col("value").cast("string"), f"$.source.{name}") for name in ("db", "table")]
+        said = (source[0] == self.schema.db) & (source[1] == self.schema.table)
+        return fn.coalesce(said, fn.col("topic").isin(self._topics()))
+
+    def _topics(self) -> list[str]:
+        """In which the table's changes are, or were before the pipeline file named another one."""
+        topics = {*names.events_topics(self.lake.pipeline, self.schema.db, self.schema.table)}
+        if (changes := self.table(names.CHANGES)) is not None:
+            topics |= {row["topic"] for row in self._mine(changes).select("topic").distinct().collect()}
+        return sorted(topics)
 
     def _before(self, name: str = "_seq") -> Column:
         """Rows of a snapshot that begins just there are older than what comes behind it."""
@@ -151,37 +198,45 @@ class Traces:
     def _merge(self, path: str, found: DataFrame, same: Column) -> Any:
         return DeltaTable.forPath(self.spark, path).alias("t").merge(found.alias("c"), same)
 
-    def _wanted(self, kinds: dict[str, str] | None = None) -> DataFrame:
-        """The keys' columns, in the lake's types."""
-        key = _only(self.schema, self.schema.key)
-        known = self._kinds() if kinds is None else kinds
-        return (
-            self._texts().withColumn("_wire", parsed("key", key.columns)).select(*keyed("_wire", key, known)).distinct()
-        )
+    def _wanted_rows(self) -> DataFrame:
+        """The keys' columns as the table has them: rows that did not change since a mask are as they were before."""
+        kinds = self._kinds()
+        return reduce(DataFrame.unionByName, [self._wanted(shape, kinds) for shape in self._forms()]).distinct()
 
-    def _texts(self) -> DataFrame:
-        return self.spark.createDataFrame([(text,) for text in self.keys], "key string")
+    def _wanted(self, shape: TableSchema, kinds: dict[str, str]) -> DataFrame:
+        """The keys' columns by a version, in these types. What the types of a table of before a mask do not take, no
+        row of it has."""
+        key = _only(shape, self.schema.key)
+        wires = self._frame(self._texts_in(shape)).withColumn("_wire", parsed("key", key.columns))
+        if self._own(shape) or _masked(key):
+            return wires.select(*typed("_wire", key, kinds)).dropna().distinct()
+        return wires.select(*keyed("_wire", key, kinds)).distinct()
+
+    def _frame(self, texts: Sequence[str]) -> DataFrame:
+        return self.spark.createDataFrame([(text,) for text in texts], "key string")
 
     def _kinds(self) -> dict[str, str]:
         return columns_of(self.spark, self.path) if self.lake.is_table(self.path) else {}
 
     def _of_keys(self, changes: DataFrame, columns: Sequence[str]) -> DataFrame:
         """These columns of the changes of which key, or an image, is one of the keys, each by its own version."""
-        kinds = self._kinds()
-        wanted, parts = self._wanted(kinds), []
+        masked = _masked(self.schema)
+        # A masked column's values are texts, whatever the table has where no snapshot was taken since.
+        kinds = {name: kind for name, kind in self._kinds().items() if name.lower() not in masked}
+        present, parts = self._wanted(self.schema, kinds), []
         for shape in read_by(changes, self._searched()):
-            key = _only(shape, self.schema.key)
+            key, own = _only(shape, self.schema.key), self._own(shape)
             wires = [parsed(name, key.columns, "PERMISSIVE") for name in IMAGES]
-            values = typed("_wire", key, kinds)
+            values = typed("_wire", key, {} if own else kinds)
             mine = changes.where(fn.col("schema") == shape.version)
-            parts.append(self._joined(mine, wires, values, wanted, columns))
+            parts.append(self._joined(mine, wires, values, self._wanted(shape, {}) if own else present, columns))
         return reduce(DataFrame.unionByName, parts).distinct()
 
     def _of_texts(self, rows: DataFrame, columns: Sequence[str]) -> DataFrame:
         """The same of rows of which nobody knows by what version they are, or whether they are sound."""
         shape = ", ".join(f"{quoted(name)} string" for name in self.schema.key)
         values = [fn.col(f"_wire.{quoted(name)}").alias(name) for name in self.schema.key]
-        wanted = self._texts().withColumn("_wire", fn.from_json("key", shape, READING)).select(*values)
+        wanted = self._frame(self.texts()).withColumn("_wire", fn.from_json("key", shape, READING)).select(*values)
         return self._joined(
             rows, [fn.from_json(name, shape, READING) for name in IMAGES], values, wanted, columns
         ).distinct()
@@ -200,6 +255,10 @@ class Traces:
 
 def _only(shape: TableSchema, key: Sequence[str]) -> TableSchema:
     return shape.model_copy(update={"columns": tuple(shape.column(name) for name in key), "key": tuple(key)})
+
+
+def _masked(shape: TableSchema) -> set[str]:
+    return {column.name.lower() for column in shape.columns if column.mask}
 
 
 def _same(columns: Sequence[str]) -> list[Column]:

@@ -74,8 +74,12 @@ class Erasing:
 
     def __post_init__(self) -> None:
         shapes = self.schemas.all(self.schema.db, self.schema.table) or [self.schema]  # nothing was changed yet
-        texts = [key.text for key in self.keys]
-        self.traces = Traces(self.spark, self.lake, self.schema, shapes, texts, self.until.place)
+        name, secret = (self.schema.db, self.schema.table), self.lake.pipeline.columns.key()
+        applied = AppliedSnapshots(self.lake).tables.get(name)
+        self.traces = Traces(
+            self.spark, self.lake, self.schema, shapes, self.keys, self.until.place, secret,
+            applied.shape if applied else None, self.until.shown_since(*name),
+        )  # fmt: skip
         self.topics, self.erasures = Topics(self.lake.pipeline, self.broker), Erasures(self.lake)
 
     def run(self) -> Begun:
@@ -107,9 +111,9 @@ class Erasing:
         return Found(self.traces.rows(), events, self.traces.letters(), audited)
 
     def _begin(self, found: Found) -> Begun:
-        """The keys' texts in `_changes` are noted too: those of another version may differ."""
-        texts = {key.text for key in self.keys}
-        hashes = sorted(self._hash(text) for text in texts)
+        """The keys' texts of other versions are noted too, also as `_changes` has them."""
+        hashes = sorted({self._hash(key.text) for key in self.keys})
+        texts = {*self.traces.texts()}
         if found.events is not None:
             texts |= {row["key"] for row in found.events.select("key").distinct().collect()}
         topics = self.topics.of(found.events) if found.events is not None else []

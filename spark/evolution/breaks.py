@@ -7,9 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from contract.breaks import Break, Place
+from contract.checkpoint import OtherRules
 from contract.patterns import any_matches
 from contract.renames import Spelling
 from contract.schema import TableSchema
+from contract.shown_by import chooses
 from spark.evolution.shape_changes import another_form, another_text
 
 KEPT = 1000
@@ -71,6 +73,16 @@ def of_shape(before: TableSchema, after: TableSchema, at: Place, lost_names: boo
     if not ends and not others and not lost_names:
         return None
     return Break(db=after.db, table=after.table, seq=at, ends=ends, version=after.version, columns=others)
+
+
+def of_rules(db: str, table: str, shapes: Iterable[TableSchema], others: Iterable[OtherRules]) -> Iterator[Break]:
+    """Where the pipeline file's rules were changed and the same row may have another key since: of a hash neither a
+    version nor a snapshot tells by what secret it is, or whether it was plain before. `shapes`: of what the table and
+    its last changes have."""
+    hashed = any(shape.column(name).mask for shape in shapes for name in shape.key)
+    for one in others:
+        if hashed and chooses(one.tables, db, table):
+            yield Break(db=db, table=table, seq=one.until, ts_ms=one.ts_ms)
 
 
 def spellings(before: TableSchema, after: TableSchema) -> Iterator[Spelling]:

@@ -11,7 +11,7 @@ The rows are written before the file says that they are: a run that dies in betw
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 
 from contract import names
 from contract.breaks import Break
+from contract.checkpoint import OtherRules
 from contract.ddl_record import UNSEEN, DdlRecord
 from contract.renames import FILE, Rename, Spelling
 from contract.schema import TableSchema
@@ -35,6 +36,7 @@ from spark.lake.stopped import Name
 from spark.tables.schema import Schemas
 
 Altered = tuple[str, str, Place]
+NOTHING: Mapping[Name, TableSchema | None] = {}
 ALTERS = (*UNSEEN, "shape")
 # Of a table without rows, too: some came that were under another name, or what it gets changes in silence.
 BRINGS = ("rename", "partition", "cascade")
@@ -101,9 +103,12 @@ class Evolution:
                     "begin anew: stream, and take a snapshot"
                 )
 
-    def follow(self, records: Iterable[DdlRecord], read: Mapping[int, int], floors: Mapping[Name, list[int]]) -> None:
+    def follow(
+        self, records: Iterable[DdlRecord], read: Mapping[int, int], floors: Mapping[Name, list[int]],
+        others: Sequence[OtherRules] = (), applied: Mapping[Name, TableSchema | None] = NOTHING,
+    ) -> None:  # fmt: skip
         """`records`: of the DDL topic, up to the offsets `read`. `floors`: where each table's snapshot begins, as a
-        `_seq`."""
+        `_seq`; `applied`: by which shape its rows are shown. `others`: rules by which tables were shown before."""
         statements = list(records)
         unseen = {
             identity(one): one for one in statements if one.kind in UNSEEN and identity(one) not in self.state.seen
@@ -127,6 +132,7 @@ class Evolution:
         marks += [mark for shape in shapes for mark in shape.marks]
         broken = [*self.state.breaks, *filter(None, map(breaks.of_statement, new))]
         broken += [one for shape in shapes for one in shape.breaks]
+        broken += [one for one in self._by_rules(others, applied) if one not in broken]
         spelled = dict.fromkeys([*self.state.spellings, *(one for shape in shapes for one in shape.spellings)])
         state = State(
             read={**self.state.read, **read},
@@ -157,6 +163,11 @@ class Evolution:
             if self.lake.pipeline.tables.match(*mark.name):
                 found.setdefault(mark.name, mark.stale())
         return found
+
+    def _by_rules(self, others: Sequence[OtherRules], applied: Mapping[Name, TableSchema | None]) -> Iterator[Break]:
+        for name in self.schemas.tables():
+            shapes = [self.schemas.newest(*name), applied.get(name)]
+            yield from breaks.of_rules(*name, filter(None, shapes), others)
 
     def _since(self) -> dict[str, Place]:
         return {".".join(name): place(self.schemas.newest(*name)) for name in self.schemas.tables()}

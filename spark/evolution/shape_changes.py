@@ -179,6 +179,8 @@ def another_form(was: Column, now: Column) -> bool:
 
 def another_text(was: Column, now: Column) -> bool:
     """Whether values that are the same have another text than before, by which a key's changes belong together."""
+    if was.mask != now.mask:
+        return True
     digits = (was.fsp, was.scale) != (now.fsp, now.scale)
     return digits or was.charset != now.charset or _respelled(was, now) or _size(was, now) in ("narrowed", "retyped")
 

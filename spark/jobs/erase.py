@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import time
 from datetime import UTC, datetime
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from contract import names, table_names
+from contract.asker import asker
 from contract.erased_key import ErasedKey, ErasedKeyError, keys_of
 from contract.pipeline import Pipeline
 from contract.pipeline_keys import told_of
@@ -44,11 +44,13 @@ def erase(
 ) -> dict[str, Any]:  # fmt: skip
     """Erases the keys of the one table that is named. Raises LakeError."""
     began, lake, broker = time.time(), Lake(spark, pipeline), Broker(pipeline)
+    by = by or asker()  # what cannot be recorded is not to be begun
     try:
         schemas = in_lake(lake, broker.schemas())
         schema = _schema(lake, schemas, tables)
         _refuse_unfit(lake, schema)
-        wanted = _wanted(keys, schema, pipeline)
+        plain = source.columns_of(pipeline, broker, schema, schemas.all(schema.db, schema.table), bool(present))
+        wanted = _wanted(keys, schema, pipeline, plain)
         if present:
             until = source.newest(pipeline, broker)
         else:
@@ -61,7 +63,7 @@ def erase(
             erasing = Erasing(spark, lake, broker, schemas, schema, wanted, until, hours)
             begun = erasing.run()
             remains = _remains(erasing, begun.topics, run)
-            record.note(spark, lake, begun, until, remains, run, by or getpass.getuser())
+            record.note(spark, lake, begun, until, remains, run, by)
             erasing.erasures.end(begun)
     finally:
         lake.close()
@@ -121,9 +123,9 @@ def _key(schema: TableSchema) -> list[Column]:
     return [schema.column(name) for name in schema.key]
 
 
-def _wanted(keys: str, schema: TableSchema, pipeline: Pipeline) -> list[ErasedKey]:
+def _wanted(keys: str, schema: TableSchema, pipeline: Pipeline, source: TableSchema | None) -> list[ErasedKey]:
     try:
-        return keys_of(keys, schema, pipeline.columns.key())
+        return keys_of(keys, schema, pipeline.columns.key(), source)
     except ErasedKeyError as error:
         raise LakeError(f"{error}. Nothing was erased") from None
 
@@ -133,6 +135,8 @@ def _remains(erasing: Erasing, topics: list[Any], run: str) -> list[record.Remai
     others = erasing.topics.others(int(at.timestamp() * 1000))
     found = record.of_files(erasing.paths(), erasing.hours, at)
     found += record.of_changes(erasing.lake.changes, erasing.traces.unsearched())
+    found += record.of_doubtful(erasing.lake.changes, erasing.traces.doubtful())
+    found += record.of_oversized(erasing.lake.pipeline)
     found += record.of_renamed(erasing.spark, erasing.lake, erasing.traces.name)
     found += record.of_staged(staged(erasing.lake, erasing.schema))
     found.append(record.DATA_DOCS)

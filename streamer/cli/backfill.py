@@ -6,10 +6,11 @@ from typing import Annotated, Literal
 
 import typer
 
+from contract.asker import asker
 from contract.chosen_rows import refuse_backfill
 from streamer.cli.console import File, explained
 from streamer.cli.repair import High, Keys, Low
-from streamer.cli.spark_driver import LOCAL, NEEDS, Compact, Master, asker, become, told_before_spark, yes
+from streamer.cli.spark_driver import LOCAL, NEEDS, Compact, Master, become, told_before_spark, yes
 
 EXAMPLE = f"""Examples: [cyan]headrace backfill shop.yaml shop.orders[/],
 [cyan]headrace backfill shop.yaml shop.orders --source kafka --since 2026-11-22T10:00:00Z[/]{NEEDS}"""

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from contract.asker import asker
 from contract.erased_key import ErasedKeyError, written
 from streamer.cli.console import File, explained, named
 from streamer.cli.spark_driver import LOCAL, NEEDS, Master, become, told_before_spark, yes
@@ -35,4 +36,4 @@ def erase(
                 raise ErasedKeyError(f"{table}: no key is given")
         flags = {"present": yes(present), "now": yes(now)}
         # A table that the file has no longer may be in the lake all the same: the job knows.
-        become("erase", master, pipeline, {"tables": table, "keys": json.dumps(keys), **flags})
+        become("erase", master, pipeline, {"tables": table, "keys": json.dumps(keys), "by": asker(), **flags})

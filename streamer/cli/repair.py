@@ -6,9 +6,10 @@ from typing import Annotated
 
 import typer
 
+from contract.asker import asker
 from contract.chosen_rows import SEVERAL, refuse_repair
 from streamer.cli.console import File, explained
-from streamer.cli.spark_driver import LOCAL, NEEDS, Compact, Master, asker, become, told_before_spark, yes
+from streamer.cli.spark_driver import LOCAL, NEEDS, Compact, Master, become, told_before_spark, yes
 
 EXAMPLE = f"""Examples: [cyan]headrace repair pipelines/flights.yaml[/],
 [cyan]headrace repair shop.yaml --table shop.orders --from 1000 --to 1999[/]{NEEDS}"""

@@ -12,7 +12,6 @@ import signal
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from getpass import getuser
 from pathlib import Path
 from typing import Annotated
 
@@ -90,11 +89,3 @@ def refuse_without_spark(job: str, python: str) -> None:
 def yes(on: bool) -> str:
     """A flag as the jobs take one."""
     return "yes" if on else ""
-
-
-def asker() -> str:
-    """Who started the command, for the lake's audit tables."""
-    try:
-        return getuser()
-    except (KeyError, OSError):  # a number that no list of users has
-        return f"user {os.getuid()}"

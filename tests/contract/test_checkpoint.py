@@ -132,6 +132,7 @@ def test_which_tables_were_shown_by_other_rules_and_until_when() -> None:
     )
     last = at(40).showing("second", (mask, key))  # back to what was, and yet other rows between
     assert otherwise("A", 25) == 4000
+    assert (last.shown_since("shop", "A"), last.shown_since("shop", "c")) == ((0, 1, 40), None)
     last = at(50).showing("turned", (key, mask))
     assert otherwise("b", 45) == 5000, "of several rules the first one counts"
     for n in range(60, 60 + 2 * KEPT):

@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
-from contract.erased_key import ErasedKeyError, keys_of
+from contract import masks
+from contract.erased_key import ErasedKeyError, findable, keys_of, text_in
+from contract.masks import Mask
 from contract.schema import Column, TableSchema
 
 SECRET = b"quagga"
@@ -47,6 +49,16 @@ def texts(given: str, schema: TableSchema) -> list[Any]:
         (of("bit", length=1), "1", True),
         (of("bit", length=9), "0x0101", "AQE="),
         (of("enum", members=("a", "b")), "b", "b"),
+        (of("set", members=("b", "a", "c")), "a,b,a", "b,a"),
+        (of("set", members=("b", "a", "c")), '[{"id": ""}]', ""),
+        (of("decimal", precision=5, scale=1), "-0", "0.0"),
+        (of("char", length=3), '"bob  "', "bob"),
+        (of("varchar", length=5), '"bob  "', "bob  "),
+        (of("uuid"), "123E4567E89B-12D3-A456-426614174000", "123e4567-e89b-12d3-a456-426614174000"),
+        (of("inet4"), "10.0.0.7", "10.0.0.7"),
+        (of("inet6"), "0:0:0:0:0:0:0:1", "::1"),
+        (of("inet6"), "2001:0DB8::FFFF", "2001:db8::ffff"),
+        (of("inet6"), "::ffff:a00:7", "::ffff:10.0.0.7"),
         (of("varchar", length=64, mask="hash"), "5", hmac.new(SECRET, b"5", hashlib.sha256).hexdigest()),
     ],
 )
@@ -76,6 +88,11 @@ def test_a_list_of_any_form_in_the_order_of_the_key() -> None:
         (of("varchar", length=3), "abcd", "it has 4 characters, the column has 3"),
         (of("binary", length=3), "0x00", "it has 1 bytes"),
         (of("enum", members=("a",)), "b", "none of its members"),
+        (of("set", members=("a",)), "a,b", "not each is one of its members"),
+        (of("uuid"), "abcd", "no uuid: 32 hexadecimal digits are expected"),
+        (of("inet4"), "abcd", "no inet4: it is not written as one"),
+        (of("inet6"), "fe80::1%abcd", "no inet6: it is not written as one"),
+        (of("varchar", length=64, mask="hash"), "7", "its key is hashed, and the pipeline file has no columns.secret"),
         (table(), "1", "has no key"),
         (table(Column(name="a", type="int"), Column(name="b", type="int")), "1", "the key has the columns a, b"),
     ],
@@ -86,3 +103,52 @@ def test_what_is_no_key_is_told_without_its_value(schema: TableSchema, given: st
     assert says in str(error.value)
     for value in ("seven", "31.1.2026", "abcd", "0.25"):
         assert value not in str(error.value)
+
+
+def hashed(text: str) -> str:
+    return hmac.new(SECRET, text.encode(), hashlib.sha256).hexdigest()
+
+
+def shown(schema: TableSchema) -> TableSchema:
+    """With a mask of its key."""
+    return schema.model_copy(update={"columns": tuple(masks.shown(one, Mask("hash")) for one in schema.columns)})
+
+
+@pytest.mark.parametrize(
+    ("source", "given", "wire"),
+    [
+        (of("binary", length=2), '"0xABCD"', "q80="),
+        (of("decimal", precision=6, scale=2), '"1.5"', "1.50"),
+        (of("decimal", precision=6, scale=2), "1.5", "1.50"),
+        (of("timestamp"), '"2026-01-01 10:00:00"', "2026-01-01T10:00:00Z"),
+        (of("datetime", fsp=3), '"2026-01-01 10:00:00"', "2026-01-01 10:00:00.000"),
+        (of("int"), '"007"', "7"),
+        (of("bit", length=1), "1", "true"),
+        (of("uuid"), '"123E4567-E89B-12D3-A456-426614174000"', "123e4567-e89b-12d3-a456-426614174000"),
+    ],
+)
+def test_a_masked_key_is_written_as_the_same_key_without_a_mask(source: TableSchema, given: str, wire: str) -> None:
+    [plain] = keys_of(given, source)
+    [found] = keys_of(given, shown(source), SECRET, source)
+    assert (json.loads(found.text)["id"], found.values) == (hashed(wire), plain.values)
+    assert text_in(source, found, b"") == plain.text, "as records had it before the mask"
+    assert text_in(shown(source), plain, SECRET) == found.text
+
+
+def test_without_the_sources_columns_a_masked_value_is_taken_as_it_is_written() -> None:
+    [found] = keys_of("1.5", shown(of("decimal", precision=6, scale=2)), SECRET)
+    assert json.loads(found.text)["id"] == hashed("1.5")
+
+
+def test_a_value_that_a_masked_column_cannot_have_is_refused_as_the_sources() -> None:
+    with pytest.raises(ErasedKeyError, match="its id is no int: digits are expected"):
+        keys_of('"seven"', shown(of("int")), SECRET, of("int"))
+
+
+def test_of_which_shapes_records_tell_a_key() -> None:
+    plain, [wide] = of("varchar", length=3), keys_of('"wide"', of("varchar", length=9))
+    assert text_in(plain, wide, SECRET) is None, "no value there is so long"
+    hidden = plain.model_copy(update={"columns": (masks.shown(plain.columns[0], Mask("truncate", 2)),)})
+    shapes = [plain, shown(plain), hidden, table(Column(name="other", type="int"))]
+    assert [findable(shape, ("id",), SECRET) for shape in shapes] == [True, True, False, False]
+    assert not findable(shown(plain), ("id",), b"")

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from typing import Any
+
+import pymysql
 import pytest
 from pyspark.sql import SparkSession
 
+from contract import masks
+from contract.masks import Mask
 from contract.pipeline import Pipeline
+from contract.schema import TableSchema
+from spark.erasing import source
 from spark.erasing.staging import refuse_reading
 from spark.errors import LakeError
 from spark.lake.applied import AppliedSnapshots
@@ -80,3 +88,50 @@ def test_a_table_that_is_being_read_refuses_it_also_before_its_first_part_is_not
         one.note(Progress(shape=ITEMS, made="1", p0=checkpoint(LAST)))
         with pytest.raises(LakeError, match=r"a snapshot of shop\.items is being read"):
             refuse_reading(lake, ITEMS)
+
+
+MASKED = ITEMS.model_copy(
+    update={"version": 2, "columns": (masks.shown(ITEMS.columns[0], Mask("hash")), *ITEMS.columns[1:])}
+)
+
+
+class Server:
+    """Has the table so; None: it has none."""
+
+    def __init__(self, shape: TableSchema | None) -> None:
+        self.schema = lambda db, table: shape
+
+
+def columns(pipeline: Pipeline, schema: TableSchema, *shapes: TableSchema, unasked: bool = False) -> TableSchema | None:
+    return source.columns_of(pipeline, Broker(), schema, shapes, unasked)  # type: ignore[arg-type]
+
+
+class Broker:
+    def checkpoint(self) -> Any:
+        return checkpoint(LAST)
+
+
+def test_values_behind_a_mask_are_spelled_as_the_source_has_its_columns(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = ITEMS.model_copy(update={"version": 0})
+    monkeypatch.setattr(source, "streamed", lambda *_: nullcontext(Server(now)))
+    assert columns(pipeline, MASKED, ITEMS, MASKED) is now
+    assert columns(pipeline, ITEMS, MASKED, ITEMS) is None, "its own columns tell it"
+    monkeypatch.setattr(source, "streamed", lambda *_: nullcontext(Server(None)))
+    assert columns(pipeline, MASKED, ITEMS, MASKED) == ITEMS, "as they were before the mask"
+    assert capsys.readouterr().out == ""
+    assert columns(pipeline, MASKED, MASKED) is None
+    assert "shop.items: nobody knows the types behind the masks of its key" in capsys.readouterr().out
+
+
+def test_a_source_that_is_away_is_asked_for_them_all_the_same_unless_it_need_not_be(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(*_: Any) -> Any:
+        raise pymysql.OperationalError(2003, "away")
+
+    monkeypatch.setattr(source, "streamed", away)
+    with pytest.raises(pymysql.OperationalError):
+        columns(pipeline, MASKED, ITEMS, MASKED)
+    assert columns(pipeline, MASKED, ITEMS, MASKED, unasked=True) == ITEMS

@@ -16,6 +16,7 @@ from contract.checkpoint import Checkpoint
 from contract.ddl_record import DdlRecord
 from contract.erased_key import keys_of
 from contract.pipeline import Pipeline
+from contract.pipeline_records import Oversized
 from contract.status import parse
 from spark import failpoints
 from spark.compaction import compaction
@@ -290,6 +291,32 @@ def test_what_nobody_can_search_is_told_of(stats: None, spark: SparkSession, lak
     with Beating(lake, lake.at("_parts", "p2")), pytest.raises(LakeError, match=r"are being read .*_parts/p2.*run the"):
         refuse_reading(lake, ITEMS)
     refuse_reading(lake, ITEMS)
+
+
+def test_files_of_what_was_too_large_for_kafka_are_told_of(pipeline: Pipeline) -> None:
+    assert record.of_oversized(pipeline) == []
+    asked = pipeline.records.model_copy(update={"oversized": Oversized(target="s3://bucket/large/")})
+    [left] = record.of_oversized(pipeline.model_copy(update={"records": asked}))
+    assert left.told().startswith("s3://bucket/large/shop: until somebody removes it (records too large for Kafka")
+
+
+def test_who_asked_is_known_before_any_row_goes(
+    stats: None, spark: SparkSession, lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also by a user without a name, whom the lake's record has by the number."""
+    monkeypatch.setattr(job, "asker", lambda: "user 1234")
+    land(spark, lake, *FIRST)
+    job.erase(spark, lake.pipeline, ["shop.items"], "[1]", present="yes")
+    [row] = spark.read.format("delta").load(lake.at("_erasures")).select("by").collect()
+    assert row["by"] == "user 1234"
+
+    def nobody() -> str:
+        raise KilledError
+
+    monkeypatch.setattr(job, "asker", nobody)
+    with pytest.raises(KilledError):
+        job.erase(spark, lake.pipeline, ["shop.items"], "[3]", present="yes")
+    assert ids(spark, lake) == [2, 3]
 
 
 def test_rows_that_had_another_tables_name_are_told_of(spark: SparkSession, lake: Lake) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from contract.erased_key import keys_of
 from contract.schema import Column, TableSchema
 from spark.compaction import compaction
 from spark.erasing.traces import Traces
@@ -137,7 +138,7 @@ def test_an_erasure_says_what_keeps_it_from_a_table(
     stage(spark, lake, "1", AT, item(1))
     compact()
     by_somebody(spark, APPEND_ONLY.format(at(lake.table(*NAME))))
-    traces = Traces(spark, lake, ITEMS, [ITEMS], ['{"id":1}'], (9, 9, 9))
+    traces = Traces(spark, lake, ITEMS, [ITEMS], keys_of("1", ITEMS), (9, 9, 9))
     with pytest.raises(LakeError, match=r"delta.appendOnly.*Then run this again"):
         traces.erase_rows()
 

@@ -51,9 +51,9 @@ def test_it_is_the_jobs_process_with_its_arguments_and_options(file: Path, tmp_p
     tidied = run(file, "--step", "vacuum", "--table", "shop.a", "--table", "shop.b", command="maintain", **settings)
     job = f"{ROOT}/spark/jobs/maintain.py --pipeline {file} --tables=shop.a,shop.b --steps=vacuum"
     assert tidied.stdout.splitlines()[0] == job
-    erased = run(file, "shop.a", "7", '{"n": 8}', "--now", command="erase", **settings)
+    erased = run(file, "shop.a", "7", '{"n": 8}', "--now", command="erase", **settings, LOGNAME="ada")
     job = f"{ROOT}/spark/jobs/erase.py --pipeline {file} --tables=shop.a"
-    assert erased.stdout.splitlines()[0] == job + ' --keys=["7", "{\\"n\\": 8}"] --now=yes'
+    assert erased.stdout.splitlines()[0] == job + ' --keys=["7", "{\\"n\\": 8}"] --by=ada --now=yes'
     mended = run(file, "--table", "shop.a", "--from", "-5", "--to", "9", command="repair", **settings, LOGNAME="ada")
     job = f"{ROOT}/spark/jobs/repair.py --pipeline {file} --tables=shop.a --from=-5 --to=9 --by=ada"
     assert mended.stdout.splitlines()[0] == job
