@@ -228,8 +228,8 @@ class Evolution:
 
     def _logged(self, mark: Mark, altered: list[Altered]) -> bool:
         """Whether the statement between the two shapes is known, maybe since a later run only: then it has a mark."""
-        earlier = [place(s) for s in self.schemas.all(*mark.name) if place(s) < mark.seq]
-        return any((db, table) == mark.name and max(earlier) <= seq < mark.seq for db, table, seq in altered)
+        begin = max((place(s) for s in self.schemas.all(*mark.name) if place(s) < mark.seq), default=mark.seq)
+        return any((db, table) == mark.name and begin <= seq < mark.seq for db, table, seq in altered)
 
     def _around(self, mark: Mark, altered: list[Altered]) -> tuple[TableSchema, TableSchema] | None:
         """The shapes before and behind the statement, where it is the one between the two."""
