@@ -98,7 +98,7 @@ class Resume:
         if (p0.server_uuid, p0.epoch) != (now.server_uuid, now.epoch) or now.place < p0.place:
             return "the streamer has moved to another server or place since"
         if p0.rules != now.rules:
-            return "columns, keys or transforms were changed since"
+            return "columns, keys, transforms or events were changed since"
         if since is not None and since > p0.place:
             return "the streamer did not follow it for a time since"
         return None

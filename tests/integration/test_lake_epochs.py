@@ -127,7 +127,7 @@ def test_a_table_whose_rules_changed_behind_its_snapshot_says_so_until_the_next(
 
     told = outdated()
     assert told["plain"] is None
-    assert "up to 2023-11-14 22:13:20 UTC are shown by other columns, keys or transforms" in str(told["masked"])
+    assert "up to 2023-11-14 22:13:20 UTC are shown by other columns, keys, transforms or events" in str(told["masked"])
     AppliedSnapshots(Lake(spark, pipeline)).note(
         ("reruled", "masked"), Applied(id="2", floor=[0, 1, 60, -1, -1], rules="new", **facts)
     )

@@ -71,7 +71,7 @@ wide = ITEMS.model_copy(update={"columns": (*ITEMS.columns, Column(name="more", 
         ({"epoch": 2}, FOUND, READ, "another server or place"),
         ({"server_uuid": "other"}, FOUND, READ, "another server or place"),
         ({"pos": 50}, FOUND, READ, "another server or place"),
-        ({"rules": "changed"}, FOUND, READ, "columns, keys or transforms"),
+        ({"rules": "changed"}, FOUND, READ, "columns, keys, transforms or events"),
         ({"forgotten": (1, 1, 500), "pos": 900}, FOUND, READ, "did not follow it"),
     ],
 )
