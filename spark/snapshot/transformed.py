@@ -39,9 +39,9 @@ def refuse_other_rules(pipeline: Pipeline, checkpoint: Checkpoint) -> None:
     """Raises LakeError where the streamer shows rows by other rules than the pipeline file has now."""
     if checkpoint.rules and checkpoint.rules != fingerprint.of(pipeline, _steps(pipeline)):
         raise LakeError(
-            f"columns, keys, transforms or events in {pipeline.path} (or the secret, or a script) are not those with which the "
-            "streamer was started, so that its changes and these rows would not fit together: restart the streamer, "
-            "then run this again"
+            f"columns, keys, transforms or events in {pipeline.path} (or the secret, or a script) are not those with "
+            "which the streamer was started, so that its changes and these rows would not fit together: restart the "
+            "streamer, then run this again"
         )
 
 
