@@ -16,6 +16,7 @@ from contract.pipeline import Pipeline
 
 FORMAT = 1
 FILE = "_status.json"
+WAY_BACK = "Remove it: the next compaction writes it anew, and counts the rows anew"  # of a broken one
 PARTS, PARTS_MS = 50, 7 * 24 * 3600 * 1000
 
 
@@ -153,7 +154,7 @@ def parse(text: str) -> LakeStatus:
     except ValueError:
         raise StatusFormatError(
             f"the file {FILE} of the lake is {'broken' if text.strip() else 'empty'}, as a power cut may leave it. "
-            "Remove it: the next compaction writes it anew, and counts the rows anew"
+            + WAY_BACK
         ) from None
     if status.format > FORMAT:
         raise StatusFormatError(

@@ -6,6 +6,7 @@ import json
 
 from contract import names
 from contract.status import FILE as STATUS
+from contract.status import WAY_BACK
 
 
 def whole(text: str) -> bool:
@@ -22,7 +23,7 @@ def way_back(path: str, root: str, snapshot: str) -> str:
     within = path.removeprefix(f"{root}/").split("/")
     folder = "/".join((root, *within[:2]))
     if within == [STATUS]:
-        return "Remove it: the next compaction writes it anew, and counts the rows anew"
+        return WAY_BACK
     if within in (["_topics.json"], ["_merge.json"]) or within[-1] == "topic-ids.json":
         return "Remove it: the next compaction notes anew what it has read"
     if within[0] == names.QUALITY:

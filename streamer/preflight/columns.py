@@ -27,7 +27,7 @@ def columns(server: Server) -> Iterator[Finding]:
     rules, path = server.pipeline.columns, server.pipeline.path
     if not rules.hides and not server.pipeline.keys:
         return
-    found = list(tables_of(server))
+    found = list(_tables(server))
     for table in found:
         try:
             server.pipeline.show(table)
@@ -42,7 +42,7 @@ def names(server: Server) -> Iterator[Finding]:
     """Columns that stop their tables in the lake, and nothing else."""
     if not server.pipeline.feeds_lake:
         return
-    found = {f"{table.db}.{table.table}": _unnameable(server, table) for table in tables_of(server)}
+    found = {f"{table.db}.{table.table}": _unnameable(server, table) for table in _tables(server)}
     if found := {name: columns for name, columns in found.items() if columns}:
         listed = ", ".join(f"{column!r} in {name}" for name, columns in found.items() for column in columns)
         step = f"Rename them, leave them out (columns.exclude), or write {excluding(list(found))}"
@@ -57,7 +57,7 @@ def _unnameable(server: Server, table: TableSchema) -> list[str]:
     return [column.name for column in shown.columns if not nameable(column.name)]
 
 
-def tables_of(server: Server) -> Iterator[TableSchema]:
+def _tables(server: Server) -> Iterator[TableSchema]:
     """The pipeline's, as far as the rules look at them."""
     rows = [row for row in server.ask(COLUMNS) or [] if server.pipeline.tables.match(row[0], row[1])]
     for (db, table), members in groupby(rows, key=lambda row: (row[0], row[1])):
