@@ -11,10 +11,12 @@ UNSEEN = ("drop", "rename", "partition", "alter", "unknown", "cascade")
 
 class DdlRecord(BaseModel):
     """`table`: None where the statement means all tables of `db`, or does not tell. `kind`: as streamer/ddl says it.
-    `statement`: without secrets, maybe cut. `gtid`: None or empty without
-    GTIDs. `seq`: epoch, number of the binlog file, position where the statement
-    begins. `ts_ms`: Unix milliseconds UTC. `renamed`: the columns to which an ALTER TABLE gave another name, old and
-    new as it has them; `only_renamed`: and it did nothing else to a column."""
+    `statement`: without secrets, maybe cut. `gtid`: None or empty without GTIDs. `seq`: epoch, number of the binlog
+    file, position where the statement begins. `ts_ms`: Unix milliseconds UTC.
+
+    Of an ALTER TABLE: `renamed`: the columns to which it gave another name, old and new as it has them; `only_renamed`:
+    and it did nothing else to a column. `dropped`: those that it drops, also where it adds others of their names.
+    `computed`: the table has computed columns, or nobody could tell."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -27,3 +29,5 @@ class DdlRecord(BaseModel):
     ts_ms: int
     renamed: tuple[tuple[str, str], ...] = ()
     only_renamed: bool = False
+    dropped: tuple[str, ...] = ()
+    computed: bool = False

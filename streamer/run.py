@@ -234,6 +234,7 @@ class Runner:
             raise way.anonymous(found.source, behind or ("", 0))
         self.report.reads(found.source, found.facts)
         stream.ddl.reads(found.facts.lower_case, found.facts.logs_cascades)
+        stream.ddl.computes = partial(source.computes, found.source)
         prepared.temporary.lower_case = found.facts.lower_case
         definitions.source = found.source
         stream.resting = self._resting

@@ -13,14 +13,18 @@ from contract.gtid import GtidSet
 from contract.pipeline import Pipeline, Source
 from streamer.connection import connect
 from streamer.connection_errors import refused
-from streamer.errors import SourceRefusedError
+from streamer.errors import HeadraceError, SourceRefusedError
 from streamer.flavors import FLAVORS, flavor
 from streamer.flavors.dump import asking
 from streamer.flavors.port import End, Facts
 
-__all__ = ["End", "Facts", "before", "end", "facts", "files", "lacks_gtid", "now", "readers", "tables"]
+__all__ = ["End", "Facts", "before", "computes", "end", "facts", "files", "lacks_gtid", "now", "readers", "tables"]
 
 TABLES = "SELECT table_schema, table_name FROM information_schema.tables WHERE table_type = 'BASE TABLE' ORDER BY 1, 2"
+COMPUTED = (
+    "SELECT COUNT(*), SUM(COALESCE(generation_expression, '') <> '') FROM information_schema.columns "
+    "WHERE table_schema = %s AND table_name = %s"
+)
 
 
 def facts(source: Source) -> Facts:
@@ -92,6 +96,17 @@ def tables(pipeline: Pipeline) -> list[tuple[str, str]]:
     with _cursor(pipeline.source) as cursor:
         cursor.execute(TABLES)
         return [(db, table) for db, table in cursor.fetchall() if pipeline.tables.match(db, table)]
+
+
+def computes(source: Source, db: str, table: str) -> bool:
+    """Whether the table has computed columns by now; also where it is gone, or the server does not answer."""
+    try:
+        with _cursor(source) as cursor:
+            cursor.execute(COMPUTED, (db, table))
+            columns, computed = cursor.fetchone()
+            return not columns or computed > 0
+    except HeadraceError:
+        return True
 
 
 @contextmanager

@@ -41,6 +41,8 @@ ALTERS = (*UNSEEN, "shape")
 # Of a table without rows, too: some came that were under another name, or what it gets changes in silence.
 BRINGS = ("rename", "partition", "cascade")
 KEPT = 1000  # statements that are known when they come again
+# Of what such differences leave as it is another column may be computed, from a member's number or a time's digits.
+RECOMPUTED = ("widened", "members")
 # Such words do more to rows than the types of the columns tell. FLOAT(7,2), which rounds, looks as FLOAT does.
 MORE = re.compile(
     r"\b(generated|as|import|discard|ignore|convert|partition|exchange|rename)\b|\b(float[48]?|double|precision|real)\s*\(|"
@@ -224,7 +226,10 @@ class Evolution:
         if mark.kind != "alter" or mark.renamed or MORE.search(mark.statement):
             return True
         around = self._around(mark, altered)
-        return around is None or not keeps_values(shape_changes(*around))
+        if around is None or {name.lower() for name in mark.dropped} & {one.name.lower() for one in around[1].columns}:
+            return True  # a column that went with its values, and another that has its name
+        changes = shape_changes(*around)
+        return not keeps_values(changes) or (mark.computed and any(one.kind in RECOMPUTED for one in changes))
 
     def _logged(self, mark: Mark, altered: list[Altered]) -> bool:
         """Whether the statement between the two shapes is known, maybe since a later run only: then it has a mark."""

@@ -29,6 +29,8 @@ class Mark(BaseModel):
     statement: str
     renamed: tuple[tuple[str, str], ...] = ()
     only_renamed: bool = False
+    dropped: tuple[str, ...] = ()
+    computed: bool = False
 
     @property
     def name(self) -> Name:

@@ -54,8 +54,8 @@ class DdlNotes:
     """`drop(db, table, kind)`: whether the pipeline leaves it out. `lower_case`: whether the server that is read keeps
     names in lower case; `logs_cascades`: whether it writes rows that foreign keys change. `joined` hears which of the
     pipeline's tables came with rows that nobody streamed (true), or certainly have none (false), and from which place
-    on. `counts`: since this start, by kind. `last`: the latest ones and, beside them, the latest truncations, the
-    newest at the end, as `/status` shows them."""
+    on. `computes` says of a table that is altered whether it has computed columns. `counts`: since this start, by kind.
+    `last`: the latest ones and, beside them, the latest truncations, the newest at the end, as `/status` shows them."""
 
     def __init__(self, pipeline: Pipeline, drop: ddl_records.Drop = lambda db, table, kind: False) -> None:
         self.pipeline = pipeline
@@ -63,6 +63,7 @@ class DdlNotes:
         self.lower_case = False
         self.logs_cascades: bool | None = None  # before the first connection, of which preflight tells
         self.joined: Callable[[Mapping[str, bool], tuple[int, int, int]], None] = lambda tables, place: None
+        self.computes: ddl_records.Computes = lambda db, table: False
         self.counts: dict[str, int] = dict.fromkeys(ddl.CHANGES_ROWS, 0)
         self.last: tuple[dict[str, Any], ...] = ()
 
@@ -80,7 +81,7 @@ class DdlNotes:
         if names or (change.kind == "unknown" and not change.tables):
             if kind in self.counts:
                 self._note(kind, names, item, cascades)
-            yield from ddl_records.records(self.pipeline, kind, names, item, epoch, router, self._drop)
+            yield from ddl_records.records(self.pipeline, kind, names, item, epoch, router, self._drop, self.computes)
 
     def _cascades(self, item: Ddl) -> bool:
         """Whether it gives a table a foreign key that changes rows of which nothing is in the binlog. The server that

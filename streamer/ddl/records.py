@@ -25,6 +25,7 @@ from streamer.protocol.model import Ddl
 from streamer.routes import Router
 
 Drop = Callable[[str, str, Kind], bool]
+Computes = Callable[[str, str], bool]
 ENVELOPE_BYTES = 1_024  # of a DDL record, names and all, beside the statement
 WIDEST = 12  # bytes of one character in JSON
 
@@ -39,17 +40,24 @@ class Outgoing(NamedTuple):
 
 
 def records(
-    pipeline: Pipeline, kind: ddl.Kind, tables: list[ddl.Table], item: Ddl, epoch: int, router: Router, drop: Drop
+    pipeline: Pipeline,
+    kind: ddl.Kind,
+    tables: list[ddl.Table],
+    item: Ddl,
+    epoch: int,
+    router: Router,
+    drop: Drop,
+    computes: Computes,
 ) -> Iterator[Outgoing]:
     """`tables`: the pipeline's own; none where the statement does not tell. Of a truncated table the topic is made.
-    `drop(db, table, kind)`: whether the pipeline leaves it out."""
+    `drop(db, table, kind)`: whether the pipeline leaves it out. `computes`: as of DdlRecord's `computed`."""
     seq = Sequence(epoch, file_number(item.file), item.pos)
     for db, table in tables or [(item.db, ddl.ANY)]:
         needed = pipeline.feeds_lake and kind in UNSEEN  # by nothing else does the lake learn that values changed
         if not needed and drop(db, table, "ddl"):
             continue
         one = None if table == ddl.ANY else table
-        value = _ddl(pipeline, kind, db, one, item, seq)
+        value = _ddl(pipeline, kind, db, one, item, seq, kind == "alter" and computes(db, table))
         yield Outgoing(names.ddl_topic(pipeline), _json({"db": db, "table": one}), value)
     if kind == "truncate":
         for db, table in tables:
@@ -60,7 +68,9 @@ def records(
             yield Outgoing(router.topic(db, table), router.truncation_key(db, table), value, everywhere=True)
 
 
-def _ddl(pipeline: Pipeline, kind: ddl.Kind, db: str, table: str | None, item: Ddl, seq: Sequence) -> bytes:
+def _ddl(
+    pipeline: Pipeline, kind: ddl.Kind, db: str, table: str | None, item: Ddl, seq: Sequence, computed: bool
+) -> bytes:
     """A statement that is too long for a record is cut: it is advice, and may not stop the stream."""
     limit = pipeline.kafka.max_message_bytes - ENVELOPE_BYTES
     told: dict[str, Any] = {
@@ -75,13 +85,16 @@ def _ddl(pipeline: Pipeline, kind: ddl.Kind, db: str, table: str | None, item: D
         "seq": [seq.epoch, seq.file, seq.pos],
         "ts_ms": item.ts_ms,
     }
-    if kind in ("alter", "cascade") and (found := renamed(item.statement, item.db, item.escapes)).columns:
-        told |= {"renamed": found.columns, "only_renamed": found.alone}
+    if kind in ("alter", "cascade"):
+        found = renamed(item.statement, item.db, item.escapes)
+        if found.columns:
+            told |= {"renamed": found.columns, "only_renamed": found.alone}
+        told |= {"dropped": found.dropped, "computed": computed}
     if kind == "unknown":  # it may be of users as well, with their passwords
         told["statement"] = without_texts(item.statement, item.escapes)
     value = _json(told)
     if len(value) > limit:
-        for columns in ("renamed", "only_renamed"):
+        for columns in ("renamed", "only_renamed", "dropped"):
             told.pop(columns, None)
         value = _json(told | {"statement": told["statement"][: max(0, limit - ENVELOPE_BYTES) // WIDEST], "cut": True})
     return value

@@ -25,6 +25,7 @@ TABLE = (
     "CREATE TABLE {} (id int PRIMARY KEY, a int, b varchar(20), e enum('x','y'), "
     "f binary(2) DEFAULT 'zz', s set('p','q') DEFAULT 'p,q')"
 )
+COMPUTED = ", g int AS (e + 0) STORED)"
 PARTS = " PARTITION BY RANGE (id) (PARTITION p0 VALUES LESS THAN (2), PARTITION p1 VALUES LESS THAN (100))"
 CARRIED, STALE, STOPPED = "carried", "stale", "stopped"
 
@@ -58,6 +59,8 @@ CASES = {
     "retyped": altered("MODIFY a varchar(20)", "a = 'r'", "retyped", STOPPED),
     "converted": altered("MODIFY b varchar(20) CHARACTER SET latin1", "b = 'é'", "charset", STALE),
     "members": altered("MODIFY e enum('x','y','z')", "e = 'z'", "members", CARRIED),
+    "computed": altered("MODIFY e enum('y','x')", "a = 7", "members", CARRIED, STALE),
+    "remade": altered("DROP COLUMN a, ADD COLUMN a int", "b = 'r'", "alter", STALE),
     "cut": Case(
         ("UPDATE {t} SET e = 'x'", "ALTER TABLE {t} MODIFY e enum('x')", "UPDATE {t} SET a = 7"),
         "members", STALE, STALE,
@@ -84,8 +87,8 @@ CASES = {
 }  # fmt: skip
 # No other test has these in the lake, on a server.
 SOME = (
-    "renamed", "longer", "filled_up", "in_another_order", "members", "keyed", "parts", "moved", "gone", "again",
-    "swapped",
+    "renamed", "longer", "filled_up", "in_another_order", "members", "computed", "remade", "keyed", "parts", "moved",
+    "gone", "again", "swapped",
 )  # fmt: skip
 
 
@@ -129,7 +132,7 @@ def test_each_change_has_its_rule_its_line_and_its_row_and_a_way_back(
 ) -> None:
     db = streamer.name
     for name in names:
-        made = TABLE.format(name) + (PARTS if name == "parts" else "")
+        made = TABLE.format(name)[:-1] + {"parts": ")" + PARTS, "computed": COMPUTED}.get(name, ")")
         run(server, made, f"INSERT INTO {name} (id, a, b, e) VALUES (1, 1, 'b', 'x'), (2, 2, 'c', 'y')", database=db)
     streamer.started()
     pipeline = load(streamer.file)

@@ -172,6 +172,14 @@ def test_shapes_do_not_excuse_what_they_cannot_see(followed: Followed, statement
     assert followed.run(*(ddl(pos, kind, statement=text) for pos, kind, text in statements)) == {NAME}
 
 
+@pytest.mark.parametrize(
+    "facts", [{"dropped": ("Name",)}, {"computed": True}], ids=["another column of the name", "others are computed of it"]
+)
+def test_nor_what_the_statement_did_besides(followed: Followed, facts: dict[str, Any]) -> None:
+    followed.schemas.append(shape(2, 60, ITEMS.columns[0], ITEMS.columns[2], WIDE))
+    assert followed.run(ddl(50, statement="ALTER TABLE items ...", **facts)) == {NAME}
+
+
 def test_a_column_that_comes_back_is_not_taken_for_what_it_was(followed: Followed) -> None:
     followed.schemas.append(shape(2, 60, *ITEMS.columns[:2]))
     followed.run(ddl(50, statement="ALTER TABLE items DROP price"))

@@ -166,6 +166,14 @@ def test_columns_that_are_renamed_beside_such_a_key_are_told() -> None:
     assert (value["kind"], value["renamed"], value["only_renamed"]) == ("cascade", [["a", "b"]], False)
 
 
+@pytest.mark.parametrize("computes", [True, False])
+def test_of_a_table_that_is_altered_it_is_told_whether_it_has_computed_columns(computes: bool) -> None:
+    notes = DdlNotes(pipeline())
+    notes.computes = lambda db, table: computes and (db, table) == ("shop", "t")
+    [one] = sent(notes, item("ALTER TABLE t MODIFY a ENUM('y', 'x')"))
+    assert DdlRecord.model_validate_json(one.value).computed == computes
+
+
 def test_the_last_five_are_kept() -> None:
     notes = DdlNotes(pipeline())
     for n in range(7):

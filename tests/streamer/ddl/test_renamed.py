@@ -46,3 +46,20 @@ ONE = (("a", "b"),)
 )
 def test_columns_that_are_renamed(statement: str, columns: tuple[tuple[str, str], ...], alone: bool) -> None:
     assert renamed(statement, "shop") == Renamed(columns, alone)
+
+
+@pytest.mark.parametrize(
+    ("statement", "dropped"),
+    [
+        ("ALTER TABLE t DROP COLUMN a, ADD COLUMN a INT", ("a",)),
+        ("alter table t drop `a`, drop column if exists b, add b text", ("a", "b")),
+        ("ALTER TABLE t DROP /* one */ COLUMN a -- and\n, ADD a INT", ("a",)),
+        ("ALTER TABLE t DROP `index`", ("index",)),
+        ("ALTER TABLE t DROP INDEX a, DROP KEY a, DROP CONSTRAINT a, DROP FOREIGN KEY a, DROP CHECK a", ()),
+        ("ALTER TABLE t DROP PRIMARY KEY, DROP PARTITION p0", ()),
+        ("ALTER TABLE t ADD a INT COMMENT 'drop b, drop c'", ()),
+        ("DROP TABLE a", ()),
+    ],
+)
+def test_columns_that_are_dropped(statement: str, dropped: tuple[str, ...]) -> None:
+    assert renamed(statement, "shop").dropped == dropped
