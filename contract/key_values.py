@@ -22,6 +22,7 @@ CLOCK = r"\d{2}:\d{2}:\d{2}"
 FORMS = {
     "date": DATE, "time": r"-?\d{2,3}:\d{2}:\d{2}", "datetime": f"{DATE} {CLOCK}", "timestamp": f"{DATE} {CLOCK}",
 }  # fmt: skip
+HEXADECIMAL = re.compile(r"0x[0-9A-Fa-f\s]*")
 BYTES = ("binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob")
 MISTAKES = (ValueError, InvalidOperation)  # of what is no value of the column
 
@@ -69,10 +70,10 @@ def _bit(column: Column, value: Any) -> tuple[Any, Any]:
 
 
 def _bytes(column: Column, value: Any) -> tuple[str, bytes]:
-    """Of base64, as records have it, or of hexadecimal digits behind 0x."""
+    """Of base64, as records have it (and which may begin so, too), or of hexadecimal digits behind 0x."""
     text = str(value)
     try:
-        raw = bytes.fromhex(text[2:]) if text[:2] == "0x" else base64.b64decode(text, validate=True)
+        raw = bytes.fromhex(text[2:]) if HEXADECIMAL.fullmatch(text) else base64.b64decode(text, validate=True)
     except (ValueError, binascii.Error):
         raise ValueError("base64, or hexadecimal digits behind 0x, are expected") from None
     if column.type == "binary" and len(raw) != (column.length or 1):

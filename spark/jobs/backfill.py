@@ -23,6 +23,7 @@ from spark.lake.lake import Lake
 from spark.mending.choice import Form, Name, blocked, names_of, refusing, shown_in, source_of, standing
 from spark.mending.from_source import Choose, SourceParts
 from spark.mending.rebuilt import Rebuild
+from spark.mending.unfound import told_unfound
 from spark.merging.parts import CHANGES, KAFKA, MYSQL, Chosen, Part
 
 SOURCES = (CHANGES, KAFKA, MYSQL)
@@ -73,10 +74,13 @@ class Backfill:
     def run(self, names: list[Name], form: Form, between: tuple[datetime, datetime] | None) -> dict[str, Any]:
         """The report's facts. Raises LakeError."""
         parts = self._from_source(names, form, between) if self.source == MYSQL else self._rebuilt(names, form, between)
+        facts: dict[str, dict[str, Any]] = {".".join(part.name): {"part": part.told} for part in parts}
+        for part in parts if form.keys else ():
+            facts[".".join(part.name)] |= told_unfound(self.spark, self.lake, part)
         return {
             "p1": parts[-1].p1,  # the one that was read last
             "parts": {part.id: ".".join(part.name) for part in parts},
-            "tables": {".".join(part.name): {"part": part.told} for part in parts},
+            "tables": facts,
         }
 
     def _rebuilt(self, names: list[Name], form: Form, between: tuple[datetime, datetime] | None) -> list[Part]:

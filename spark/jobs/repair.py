@@ -20,6 +20,7 @@ from spark.job import run
 from spark.lake.lake import Lake
 from spark.mending.choice import Form, Name, blocked, names_of, refusing, source_of, standing, tell
 from spark.mending.from_source import Choose, SourceParts
+from spark.mending.unfound import told_unfound
 from spark.merging.parts import Chosen
 from spark.proof.differences import Difference, latest
 from spark.proof.reports import numbers
@@ -51,6 +52,8 @@ def repair(spark: SparkSession, pipeline: Pipeline, tables: list[str], **given: 
                 part, rows = parts.stage(*name, choose)
                 facts["p1"], facts["parts"][part.id] = part.p1, ".".join(name)
                 facts["tables"][".".join(name)] = {"part": part.told, "read": rows}
+                if form.keys:
+                    facts["tables"][".".join(name)] |= told_unfound(spark, lake, part)
     facts["seconds"] = round(time.time() - began, 1)
     return take_in(spark, pipeline, facts) if given.get("compact") and chosen else facts
 

@@ -40,6 +40,7 @@ from spark.lake.manifests import manifests
 from spark.lake.topic_ids import TopicIds
 from spark.landing.batches import run_batches
 from spark.landing.foreign import Looked
+from spark.landing.long_names import SPREAD, spread, too_long
 from spark.landing.marks import Mark, Marks
 
 MARK_COLUMNS = f"topic string, partition int, mark {SPARK_TYPE}, last bigint"
@@ -172,7 +173,14 @@ class Landing:
         # pass by a number that it has seen without a word.
         writer = writer.option("txnAppId", f"headrace-changes-{query}").option("txnVersion", number)
         self.look()  # behind a commit of ours, what somebody wrote before it could not be taken back
-        writer.save(self.lake.changes)
+        try:
+            writer.save(self.lake.changes)
+        except Exception as error:
+            if not too_long(error):
+                raise
+            if self.lake.is_table(self.lake.changes):
+                spread(self.spark, self.lake.changes)
+            writer.option(SPREAD, "true").save(self.lake.changes)
         reached("changes written")
 
     def _marks_after(self, known: list[Mark], number: int) -> list[Mark]:

@@ -7,15 +7,16 @@ that is wrong, before anything is read.
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
-from decimal import Decimal, InvalidOperation
+from decimal import InvalidOperation
 from typing import Any
 
 from contract import types
 from contract.chosen_rows import DIGITS, ChosenRowsError, key_list, turned
+from contract.erased_key import told
+from contract.key_values import value_of
 from contract.names import quoted
 from contract.pipeline_columns import Shown
 from contract.schema import Column, TableSchema
@@ -78,17 +79,17 @@ def _wire(schema: TableSchema, name: str, value: Any) -> object:
             return _only(TRUTHS.get(value, value) if isinstance(value, str) else value, bool)
         if column.type in MOMENTS:
             return _moment(column, _only(value, str).strip())
-        if column.type == "decimal":
-            return _decimal(column, str(_only(value, str, int)))
-        text = _only(value, str)
-        if made.spark == "binary":
-            base64.b64decode(text, validate=True)
-        return text
-    except (TypeError, ValueError, binascii.Error) as error:
-        raise LakeError(
-            f"{value!r} is no value of {schema.db}.{schema.table}.{name}, which is {column.type}"
-            f"{' unsigned' if column.unsigned else ''}: {error}"
-        ) from None
+        text = _only(value, str, int) if column.type == "decimal" else _only(value, str)
+        return text if column.mask else value_of(column, text)[0]
+    except InvalidOperation:
+        raise _no_value(schema, column, value, "it is to be a number") from None
+    except (TypeError, ValueError) as error:
+        raise _no_value(schema, column, value, str(error)) from None
+
+
+def _no_value(schema: TableSchema, column: Column, value: Any, why: str) -> LakeError:
+    where = f"{schema.db}.{schema.table}.{column.name}"
+    return LakeError(f"{value!r} is no value of {where}, which is {told(column)}: {why}")
 
 
 def _only(value: Any, *kinds: type) -> Any:
@@ -105,17 +106,6 @@ def _integer(column: Column, value: Any) -> int:
     if not low <= number <= high:
         raise ValueError(f"it holds {low} to {high}")
     return number
-
-
-def _decimal(column: Column, text: str) -> str:
-    """With as many digits as records have. Raises ValueError."""
-    try:
-        number, scale = Decimal(text), column.scale or 0
-    except InvalidOperation:
-        raise ValueError("it is to be a number") from None
-    if not number.is_finite() or -int(number.normalize().as_tuple().exponent) > scale:
-        raise ValueError(f"it holds {scale} digit(s) behind the point")
-    return f"{number:.{scale}f}"
 
 
 def _moment(column: Column, text: str) -> str:

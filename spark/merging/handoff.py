@@ -69,16 +69,14 @@ def apply_ready(
     result = HandOff(AppliedSnapshots(lake), StoppedTables(lake), changes, doubted)
     renames = renames_of(lake)
     for manifest in manifests(lake):
-        tables = [
-            as_now(schema, since(renames, schema, manifest.sequence(schema)))
-            for schema in manifest.tables
-            if lake.pipeline.tables.match(schema.db, schema.table)
-            and not lake.pipeline.changes_only(schema.db, schema.table)
-        ]
+        wanted = [one for one in manifest.tables if not lake.pipeline.changes_only(one.db, one.table)]
+        # One that is excluded may come back, and its changes with it, which wait meanwhile.
+        included = [one for one in wanted if lake.pipeline.tables.match(one.db, one.table)]
+        tables = [as_now(schema, since(renames, schema, manifest.sequence(schema))) for schema in included]
         beside = inheritable_thread_target(spark)(partial(_hand_off, spark, lake, manifest, result))
         with ThreadPoolExecutor(THREADS) as pool:
             list(pool.map(beside, tables))
-        if all(result.snapshots.has((schema.db, schema.table), manifest.id) for schema in tables):
+        if all(result.snapshots.has((schema.db, schema.table), manifest.id) for schema in wanted):
             lake.delete(manifest.folder(lake))
             reached("staging removed")
     return result

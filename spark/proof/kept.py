@@ -3,7 +3,8 @@
 An answer stays good: the lake is wound back to where it was read. It is taken up for some hours alone, since that makes
 the way back longer, and only while the table has its columns and is the one that it was, the pipeline file has its
 rules, and the streamer its server. Of what was read before a statement that may have changed rows nothing is taken up,
-since no change says what the statement did; nor of what was read before rows were erased (erased.py).
+since no change says what the statement did; nor of what was read before rows were erased (erased.py), which is not
+written down any more behind that: boundaries of chunks are keys.
 
 One check at a time keeps its reads (`keeping`): of two, each would write over what the other has in the file.
 """
@@ -22,12 +23,14 @@ from typing import Any
 from contract.checkpoint import Checkpoint
 from contract.names import QUALITY
 from contract.pipeline_columns import Shown
+from spark.lake.erasures import Erasures
 from spark.lake.lake import Lake
 from spark.lake.lease import BEAT, LEASE, Lease
 from spark.lake.slot import Lock, Slot
 from spark.lake.swaps import swap
 from spark.proof.boundary import Read
 from spark.proof.checksum import Total
+from spark.proof.erased import since
 from spark.proof.rewind import Position
 from spark.proof.splits import Split, again
 
@@ -59,13 +62,14 @@ def keeping(lake: Lake) -> Iterator[bool]:
 @dataclass
 class Kept:
     """The reads of one check by table. `low`: the checkpoint at which its first read began. `keeps`: as of `keeping`;
-    else they are its own alone. Threads may share it."""
+    else they are its own alone. `erasures`: the number of the last one when it began. Threads may share it."""
 
     lake: Lake
     low: Checkpoint
     tables: dict[str, dict[str, Any]] = field(default_factory=dict)
     began: float = field(default_factory=time.time)
     keeps: bool = True
+    erasures: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _written: float = field(default_factory=time.monotonic)
 
@@ -76,14 +80,14 @@ class Kept:
     @classmethod
     def open(cls, lake: Lake, low: Checkpoint, keeps: bool = True) -> Kept:
         """That of the check that did not end, where it is of use; else a new one."""
-        kept = cls(lake, low, keeps=keeps)
+        kept = cls(lake, low, keeps=keeps, erasures=Erasures(lake).known.number)
         found = lake.read(kept.path) if keeps else None
         if not found or found.get("format") != FORMAT or not 0 <= time.time() - found["began"] <= HOURS * 3600:
             return kept  # of a time that is to come nobody knows how long ago it is
         before = Checkpoint.model_validate(found["low"])
         if (before.epoch, before.rules) != (low.epoch, low.rules) or before.place > low.place:
             return kept
-        return cls(lake, before, found["tables"], found["began"])
+        return cls(lake, before, found["tables"], found["began"], erasures=kept.erasures)
 
     def split(self, shown: Shown, flavor: str, made: str) -> Split | None:
         """The table's chunks, where it was begun with its present columns and is the same table. `made`: of
@@ -139,8 +143,12 @@ class Kept:
     def _write(self) -> None:
         if not self.keeps:
             return
-        facts = {"format": FORMAT, "low": self.low.model_dump(mode="json"), "began": self.began, "tables": self.tables}
-        self.lake.write(self.path, facts)
+        facts = {"format": FORMAT, "low": self.low.model_dump(mode="json"), "began": self.began}
+        known: set[str] | None = None
+        while known != (gone := since(self.lake, self.erasures)):  # an erasure may remove the file just before
+            tables = {name: table for name, table in self.tables.items() if name not in gone}
+            self.lake.write(self.path, {**facts, "tables": tables})
+            known = gone
         self._written = time.monotonic()
 
     def save(self) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from spark.lake.stopped import Name
 from spark.proof.answer import Answer
 from spark.proof.differences import (
     Difference,
@@ -20,9 +21,10 @@ from spark.proof.differences import (
     note_differences,
     unmet_last,
 )
+from spark.proof.erased import WHILE, without
 from spark.proof.judged import ROWS
 from spark.proof.reports import write_report
-from spark.proof.verification import Verification
+from spark.proof.verification import MEANWHILE, Verification
 
 
 def keep(
@@ -30,11 +32,12 @@ def keep(
 ) -> None:
     """The check's time is that of its end: of two at once the later one knows what the other noted."""
     spark, lake = check.spark, check.lake
+    allowed = without(lake, check.reading.kept.erasures, found)
     run, known, unmet = next_run(spark, lake, datetime.now(UTC)), found_last(spark, lake), unmet_last(spark, lake)
     told, waiting = list[Difference](), dict[str, list[Unmet]]()
     for answer in answers:
         name = answer.schema.db, answer.schema.table
-        mine = dated([one for one in found if (one.db, one.table) == name], known.get(name, ()), began)
+        mine = dated(_of(name, allowed), known.get(name, ()), began)
         before = check.reading.found.get(name, ()) if answer.name not in check.lost else ()
         left = not_looked_at(known.get(name, ()), before, mine)
         told += [*mine, *left]
@@ -44,11 +47,18 @@ def keep(
         table["clears"] = looked_at and not left and not waiting[answer.name]
         if mine:
             table["since"] = min(one.since for one in mine if one.since).isoformat(timespec="seconds")
+        elif _of(name, found):
+            table["reason"] = MEANWHILE.format(WHILE)
+            check.lost.add(answer.name)
     note_differences(spark, lake, run, told)
     note_checks(spark, lake, run, facts, waiting)
     for table in (facts["expectations"].get("tables") or {}).values():
         table.pop("evaluations", None)  # a report is to be short
     write_report(lake, began, facts)
+
+
+def _of(name: Name, found: Sequence[Difference]) -> list[Difference]:
+    return [one for one in found if (one.db, one.table) == name]
 
 
 def _not_judged(facts: Mapping[str, Any], name: str, unmet: Sequence[Unmet]) -> list[Unmet]:

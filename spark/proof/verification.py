@@ -30,7 +30,7 @@ from spark.proof.answer import Answer, Opened
 from spark.proof.boundary import Read
 from spark.proof.checksum import Total, totals
 from spark.proof.differences import Difference, found_last
-from spark.proof.erased import erased, lost
+from spark.proof.erased import WHILE, erased, lost
 from spark.proof.finding import LACKS, Finding, doubted, found_of, why
 from spark.proof.judged import last_shape
 from spark.proof.kept import Kept
@@ -43,6 +43,7 @@ from spark.source.source import Source
 from spark.tables.schema import OWN, Schemas, landed_otherwise
 
 ALTERED = "it was altered since the check before this one read some of it: verify again"
+MEANWHILE = "{} while it was checked: verify again"
 # Asked for behind each wait: the lake may have changes by then that are written by a shape of after the check's begin.
 Shapes = Callable[[], Schemas]
 
@@ -133,13 +134,13 @@ class Verification:
             return replace(found, reason=told)
         if found.wrong and (told := (past.lacks() if past else None) or self._erased(answer.name, answer.reads)):
             self.lost.add(answer.name)
-            return replace(found, reason=f"{told} while it was checked: verify again")
+            return replace(found, reason=MEANWHILE.format(told))
         return found
 
     def _erased(self, name: str, reads: Sequence[Read]) -> str | None:
         """Why the changes may not lead back to what was read, in words; None where no erasure is a reason."""
         ones = erased(self.lake, self.low.place).get(name, ())
-        return "rows were erased" if any(lost(read, ones) for read in reads) else None
+        return WHILE if any(lost(read, ones) for read in reads) else None
 
     def made_anew(self, name: Name) -> bool:
         """Whether another snapshot than the one that is checked was applied to the table meanwhile. The files of a

@@ -34,6 +34,7 @@ from spark.snapshot.staged import StagedRows
 from spark.snapshot.table_read import Between, TableRead
 from spark.snapshot.transformed import SnapshotTransforms
 from spark.source.choice import shown_of
+from spark.source.filters import refuse_filtered
 from spark.source.source import Source
 from spark.tables import schema as shapes
 
@@ -138,6 +139,8 @@ class Staging:
     def found(self, db: str, table: str) -> Found:
         """The table as it is. Raises LakeError, TableStoppedError where the lake cannot have such a table."""
         self.reading.awake()
+        if self.reading.replica:
+            refuse_filtered(self.reading, self.source, db, table)
         schema = self.reading.schema(db, table)
         if schema is None:
             raise LakeError(f"{db}.{table} is no table of the source: check its name, or the user's SELECT right")

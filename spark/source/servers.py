@@ -151,7 +151,7 @@ class MariaDB:
         return row is not None and row[0] == 0
 
     def replication_sql(self, ask: Ask) -> str:
-        return "SHOW REPLICA STATUS"
+        return "SHOW ALL REPLICAS STATUS"
 
     def begin(self, ask: Ask) -> Place | None:
         ask(CONSISTENT)

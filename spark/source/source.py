@@ -144,6 +144,17 @@ class Source:
             "was reset. Point source.host at the streamer's server"
         )
 
+    def channels(self, otherwise: str) -> list[dict[str, Any]]:
+        """How the server's replication stands, a row a channel. Raises LakeError where the user may not ask; what can
+        be done `otherwise` is said then."""
+        try:
+            return self.named(self.server.replication_sql(self.row))
+        except pymysql.MySQLError as error:
+            raise LakeError(
+                f"{self.pipeline.source.where} does not say how its replication stands: {error.args[-1]}. Grant what "
+                f"it names to {self.pipeline.source.user}, or {otherwise}"
+            ) from None
+
     def tables(self) -> list[tuple[str, str]]:
         """The pipeline's tables that exist."""
         found = self.rows(TABLES)

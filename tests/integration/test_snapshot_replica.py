@@ -56,6 +56,33 @@ def test_rows_are_read_from_the_replica_once_it_has_p0(
         assert Load(asked.snapshot, reader)._busy() == f"{HOST}:{second.port} does not replicate"
 
 
+@pytest.mark.parametrize("server", ["mysql", "mariadb"], indirect=True)
+def test_a_table_that_the_replica_leaves_out_is_refused_and_others_are_read(
+    spark: SparkSession, server: Database, another: Another, tmp_path: Path
+) -> None:
+    """Its missing rows would leave the lake, as if the source had removed them."""
+    filters = ["replicate_ignore_db=other", "replicate_wild_ignore_table=read_part.t%"]
+    options = failover.options(server.flavor)
+    first, second = another(options, server_id=1), another([*options, *filters], server_id=2)
+    failover.replicate(first, second)
+    share_password(first, second)
+    if server.flavor == "mariadb":
+        run(first, "GRANT SLAVE MONITOR ON *.* TO headrace")
+    run(first, "CREATE DATABASE read_part", *(f"CREATE TABLE read_part.{name} (id int PRIMARY KEY)" for name in "tu"))
+    run(first, "INSERT INTO read_part.t VALUES (1)", "INSERT INTO read_part.u VALUES (1)")
+    failover.caught_up(second, executed(first))
+    run(second, "SET sql_log_bin = 0", "CREATE TABLE read_part.t (id int PRIMARY KEY)")
+
+    asked = pipeline(first, tmp_path, "read_part.*", replica=f"{HOST}:{second.port}")
+    snapshots = Snapshots(spark, first, asked)
+    with Source(asked) as source, reading(source) as reader:
+        manifest = snapshots.run(reader=reader)
+    assert manifest.counts == {"read_part.u": 1}
+    told = next(line for line in snapshots.told if "left out" in line)
+    assert f"snapshot.replica, {HOST}:{second.port}" in told
+    assert "replicate-wild-ignore-table=read_part.t%" in told
+
+
 def test_a_replica_that_cannot_be_asked_is_named(mysql: MySQL, tmp_path: Path) -> None:
     asked = pipeline(mysql, tmp_path, "any.*", replica=f"{HOST}:{free_port()}")
     told = pytest.raises(LakeError, match=r"snapshot\.replica, 127.*cannot be asked.*Start it")

@@ -20,6 +20,7 @@ from spark.lake.applied import AppliedSnapshots
 from spark.lake.lake import Lake
 from spark.lake.lost import Loss, Losses
 from spark.mending.choice import Form
+from spark.mending.unfound import unfound
 from spark.merging.mended import mended
 from tests.spark.changes_by_hand import ITEMS, change
 from tests.spark.lake_by_hand import AT, NAME, ids, item, land, part, seq, stage
@@ -91,6 +92,20 @@ def test_a_part_of_it_and_no_more(
     damage(spark, lake, (1, "x"), (3, "a"), (8, "x"), (9, "x"))
     made(**given)
     assert ids(spark, lake) == rows
+
+
+@pytest.mark.usefixtures("made")
+def test_a_key_that_nobody_has_is_named(
+    spark: SparkSession, pipeline: Pipeline, lake: Lake, capsys: pytest.CaptureFixture[str]
+) -> None:
+    damage(spark, lake, (1, "a"), (8, "x"))
+    told = backfill(spark, pipeline, ["shop.items"], keys="[2, 77, 8]")["tables"]
+    assert told == {"shop.items": {"part": "3 key(s)", "unfound": 1}}
+    assert 'shop.items: no row has the key {"id":77}, neither where rows were read nor in' in capsys.readouterr().out
+    told = backfill(spark, pipeline, ["shop.items"], keys="[2, 8]")["tables"]
+    assert told == {"shop.items": {"part": "2 key(s)"}}
+    read = part(spark, lake, "p1", AT, item(2), keys=[item(n) for n in (2, 8, 9, 10)])
+    assert unfound(spark, lake, read) == ['{"id":10}', '{"id":9}']
 
 
 def test_a_table_of_which_nothing_was_changed_is_made_of_its_snapshot(

@@ -84,6 +84,22 @@ def test_more_tables_than_a_task_has_files_open(spark: SparkSession, pipeline: P
     assert sorted((r["pos"], r["tbl"]) for r in found) == [(10 + n, f"shop.t{n % 12}") for n in range(36)]
 
 
+@pytest.mark.parametrize("first", [True, False])
+def test_a_table_whose_name_is_no_folders_stops_no_other(
+    spark: SparkSession, pipeline: Pipeline, lake: Lake, first: bool
+) -> None:
+    """Of 64 characters each, as MySQL takes, three bytes a character; where tables share a topic."""
+    long, landing = ITEMS.model_copy(update={"db": "表" * 64, "table": "行" * 64}), Landing(spark, pipeline, lake)
+    if not first:
+        landing._batch(records(spark, record(0, seq(5), "c", row(1))), 0, "q")
+    both = [record(1, seq(6), "c", row(2)), record(2, seq(7), "c", row(3), schema=long)]
+    landing._batch(records(spark, *both), 1, "q")
+    landing._batch(records(spark, record(3, seq(8), "d", None, row(3), schema=long)), 2, "q")
+    assert landed(spark, lake) == [(at, 0) for at in ([] if first else [5]) + [6, 7, 8]]
+    name = f"{long.db}.{long.table}"
+    assert spark.read.format("delta").load(lake.changes).where(f"tbl = '{name}'").count() == 2
+
+
 def test_rows_of_one_event_are_told_apart(spark: SparkSession, pipeline: Pipeline, lake: Lake) -> None:
     moved = [record(0, seq(7, 0), "d", None, row(1)), record(1, seq(7, 1), "c", row(2))]
     Landing(spark, pipeline, lake)._batch(records(spark, *moved), 0, "q")

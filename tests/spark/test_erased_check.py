@@ -5,6 +5,7 @@ the source answered.
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
@@ -21,7 +22,8 @@ from spark.lake.lake import Lake
 from spark.proof.answer import Answer, Opened
 from spark.proof.boundary import Read
 from spark.proof.checksum import totals
-from spark.proof.differences import CHUNK, MISSING
+from spark.proof.differences import CHUNK, EXTRA, MISSING, Difference, found_last, latest
+from spark.proof.noted import keep
 from spark.proof.splits import Ranges
 from spark.proof.verification import Verification
 from spark.tables.schema import Schemas
@@ -33,6 +35,7 @@ from tests.spark.test_erasing import checkpoint, erasing, item, land, stats
 
 __all__ = ["stats"]
 
+OTHER = ITEMS.model_copy(update={"table": "others"})
 LOW, READ, GONE, UNTIL = 20, 25, 30, 900  # the check begins, reads, and row 1 is deleted; then it is erased
 
 
@@ -96,3 +99,25 @@ def test_nothing_is_taken_up_of_what_was_read_before_it(lake: Lake) -> None:
     kept.low = checkpoint(900)
     Verification._drop_altered(made, [("shop", "items")])
     assert len(kept.drop_if.mock_calls) == 1, "all of it was read behind the erasure"
+
+
+def test_what_it_found_is_noted_without_what_was_erased_meanwhile(stats: None, spark: SparkSession, lake: Lake) -> None:
+    """The erasure had the lake's slot while the check waited for it, to note what it had found."""
+    stage(spark, lake, "1", 5, item(1), item(2))
+    compaction.compact(spark, lake.pipeline)
+    source: Any = SimpleNamespace(executed=lambda: "")
+    check = Verification(spark, lake.pipeline, lake, source, checkpoint(LOW), lambda line: None)
+    answers = [answered(spark, 1, 2), replace(answered(spark, 1), shown=Columns().show(OTHER))]
+    found = [Difference("shop", "items", EXTRA, f'{{"id":{n}}}') for n in (1, 2)]
+    found += [Difference("shop", table, CHUNK, None, (), "id < 1", "id < 1") for table in ("items", "others")]
+    made = erasing(spark, lake, hours=168, pos=UNTIL)
+    made.erasures.end(made.run())
+    facts: dict[str, Any] = {"tables": {one.name: {"equal": False} for one in answers}, "expectations": {}}
+    keep(check, datetime.now(UTC), facts, answers, found)
+    assert [(one.kind, one.key) for one in latest(spark, lake, "shop", "items")] == [(EXTRA, '{"id":2}')]
+    assert len(latest(spark, lake, "shop", "others")) == 1
+    check.reading.found = found_last(spark, lake)
+    keep(check, datetime.now(UTC), facts, answers, [one for one in found if one.key != '{"id":2}'])
+    assert latest(spark, lake, "shop", "items") == []
+    assert facts["tables"]["shop.items"]["reason"] == "rows were erased while it was checked: verify again"
+    assert check.lost == {"shop.items"}

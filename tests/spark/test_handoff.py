@@ -230,3 +230,19 @@ def test_rows_that_were_read_before_a_truncation_do_not_come_back(
     stage(spark, lake, "2", AT + 50, item(7, "newer"), item(8))
     compact()
     assert ids(spark, lake) == [(7, "newer"), (8, "a")]
+
+
+def test_a_staging_waits_while_its_table_is_excluded(
+    spark: SparkSession, pipeline: Pipeline, lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the compaction alone, since the streamer takes up an edit later, or never: the changes of it go on."""
+    manifest = stage(spark, lake, "1", AT, item(1), item(4))
+    tables = pipeline.tables.model_copy(update={"exclude": ("shop.items",)})
+    monkeypatch.setattr(lake, "pipeline", pipeline.model_copy(update={"tables": tables}))
+    assert apply_ready(spark, lake).applied == set()
+    assert lake.exists(manifest.rows(lake, ITEMS))
+    land(spark, lake, change(seq(AT + 5), "u", item(4, "new")))
+    monkeypatch.setattr(lake, "pipeline", pipeline)
+    assert apply_ready(spark, lake).applied == {NAME}
+    assert ids(spark, lake) == [(1, "a")], "the change brings the other"
+    assert not lake.exists(manifest.folder(lake))

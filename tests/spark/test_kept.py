@@ -15,7 +15,7 @@ import pytest
 from contract.pipeline import Pipeline
 from contract.pipeline_columns import Columns
 from contract.schema import Column, TableSchema
-from spark.lake.erasures import Erased
+from spark.lake.erasures import Begun, Erased, Erasures
 from spark.proof import reading
 from spark.proof.answer import Answer
 from spark.proof.boundary import Read
@@ -41,6 +41,9 @@ class Files:
 
     def at(self, *parts: str) -> str:
         return "/".join(parts)
+
+    def text(self, path: str) -> str | None:
+        return self.texts.get(path)
 
     def read(self, path: str) -> Any:
         return json.loads(self.texts[path]) if path in self.texts else None
@@ -215,3 +218,23 @@ def test_what_an_earlier_version_kept_is_read_anew(check: Check, lake: Any) -> N
     del facts["format"]
     lake.write(path, facts)
     assert fresh(check()) == ALL
+
+
+def test_what_was_read_before_an_erasure_is_not_written_down_behind_it(lake: Any) -> None:
+    """The boundaries of its chunks are keys of rows, and the erasure has removed the file."""
+    other = Columns().show(SHOWN.source.model_copy(update={"table": "other"}))
+    kept = Kept.open(lake, LOW)
+    for shown in (SHOWN, other):
+        kept.begin(shown, SPLIT, "monday")
+    kept.save()
+    assert {*lake.read(kept.path)["tables"]} == {"shop.t", "shop.other"}
+    erased = Erased(tbl="shop.t", hash="h", until=(0, 1, 900), gtid_set="")
+    Erasures(lake).begin(Begun(id="x", tbl="shop.t", hashes=["h"]), [erased])
+    kept.add(SHOWN, Read({0: Total(1, 1)}, "", (0, 1, 5)))
+    kept.save()
+    assert {*lake.read(kept.path)["tables"]} == {"shop.other"}
+    assert len(kept.reads(SHOWN)) == 1, "the check itself goes on"
+    later = Kept.open(lake, LOW)
+    later.begin(SHOWN, SPLIT, "monday")
+    later.save()
+    assert {*lake.read(kept.path)["tables"]} == {"shop.t", "shop.other"}

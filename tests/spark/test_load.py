@@ -37,10 +37,7 @@ class Asked:
     def row(self, sql: str) -> tuple[str, int]:
         return "Threads_running", next(self.threads)
 
-    def replication_sql(self, ask: Any) -> str:
-        return "SHOW REPLICA STATUS"
-
-    def named(self, sql: str) -> list[dict[str, Any]]:
+    def channels(self, otherwise: str) -> list[dict[str, Any]]:
         lags = self.lags.pop(0) if len(self.lags) > 1 else self.lags[0] if self.lags else []
         return [{"Channel": "", "Seconds_Behind_Source": lag} for lag in lags]
 

@@ -46,7 +46,9 @@ def asked(sql: str) -> tuple[str, ...]:
             table("decimal", precision=9, scale=2), '["1.5", 1]', ('{"k":"1.50"}', '{"k":"1.00"}'),
             "(k0 = _utf8mb4 x'312e3530') or (k0 = _utf8mb4 x'312e3030')",
         ),
-        (table("uuid"), '["a-b"]', ('{"k":"a-b"}',), "(k0 = cast(_utf8mb4 x'612d62' as uuid))"),
+        (
+            table("inet6"), '["0:0::1"]', ('{"k":"::1"}',), "(k0 = cast(_utf8mb4 x'3a3a31' as inet6))",
+        ),
     ],
 )  # fmt: skip
 def test_keys_as_records_have_them_and_as_the_source_is_asked(
@@ -55,6 +57,32 @@ def test_keys_as_records_have_them_and_as_the_source_is_asked(
     chosen = wanted.keys(schema, text)
     assert chosen.keys == keys
     assert wanted.source_condition(schema, [json.loads(key) for key in keys], asked) == condition
+
+
+UUID = "0A1B2C3D4E5F60718293A4B5C6D7E8F9"
+
+
+@pytest.mark.parametrize(
+    ("schema", "given", "key"),
+    [
+        (table("uuid"), UUID, "0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9"),
+        (table("inet4"), "10.0.0.1", "10.0.0.1"),
+        (table("time", fsp=3), "12:30:00", "12:30:00.000"),
+        (table("time", fsp=3), "-838:59:59.5", "-838:59:59.500"),
+        (table("char", length=4), "ab  ", "ab"),
+        (table("set", members=("x", "y")), "y,x", "x,y"),
+        (table("decimal", precision=9, scale=2), "-0", "0.00"),
+        (table("binary", length=2), "0x0001", "AAE="),
+        (table("varbinary", length=9), "0xQB", "0xQB"),
+    ],
+)
+def test_a_key_in_another_spelling_is_the_one_that_records_have(schema: TableSchema, given: str, key: str) -> None:
+    assert wanted.keys(schema, json.dumps([given])).keys == (json.dumps({"k": key}, separators=(",", ":")),)
+
+
+def test_a_masked_key_is_taken_as_records_have_it() -> None:
+    hashed = table("char", length=2, mask="hash")
+    assert wanted.keys(hashed, '["5d41402abc"]').keys == ('{"k":"5d41402abc"}',)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +97,7 @@ def test_keys_as_records_have_them_and_as_the_source_is_asked(
         (LINES, '["a"]', "has 1 value.s., that of shop.lines has region, n"),
         (LINES, '["{a: 1}"]', "the key {a: 1} is no JSON"),
         (table("bit", length=1), '["yes"]', "it is to be true or false"),
-        (table("decimal", precision=9, scale=2), '["1.505"]', "which is decimal: it holds 2 digit"),
+        (table("decimal", precision=9, scale=2), '["1.505"]', "which is decimal: it has more than 2 digit"),
         (table("decimal", precision=9, scale=2), '["much"]', "which is decimal: it is to be a number"),
         (ITEMS, "[true]", "it is to be a whole number"),
         (ITEMS, "[2147483648]", "it holds -2147483648 to 2147483647"),
@@ -79,6 +107,9 @@ def test_keys_as_records_have_them_and_as_the_source_is_asked(
         (table("date"), '["2026-02-30"]', "which is date: day"),
         (table("timestamp"), '["2026-01-01 00:00:00"]', "it needs a time zone"),
         (table("varbinary", length=9), '["???"]', "which is varbinary"),
+        (table("time"), '["1:2"]', "which is time: it is not written as one"),
+        (table("enum", members=("x",)), '["z"]', "which is enum: it is none of its members"),
+        (table("binary", length=4), '["AAE="]', "which is binary: it has 2 bytes, the column has 4"),
     ],
 )
 def test_what_is_no_key_is_told_with_the_value(schema: TableSchema, text: str, told: str) -> None:
