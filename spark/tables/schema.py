@@ -187,6 +187,13 @@ def landed_otherwise(schema: TableSchema, lake: Mapping[str, str]) -> str | None
     )
 
 
+def lacks_key(schema: TableSchema, lake: Mapping[str, str]) -> str | None:
+    """Why the lake's rows are told apart by no key of `schema`'s: it is of columns that the source has since."""
+    has = {name.lower() for name in lake}
+    lacking = ", ".join(name for name in schema.key if name.lower() not in has)
+    return f"{schema.db}.{schema.table}: the lake has no {lacking}, by which it is keyed now" if lacking else None
+
+
 def fitted(rows: DataFrame, lake: dict[str, str]) -> DataFrame:
     """The rows with their columns in the given types; what does not convert is null."""
     kinds = {name.lower(): kind for name, kind in lake.items()}

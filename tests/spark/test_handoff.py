@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from contract import status
 from contract.pipeline import Pipeline
 from contract.schema import Column, TableSchema
+from contract.sequence import Sequence
 from spark.errors import TableStoppedError
 from spark.failpoints import hooked
 from spark.lake.lake import Lake
@@ -64,6 +65,20 @@ def test_a_stopped_table_goes_on_behind_its_snapshot(spark: SparkSession, lake: 
     after.retry()
     assert after.stopped.tables == {}
     assert ids(spark, lake) == [(4, "new")]
+
+
+def test_a_table_takes_a_snapshot_by_a_key_that_it_has_no_column_of(
+    spark: SparkSession, lake: Lake, compact: Callable[[], dict[str, Any]]
+) -> None:
+    stage(spark, lake, "1", AT, item(1), item(2))
+    land(spark, lake, change(seq(AT + 5), "u", item(1, "changed")))
+    compact()
+    numbered = Column(name="wid", type="bigint", nullable=False)
+    facts = {"version": 2, "columns": (numbered, *ITEMS.columns), "key": ("wid",), "since": Sequence(0, 1, AT + 6)}
+    stage(spark, lake, "2", AT + 10, {"wid": 7, **item(1, "read")}, of=ITEMS.model_copy(update=facts))
+    told = compact()["tables"]["shop.items"]
+    assert (told["stopped"], told["snapshot"]) == (None, True)
+    assert ids(spark, lake) == [(1, "read")]
 
 
 class CrashError(Exception):
