@@ -44,7 +44,8 @@ def snapshot_applied(pipeline_file: str, report: dict[str, Any]) -> str | None:
         return f"no compaction has run yet: {compaction}"
     missing = [name for name in sorted(report["tables"]) if not _has(lake.tables.get(name), report["snapshot"])]
     if missing:
-        return f"run {lake.run} of the lake has not applied the snapshot to {', '.join(missing)}: {compaction}"
+        why = _stopped(lake, missing) or compaction
+        return f"run {lake.run} of the lake has not applied the snapshot to {', '.join(missing)}: {why}"
     if not lake.covers(report["p1"]):
         return f"the lake is not yet complete up to {report['p1']}: do the streamer and compaction run?"
     return None
@@ -57,9 +58,15 @@ def parts_applied(pipeline_file: str, report: dict[str, Any]) -> str | None:
     missing = sorted({table for id, table in report["parts"].items() if known is None or id not in known.parts})
     if not missing:
         return None
-    stopped = [t.stopped for name, t in (known.tables if known else {}).items() if name in missing and t.stopped]
-    told = f": {'; '.join(stopped)}" if stopped else _behind(known, report["p1"])
+    stopped = _stopped(known, missing)
+    told = f": {stopped}" if stopped else _behind(known, report["p1"])
     return f"the lake has not taken the rows of {', '.join(missing)}{told}: does {pipeline.name}.compaction run?"
+
+
+def _stopped(known: status.LakeStatus | None, names: list[str]) -> str:
+    """Why those of the tables are stopped that are."""
+    tables = known.tables if known else {}
+    return "; ".join(told for name in names if name in tables and (told := tables[name].stopped))
 
 
 def _behind(known: status.LakeStatus | None, end: str) -> str:

@@ -131,7 +131,8 @@ def _apply_somehow(
     that was counted: whatever somebody else did since is behind it.
 
     Also where the table itself cannot be read, or has values in another form, or no column of the key, or somebody else
-    wrote it: then it is the staged rows, and all changes since P0 are merged into it again, for which the table counts as stopped there."""
+    wrote it: then it is the staged rows, and all changes since P0 are merged into it again, for which the table counts
+    as stopped there."""
     name = (schema.db, schema.table)
     path = lake.table(*name)
     first = name not in result.snapshots.tables

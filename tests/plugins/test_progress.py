@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,10 @@ def file(tmp_path: Path) -> str:
     return str(path)
 
 
+def status_of(tmp_path: Path) -> Path:
+    return tmp_path / "lake" / "shop" / "_status.json"
+
+
 def write_status(
     tmp_path: Path, last: int, snapshots: dict[str, str | None], parts: dict[str, str | None] | None = None
 ) -> None:
@@ -43,7 +48,7 @@ def write_status(
         pipeline="shop", run=3, written_at=1, seconds=1.0, checkpoint=end, changes_version=1, tables=tables,
         parts=told,
     )  # fmt: skip
-    path = tmp_path / "lake" / "shop" / "_status.json"
+    path = status_of(tmp_path)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(status.model_dump_json())
 
@@ -52,6 +57,10 @@ def test_it_waits_for_a_first_run_then_for_the_tables_then_for_the_position(tmp_
     assert "no compaction has run yet" in str(progress.snapshot_applied(file, REPORT))
     write_status(tmp_path, 50, {"a": "s2", "b": "s1"})
     assert "has not applied the snapshot to shop.b" in str(progress.snapshot_applied(file, REPORT))
+    written = json.loads(status_of(tmp_path).read_text())
+    written["tables"]["shop.b"]["stopped"] = "shop.b: no key"
+    status_of(tmp_path).write_text(json.dumps(written))
+    assert str(progress.snapshot_applied(file, REPORT)).endswith("to shop.b: shop.b: no key")
     write_status(tmp_path, 49, {"a": "s2", "b": "s2"})
     assert "not yet complete up to" in str(progress.snapshot_applied(file, REPORT))
     write_status(tmp_path, 50, {"a": "s2", "b": "s2"})
