@@ -51,7 +51,7 @@ $(INSTALLED): requirements.lock pyproject.toml $(UV)
 demo: install ## the whole platform on this machine, shown to work; stays up (DEMO=--help lists its options)
 	@exec $(PYTHON_IN) -m stack.demo $(DEMO)
 
-demo-down: ## stop what `make demo` left running
+demo-down: ## stop every server of this checkout: what `make demo` left running, and what `python -m stack up` started
 	@if [ -x $(PYTHON_IN) ]; then $(PYTHON_IN) -m stack down; else echo "nothing was installed, so nothing runs"; fi
 
 test: install ## lint and types, then all tests on real servers

@@ -43,7 +43,7 @@ class Answer:
             try:
                 batch = self.cursor.fetchmany(BATCH)
             except duckdb.Error as error:
-                raise LakeReadError(str(error)) from None
+                raise LakeReadError(_said(error)) from None
             if not batch:
                 return
             yield from batch
@@ -74,13 +74,18 @@ def query(pipeline: Pipeline, sql: str) -> Answer:
     except duckdb.Error as error:
         if gone := gone_file.told(str(error)):
             raise LakeReadError(f"{names.lake_root(pipeline)} cannot be read: {gone}") from None
-        raise LakeReadError(_told(database, str(error)) + unknown_name.hint(str(error), sql)) from None
+        raise LakeReadError(_told(database, _said(error)) + unknown_name.hint(str(error), sql)) from None
     return Answer([column[0] for column in cursor.description], cursor, doubts)
 
 
 def _told(database: Database, message: str) -> str:
     known = [f"{database.schemas[table.db]}.{table.table}" for table in database.tables.values()]
     return unknown_name.told(message, database.pipeline, known, database.parts(), database.without_rows())
+
+
+def _said(error: duckdb.Error) -> str:
+    """What a view refuses in our words DuckDB calls an invalid input."""
+    return str(error).removeprefix("Invalid Input Error: ")
 
 
 def _first_line(error: Exception) -> str:

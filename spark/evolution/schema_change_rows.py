@@ -29,7 +29,7 @@ COLUMNS = (
     "version int, noted timestamp"
 )
 TOLD = {
-    "drop": "the table is gone in the source, the lake keeps it as it was",
+    "drop": "the table that was there is gone in the source, the lake keeps its rows",
     "rename": "rows have another table's name in the source now",
     "partition": "rows may have left or entered the table with a partition",
     "alter": "values of rows that were there may have changed",

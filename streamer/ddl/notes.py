@@ -29,7 +29,7 @@ from streamer.routes import Router
 log = structlog.get_logger("streamer")
 KEPT = 5
 MEANING: dict[ddl.Kind, str] = {
-    "drop": "the table is gone in MySQL; the lake still has it, as it was",
+    "drop": "the table that was there is gone in the source; the lake still has its rows",
     "rename": "the rows have another table's name in MySQL; the lake has them under the one before",
     "partition": "rows left or entered the table with a partition; the lake does not know of it",
     "alter": "values of rows that are there may have changed; the lake has those from before",
