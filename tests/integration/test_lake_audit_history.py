@@ -14,6 +14,7 @@ from contract.pipeline import Pipeline, load
 from readers.lake import query
 from spark.compaction.compaction import compact
 from spark.history.history import History
+from spark.job import JobFailedError
 from spark.jobs.snapshot import snapshot
 from spark.lake.lake import Lake
 from stack.database import Database
@@ -90,4 +91,42 @@ def test_a_name_that_is_given_again(spark: SparkSession, server: Database, strea
             print(name, [tuple(row) for row in versions.orderBy("z").collect()])
         except Exception as error:
             wrong.append(("versions", name, type(error).__name__, str(error)[:200]))
+    assert wrong == []
+
+
+def test_a_column_that_came_back_with_another_type(
+    spark: SparkSession, server: Database, streamer: Streamer
+) -> None:
+    db = streamer.name
+    run(
+        server, "CREATE TABLE back (id int PRIMARY KEY, x varchar(20), z int)",
+        "INSERT INTO back VALUES (1, 'five', 1), (2, 'six', 1)", database=db,
+    )
+    streamer.started()
+    pipeline = load(streamer.file)
+    snapshot(spark, pipeline, [])
+    followed(spark, streamer, pipeline)
+    run(
+        server, "UPDATE back SET z = 2", "ALTER TABLE back DROP COLUMN x", "UPDATE back SET z = 3 WHERE id = 1",
+        "ALTER TABLE back ADD COLUMN x int", "UPDATE back SET x = 7 WHERE id = 1", database=db,
+    )
+    streamer.wait_until_released()
+    try:
+        compact(spark, pipeline)
+    except JobFailedError as error:
+        print("stopped:", error)
+    snapshot(spark, pipeline, [])
+    followed(spark, streamer, pipeline)
+    assert becomes(pipeline, "back") == CARRIED
+    wrong, history = list[tuple[str, ...]](), History(spark, Lake(spark, pipeline), db, "back")
+    for name, ask in {"versions": history.versions, "changes": history.changes}.items():
+        try:
+            print(name, [tuple(row) for row in ask().collect()])
+        except Exception as error:
+            wrong.append((name, type(error).__name__, str(error)[:200]))
+    for name in ("history", "changes"):
+        try:
+            print(name, list(query(pipeline, f"SELECT * FROM back_{name}").rows()))
+        except Exception as error:
+            wrong.append((f"sql {name}", type(error).__name__, str(error)[:200]))
     assert wrong == []
