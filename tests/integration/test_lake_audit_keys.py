@@ -26,7 +26,7 @@ from tests.integration.test_snapshot_chunks import keys_of
 
 pytestmark = pytest.mark.usefixtures("without_expectations")
 ROWS = 20
-LEFT = {"sparse", "pair", "german", "folded", "old_utf8", "one", "empty", "keyless", "parted", "moments", "cased"}
+LEFT = {"sparse", "pair", "german", "folded", "old_utf8", "one", "empty", "keyless", "parted", "moments", "cased", "od`d {?} -- t'"}
 ONLY: set[str] = set()
 
 
