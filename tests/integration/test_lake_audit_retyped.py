@@ -100,3 +100,45 @@ def test_check_and_history_behind_it(spark: SparkSession, server: Database, stre
     for one in wrong:
         print("WRONG", one)
     assert wrong == []
+
+
+@pytest.mark.usefixtures("without_expectations")
+def test_one_such_table_keeps_no_other_from_being_checked(
+    spark: SparkSession, server: Database, streamer: Streamer
+) -> None:
+    """Neither while it is stopped, nor behind the snapshot."""
+    db, wrong = streamer.name, list[tuple[str, ...]]()
+    run(
+        server, "CREATE TABLE day (id int PRIMARY KEY, x date)", "CREATE TABLE plain (id int PRIMARY KEY, x int)",
+        "INSERT INTO day VALUES (1, '2024-01-01')", "INSERT INTO plain VALUES (1, 1)", database=db,
+    )
+    streamer.started()
+    pipeline = load(streamer.file)
+    snapshot(spark, pipeline, [])
+    streamer.wait_until_released()
+    compact(spark, pipeline)
+    run(
+        server, "UPDATE day SET x = '2024-01-02'", "UPDATE plain SET x = 2", "ALTER TABLE day MODIFY x int",
+        "UPDATE day SET x = 7", database=db,
+    )
+
+    def checked(what: str) -> None:
+        try:
+            tables = verify(spark, pipeline, [], compact="yes")["tables"]
+        except JobFailedError as error:
+            tables = error.facts["tables"]
+        except Exception as error:
+            wrong.append((what, type(error).__name__, str(error)[:200]))
+            return
+        print(what, {name: (facts["equal"], facts["reason"]) for name, facts in tables.items()})
+        if not tables[f"{db}.plain"]["equal"]:
+            wrong.append((what, "plain", str(tables)))
+
+    checked("stopped")
+    snapshot(spark, pipeline, [f"{db}.day"], compact="yes")
+    checked("behind the snapshot")
+    run(server, "UPDATE day SET x = 8", "UPDATE plain SET x = 3", database=db)
+    checked("later")
+    for one in wrong:
+        print("WRONG", one)
+    assert wrong == []

@@ -53,3 +53,21 @@ def test_a_time_in_which_the_table_had_another_key(
     facts = compact()
     print(report, facts["parts"])
     assert ids(spark, lake) == [(1, "a"), (3, "b")]
+
+
+def test_a_time_before_the_historys_beginning_is_refused(
+    spark: SparkSession, pipeline: Pipeline, lake: Lake, compact: Compact, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As docs/operations.md says. The lake's first change is of 2026."""
+
+    class Broker(compaction.Broker):
+        def __init__(self, pipeline: Pipeline) -> None:
+            super().__init__(pipeline)
+            self.schemas = lambda: [ITEMS]
+
+    monkeypatch.setattr(job, "Broker", Broker)
+    stage(spark, lake, "1", 50, item(1), item(2))
+    land(spark, lake, change(seq(AT), "u", item(2, "b")))
+    compact()
+    with pytest.raises(LakeError, match="begins"):
+        backfill(spark, pipeline, ["shop.items"], since="2020-01-01T00:00:00Z")
