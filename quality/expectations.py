@@ -75,7 +75,8 @@ def _members(column: Column) -> Expectation:
 
 def _check(name: str, condition: str) -> Expectation:
     """A row breaks a constraint that is false for it; NULL is not."""
-    query = f"SELECT * FROM {{batch}} WHERE NOT ({condition})"
+    escaped = condition.replace("{", "{{").replace("}", "}}")  # the query is a format of Python's
+    query = f"SELECT * FROM {{batch}} WHERE NOT ({escaped})"
     return gxe.UnexpectedRowsExpectation(unexpected_rows_query=query, description=f"CHECK {name}")
 
 

@@ -36,7 +36,7 @@ def _unequal(facts: dict[str, Any]) -> str:
     pairs = [
         f"{word} {facts[source]} in the source, {facts[lake]} in the lake"
         for source, lake, word in PAIRS
-        if facts.get(source) is not None and facts.get(source) != facts.get(lake)
+        if None not in (facts.get(source), facts.get(lake)) and facts[source] != facts[lake]
     ]
     told = [*pairs, *_rows(facts), *([str(facts["reason"])] if facts.get("reason") else [])]
     return ", ".join(told) or "not equal"

@@ -172,7 +172,7 @@ def _range(column: Column) -> tuple[int, int]:
 def another_form(was: Column, now: Column) -> bool:
     """Whether values of before have a form in changes that those of now's type cannot be read from."""
     old, new = _lake_type(was), _lake_type(now)
-    if old == new or _size(was, now) not in ("narrowed", "retyped"):
+    if old == new or not (_size(was, now) in ("narrowed", "retyped") or _respelled(was, now)):
         return False
     return new != "string" or old == "binary" or str(old).startswith(("struct", "array"))
 
@@ -196,7 +196,8 @@ def _respelled(was: Column, now: Column) -> bool:
 
 
 def _bytes(bits: Column) -> int:
-    return ((bits.length or 1) + 7) // 8
+    """0 of a single bit, which is true or false."""
+    return 0 if (bits.length or 1) == 1 else ((bits.length or 1) + 7) // 8
 
 
 def _lake_type(column: Column) -> str | None:

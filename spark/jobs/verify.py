@@ -7,11 +7,9 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import Any
 
-from pyspark import inheritable_thread_target
 from pyspark.sql import SparkSession
 
 from contract.pipeline import Pipeline
@@ -25,7 +23,7 @@ from spark.kafka.broker import Broker
 from spark.lake.lake import Lake
 from spark.lake.slot import writing
 from spark.proof.answer import Answer
-from spark.proof.checksum import Total
+from spark.proof.comparing import MADE_ANEW, findings
 from spark.proof.differences import Difference
 from spark.proof.finding import Finding, incomparable, result, why
 from spark.proof.judged import ROWS, Judging, Rules
@@ -37,8 +35,6 @@ from spark.snapshot.transformed import refuse_other_rules
 from spark.source.choice import chosen
 from spark.source.streamed import streamed
 
-MADE_ANEW = "a snapshot of it was applied meanwhile: verify again"
-THREADS = 4  # tables compared side by side
 PATIENCE = 3600.0  # seconds that a check waits for a compaction, at its end: what it found is not to be lost
 
 
@@ -122,22 +118,9 @@ def _compare(
     """Puts each table's line into the results. Gives the differences that were found."""
     seconds, high = check.pipeline.quality.wait_seconds, max(answer.high for answer in answers)
     status = check.wait([answer.name for answer in answers], high, check.source.executed(), seconds)
-    schemas = shapes()
-
-    def compare(answer: Answer) -> Finding:
-        try:
-            return check.compare(answer, status, schemas)
-        except Exception:
-            if not check.made_anew((answer.schema.db, answer.schema.table)):
-                raise
-            check.lost.add(answer.name)
-            return Finding(Total(), None, None, 0.0, MADE_ANEW)
-
-    with ThreadPoolExecutor(THREADS) as pool:
-        findings = list(pool.map(inheritable_thread_target(check.spark)(compare), answers))
     wrong = []
     found: list[Difference] = []
-    for answer, finding in zip(answers, findings, strict=True):
+    for answer, finding in zip(answers, findings(check, answers, status, shapes()), strict=True):
         results[answer.name] = result(answer, finding, check.low)
         _tell(_line(answer.name, results[answer.name]))
         for told in finding.doubts if results[answer.name]["equal"] else ():
@@ -204,6 +187,8 @@ def _expectations(
 
 
 def _line(name: str, facts: dict[str, Any]) -> str:
+    if facts["lake_count"] is None:
+        return f"{name}: {facts['reason']}"
     word = "equal" if facts["equal"] else "DIFFERENT"
     counts = f"{facts['source_count']:,} rows in the source, {facts['lake_count']:,} in the lake"
     return f"{name}: {word}, {counts}, checksums {facts['source_checksum']} and {facts['lake_checksum']}"

@@ -26,12 +26,13 @@ NO_SNAPSHOT = f"not yet snapshotted: none was applied since the table is followe
 
 @dataclass(frozen=True)
 class Finding:
-    """The lake's side of an answer. `boundary`: the GTID of the transaction behind which the last of its reads is equal
-    (empty: L itself); None where one is not. `now`: what the source would have for the table as the lake has it now;
-    None of a sample. `wrong`: the chunks that differ. `doubts`: what speaks against the table though it is equal.
-    `unplaced`: whether rows that somebody else wrote are of no place that a change can have (unplaced.py)."""
+    """The lake's side of an answer. `lake`: None where it could not be read. `boundary`: the GTID of the transaction
+    behind which the last of its reads is equal (empty: L itself); None where one is not. `now`: what the source would
+    have for the table as the lake has it now; None of a sample. `wrong`: the chunks that differ. `doubts`: what speaks
+    against the table though it is equal. `unplaced`: whether rows that somebody else wrote are of no place that a
+    change can have (unplaced.py)."""
 
-    lake: Total
+    lake: Total | None
     boundary: str | None
     now: int | None
     seconds: float
@@ -116,9 +117,9 @@ def result(answer: Answer, finding: Finding, low: Checkpoint) -> dict[str, Any]:
     facts = {
         "equal": finding.boundary is not None,
         "source_count": total.rows,
-        "lake_count": finding.lake.rows,
+        "lake_count": None if finding.lake is None else finding.lake.rows,
         "source_checksum": str(total.sum),
-        "lake_checksum": str(finding.lake.sum),
+        "lake_checksum": None if finding.lake is None else str(finding.lake.sum),
         "frame_rows": finding.now,
         "boundary": finding.boundary or (low.gtid_set if finding.boundary is not None else None),
         "chunks": answer.split.count,

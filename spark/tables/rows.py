@@ -17,6 +17,7 @@ from contract import types
 from contract.names import quoted
 from contract.schema import Column, TableSchema
 from spark.conditions import how_many
+from spark.tables.casts import cast
 
 # Where Spark is to put a text that it cannot read: by default into a column called `_corrupt_record`, and one of a
 # table's, of that name, is null then. The name of no column in the source ends with a blank.
@@ -60,7 +61,7 @@ def typed(struct: str, schema: TableSchema, lake: Mapping[str, str] | None = Non
         made = types.of(column)
         value = made.parse(wire(struct, column))
         kind = kinds.get(column.name.lower(), made.spark)
-        columns.append(fn.expr(value if kind == made.spark else f"try_cast({value} as {kind})").alias(column.name))
+        columns.append(fn.expr(cast(value, made.spark, kind)).alias(column.name))
     return columns
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from delta.tables import DeltaTable
-from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
@@ -22,6 +21,7 @@ from contract.steps import SNAPSHOT_TABLE
 from spark.errors import TableStoppedError
 from spark.failpoints import reached
 from spark.lake.delta_names import VECTORS, may_have_vectors, without_vectors
+from spark.tables.casts import cast
 
 OWN = dict(zip(lake_columns.OWN, (SPARK_TYPE, "timestamp"), strict=True))
 # The lake's own, beside the databases.
@@ -199,11 +199,9 @@ def fitted(rows: DataFrame, lake: dict[str, str]) -> DataFrame:
     kinds = {name.lower(): kind for name, kind in lake.items()}
     for field in rows.schema:
         kind = kinds.get(field.name.lower(), "")
-        if kind and kind != field.dataType.simpleString():
-            try:
-                rows = rows.withColumn(field.name, fn.expr(f"try_cast({quoted(field.name)} as {kind})"))
-            except AnalysisException:  # no cast between such types
-                rows = rows.withColumn(field.name, fn.lit(None).cast(kind))
+        was = field.dataType.simpleString()
+        if kind and kind != was:
+            rows = rows.withColumn(field.name, fn.expr(cast(quoted(field.name), was, kind)))
     return rows
 
 

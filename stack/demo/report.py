@@ -30,7 +30,7 @@ def show(console: Console, journey: Journey, peak_memory: int, seconds: float) -
     console.print()
     _rates(console, journey, peak_memory, seconds)
     _addresses(console, journey)
-    rows = sum(table["lake_count"] for table in checks.values())
+    rows = sum(table["lake_count"] or 0 for table in checks.values())
     changes = sum(table.changes for table in status.tables.values())
     equal = [name for name, table in checks.items() if table["equal"]]
     good = len(equal) == len(status.tables) > 0 and bool(_expectations(journey.facts).get("ok"))
@@ -71,7 +71,7 @@ def _caption(journey: Journey) -> str:
     return (
         f"Equal: same count and same sum of row hashes{where}, while changes went on.\n"
         f"Great Expectations: {evaluated} expectations, {met}. Changes: merged into the lake so far.\n"
-        f"Rows: in the lake now; compared were {sum(table['lake_count'] for table in checks.values()):,}."
+        f"Rows: in the lake now; compared were {sum(table['lake_count'] or 0 for table in checks.values()):,}."
     )
 
 

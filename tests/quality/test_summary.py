@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from quality.report import differences
 from quality.summary import lines
 
 
@@ -65,6 +66,11 @@ def test_a_check_tells_its_expectations_and_every_fault() -> None:
         "expectations: 4 evaluated, 1 failed",
         "shop.a: rows 2 in the source, 3 in the lake; expect_column_values_to_be_unique of id: found 2 rows",
     ]
+
+
+def test_of_a_table_that_could_not_be_compared_the_reason_is_told_alone() -> None:
+    facts = {"equal": False, "source_count": 2, "lake_count": None, "reason": "it could not be compared"}
+    assert differences({"tables": {"shop.a": facts}}) == {"shop.a": "it could not be compared"}
 
 
 def test_a_check_tells_what_it_did_not_judge() -> None:

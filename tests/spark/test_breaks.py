@@ -59,6 +59,8 @@ def column(kind: str, name: str = "a", **more: Any) -> Column:
         (column("date"), column("int"), True),
         (column("bigint", unsigned=True), column("int"), True),  # what was cut does not fit
         (column("datetime", fsp=0), column("datetime", fsp=3), False),
+        (column("bit", length=1), column("bit", length=8), True),  # true, and bytes
+        (column("bit", length=2), column("bit", length=9), False),
     ],
 )
 def test_values_of_another_form(was: Column, now: Column, broken: bool) -> None:
@@ -81,6 +83,8 @@ def test_values_of_another_form(was: Column, now: Column, broken: bool) -> None:
         (column("int"), column("bigint"), False),
         (column("varchar", length=10), column("varchar", length=20), False),
         (column("binary", length=4), column("binary", length=8), True),
+        (column("bit", length=1), column("bit", length=8), True),
+        (column("bit", length=2), column("bit", length=8), False),
         (column("int"), column("int", name="A"), True),  # the keys' texts have the name
     ],
 )

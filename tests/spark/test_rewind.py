@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as fn
 
-from contract.schema import TableSchema
+from contract.schema import Column, TableSchema
 from contract.sequence import SPARK_TYPE
 from spark.proof.rewind import Past
 from spark.tables.rows import read_by
 from tests.spark.changes_by_hand import ITEMS
 
 LOW = (0, 1, 100)
+IMAGES = f"key string, before string, after string, gtid string, schema int, _seq {SPARK_TYPE}"
 CHANGE = f"op string, schema int, _seq {SPARK_TYPE}"
 
 
@@ -51,3 +53,26 @@ def test_of_many_versions_those_are_read_that_a_change_is_by(
     frame = spark.createDataFrame([("u", version, (0, 1, 200, 0, 0)) for version in changes], CHANGE)
     shapes = [shape(version, 3) for version in range(1, versions + 1)]
     assert [one.version for one in read_by(frame, shapes)] == read
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "lake", "told"),
+    [
+        ("date", '"2024-01-01"', "bigint", None),
+        ("datetime", '"2024-01-01 10:00:00"', "bigint", None),
+        ("int", "20240101", "date", None),
+        ("bit", "true", "binary", None),
+        ("point", '{"wkb":"AA==","srid":0}', "bigint", None),
+        ("varchar", '"7"', "bigint", 7),
+    ],
+)
+def test_values_of_a_type_that_the_lake_has_no_more(
+    spark: SparkSession, kind: str, value: str, lake: str, told: int | None
+) -> None:
+    """Spark refuses some pairs of types before it has seen any row."""
+    column = Column(name="x", type=kind, length=1, charset="utf8mb4" if kind == "varchar" else None)
+    old = ITEMS.model_copy(update={"columns": (ITEMS.columns[0], column)})
+    changes = spark.createDataFrame([("{}", None, f'{{"id":1,"x":{value}}}', "u:1", 1, (0, 1, 200, 0, 0))], IMAGES)
+    images = Past(changes, [old], old, {"id": "bigint", "x": lake}, LOW).images(lambda image, _: [fn.col(f"{image}.x")])
+    assert images is not None
+    assert [row["x"] for row in images.collect()] == [told]

@@ -31,7 +31,9 @@ from spark.lake.slot import writing
 from spark.proof.answer import Answer
 from spark.proof.boundary import Read
 from spark.proof.checksum import Total
+from spark.proof.comparing import findings
 from spark.proof.differences import CHANGED, CHUNK, Difference, dated, latest, next_run, note_checks, note_differences
+from spark.proof.finding import Finding
 from spark.proof.judged import ALTERED, ROWS, Rules
 from spark.proof.splits import Ranges
 from spark.proof.verification import Verification
@@ -39,6 +41,7 @@ from tests.checkpoints import checkpoint
 from tests.spark.changes_by_hand import ITEMS
 from tests.spark.lake_by_hand import NAME
 
+EQUAL = Finding(Total(1, 1), "", 1, 0.0)
 ONE, TWO = (Difference("shop", "items", CHANGED, f'{{"id":{n}}}', ("name",)) for n in (1, 2))
 
 
@@ -203,6 +206,22 @@ def test_a_table_whose_snapshot_is_applied_meanwhile_is_to_be_checked_again(
     table.snapshot = SimpleNamespace(id="1")
     with pytest.raises(FileNotFoundError):
         checking._compare(check, [answer], lambda: None, results)  # type: ignore[arg-type,return-value]
+
+
+def test_one_table_that_cannot_be_compared_keeps_no_other_from_it(spark: SparkSession, pipeline: Pipeline) -> None:
+    def compare(answer: Any, *_: Any) -> Finding:
+        if answer.name == "shop.items":
+            raise ValueError("no cast")
+        return EQUAL
+
+    check: Any = SimpleNamespace(spark=spark, pipeline=pipeline, lost=set[str](), made_anew=lambda _: False)
+    check.compare = compare
+    answers: Any = [SimpleNamespace(name=f"shop.{table}", schema=ITEMS) for table in ("items", "lines")]
+    failed, other = findings(check, answers, None, None)  # type: ignore[arg-type]
+    assert (failed.boundary, failed.reason, other) == (
+        None, "it could not be compared: ValueError: no cast. The log above has the details", EQUAL,
+    )  # fmt: skip
+    assert check.lost == {"shop.items"}
 
 
 CHEAP = {"cheap": "`price` < 5"}
