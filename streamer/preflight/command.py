@@ -104,7 +104,8 @@ def _server(pipeline: Pipeline, runs: bool, followed: Tables | None) -> Iterable
     for finding in preflight.run_checks(pipeline, followed=followed):
         if runs and (finding.level, finding.name) == ("warning", "server_id"):
             continue
-        yield Result(finding.level, f"server: {finding.name}", finding.what, finding.statement or "")
+        level = "error" if finding.stops else finding.level
+        yield Result(level, f"server: {finding.name}", finding.what, finding.statement or "")
 
 
 def _tables(
