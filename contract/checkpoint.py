@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from contract import gtids
+from contract.gtid import UUID
 from contract.gtid_places import name
 from contract.pipeline import Tables
 from contract.sequence import file_number
@@ -109,6 +110,13 @@ class Checkpoint(BaseModel):
     templates: tuple[str, ...] = ()
     by_place: bool = False
     file_made: int = 0
+
+    @property
+    def flavor(self) -> str | None:
+        """Of the server whose transactions these are; None where nothing tells it."""
+        if self.gtid_set:
+            return "mysql" if ":" in self.gtid_set else "mariadb"
+        return "mysql" if UUID.fullmatch(self.server_uuid.lower()) else None
 
     @property
     def behind(self) -> str:

@@ -35,6 +35,17 @@ def topics(pipeline: Pipeline) -> str:
     return _run(pipeline.name, "topics", f"topics {pipeline.path}")
 
 
+def other_flavor(pipeline: Pipeline, flavor: str) -> tuple[str, str]:
+    """Of a checkpoint of a server of that flavor, which is not the file's: what is wrong, and the way on, as two
+    sentences, the first without a stop at its end."""
+    return (
+        f"its checkpoint is of a server of another flavor, {flavor}, and {pipeline.path} says source.flavor: "
+        f"{pipeline.source.flavor}; the name {pipeline.name} is another pipeline's",
+        f"Choose another name in {pipeline.path}; or, where the file is meant for that pipeline, correct its section "
+        "source.",
+    )
+
+
 def unnamed_topics(pipeline: Pipeline, templates: Sequence[str]) -> tuple[str, str]:
     """Of `templates` by which topics were named and that the file does not have: what is wrong, and the way on, as two
     sentences, the first without a stop at its end."""

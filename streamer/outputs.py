@@ -32,7 +32,7 @@ from streamer.sinks.objects import ObjectsWriter
 from streamer.sinks.port import Sink
 from streamer.sinks.several import SeveralSinks
 from streamer.sinks.stdout import StdoutWriter
-from streamer.start import own_topics
+from streamer.start import own_topics, resume
 
 BROKER_SECONDS = 5.0
 SINK = ("send", "poll", "flush", "probe", "close")
@@ -101,7 +101,15 @@ def _checkpoints(pipeline: Pipeline, sinks: list[Sink]) -> Checkpoints:
 
 
 def position(pipeline: Pipeline) -> Checkpoint | None:
-    """The last checkpoint, for who is not the streamer. Raises PipelineFileError, HeadraceError."""
+    """The last checkpoint, for who is not the streamer, or not yet. Raises PipelineFileError, HeadraceError;
+    WrongServerError where it is of a server of another flavor."""
+    found = _position(pipeline)
+    if found is not None:
+        resume.refuse_other_flavor(pipeline, found)
+    return found
+
+
+def _position(pipeline: Pipeline) -> Checkpoint | None:
     if pipeline.commits_in_kafka:
         return read_checkpoint(pipeline)
     with closing(_stored(pipeline, shared=True)) as stored:

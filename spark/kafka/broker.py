@@ -40,6 +40,9 @@ class Broker:
         records = self._records(names.commit_log_topic(self.pipeline))
         own = [record for record in records if record.key == self.pipeline.name.encode()]
         found = Checkpoint.greatest(said(self.pipeline, own, COMMIT_LOG))
+        if found and found.flavor not in (None, self.pipeline.source.flavor):
+            cause, way = steps.other_flavor(self.pipeline, str(found.flavor))
+            raise LakeError(f"pipeline {self.pipeline.name}: {cause}. {way}")
         if found and (templates := self.pipeline.kafka.unnamed(found.named_by)):
             cause, way = steps.unnamed_topics(self.pipeline, templates)
             raise LakeError(f"pipeline {self.pipeline.name}: {cause}. {way}")

@@ -9,12 +9,14 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 import httpx
+from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
 from stack.errors import StackError
 
 ENDED = ("success", "failed")
 AGAIN = "up_for_retry"
 POLL_SECONDS = 1.0
+PATIENCE_SECONDS = 120.0  # a small machine's Airflow, beside Spark, may answer late or start a worker anew
 TOKEN_SECONDS = 1800.0  # Airflow's tokens live a day; a fresh one now and then costs nothing
 
 
@@ -33,7 +35,8 @@ class Task(NamedTuple):
 
 
 class Airflow:
-    """The server at `url` (`http://127.0.0.1:28080`). Every call raises StackError where it is refused."""
+    """The server at `url` (`http://127.0.0.1:28080`). Every call raises StackError where it is refused, or
+    nobody answers; what only reads is asked again before."""
 
     def __init__(self, url: str, transport: httpx.BaseTransport | None = None) -> None:
         self.url = url
@@ -56,7 +59,7 @@ class Airflow:
 
     def _known(self, dag: str) -> Any:
         with self._calling(f"show {dag}"):
-            answer = self._http.get(f"/api/v2/dags/{dag}")
+            answer = self._got(f"/api/v2/dags/{dag}")
             return None if answer.status_code == 404 else self._json(answer)
 
     def pause(self, dag: str, paused: bool) -> None:
@@ -93,7 +96,7 @@ class Airflow:
         """What the task returned; None where it has returned nothing."""
         path = f"/api/v2/dags/{run.dag}/dagRuns/{run.id}/taskInstances/{task}/xcomEntries/return_value"
         with self._calling(f"take the result of {run.dag}"):
-            answer = self._http.get(path, params={"stringify": False})
+            answer = self._got(path, stringify=False)
             return None if answer.status_code == 404 else self._json(answer)["value"]
 
     def wait(self, run: Run, seconds: float, tick: Callable[[Run], None] = lambda run: None) -> Run:
@@ -124,21 +127,31 @@ class Airflow:
 
     def _get(self, path: str, **params: Any) -> Any:
         with self._calling(f"read {path}"):
-            return self._json(self._http.get(path, params=params))
+            return self._json(self._got(path, **params))
+
+    def _got(self, path: str, **params: Any) -> httpx.Response:
+        """Asked again while nobody answers. Raises httpx.HTTPError."""
+        patient = Retrying(
+            retry=retry_if_exception_type(httpx.TransportError),
+            stop=stop_after_delay(PATIENCE_SECONDS),
+            wait=wait_fixed(POLL_SECONDS),
+            reraise=True,
+        )
+        return patient(self._http.get, path, params=params)
 
     @contextmanager
     def _calling(self, what: str) -> Iterator[None]:
-        """Has a token in hand, and tells what was refused."""
+        """Has a token in hand, and tells what was refused or had no answer."""
         try:
             if time.monotonic() > self._token_until:
-                token = self._json(self._http.get("/auth/token"))["access_token"]
+                token = self._json(self._got("/auth/token"))["access_token"]
                 self._http.headers["Authorization"] = f"Bearer {token}"
                 self._token_until = time.monotonic() + TOKEN_SECONDS
             yield
         except httpx.HTTPError as error:
-            raise StackError(
-                f"Airflow at {self.url} refused to {what}: {error}", "Read its log: `python -m stack logs airflow`."
-            ) from None
+            said = "did not answer, asked to" if isinstance(error, httpx.TransportError) else "refused to"
+            hint = "Read its log: `python -m stack logs airflow`."
+            raise StackError(f"Airflow at {self.url} {said} {what}: {error}", hint) from None
 
     def _json(self, answer: httpx.Response) -> Any:
         if answer.is_error:

@@ -102,9 +102,17 @@ def journey(console: Console, platform: Platform, rate: float) -> bool:
         with Screen(console) as screen:
             way = Journey(platform, screen, pipeline, rate)
             way.run()
+    except StackError as error:
+        raise StackError(error.problem, f"{error.hint} {still_up(platform)}".strip(), error.log) from None
     finally:
         memory.stop()
     return report.show(console, way, memory.peak, time.monotonic() - began)
+
+
+def still_up(platform: Platform) -> str:
+    """What a failed demo leaves, and the way on; empty where nothing runs."""
+    names = ", ".join(server.name for server in platform.servers() if server.running())
+    return f"Still up: {names}. `make demo` goes on from here, `make demo-down` stops them." if names else ""
 
 
 def described(platform: Platform) -> Pipeline:

@@ -64,15 +64,18 @@ def _commit_log(pipeline: Pipeline) -> tuple[Checkpoint | None, list[Result]]:
     """The checkpoint, if there is one, and what asking for it told of the broker."""
     found: list[Checkpoint | None] = [None]
 
+    def answers() -> Iterable[Result]:
+        broker.answers(pipeline.kafka, BROKER_SECONDS)
+        yield Result("ok", "broker", f"Kafka answers at {pipeline.kafka.bootstrap}")
+
     def ask() -> Iterable[Result]:
-        if pipeline.has_kafka:
-            broker.answers(pipeline.kafka, BROKER_SECONDS)
-            yield Result("ok", "broker", f"Kafka answers at {pipeline.kafka.bootstrap}")
         outputs.check_classes(pipeline)
         found[0] = outputs.position(pipeline)
         yield Result("ok", "checkpoint", f"kept in {pipeline.checkpoints.title}")
 
-    results = _caught("broker" if pipeline.has_kafka else "checkpoint", ask)
+    results = _caught("broker", answers) if pipeline.has_kafka else []
+    if all(result.level == "ok" for result in results):
+        results += _caught("checkpoint", ask)
     return found[0], results
 
 
@@ -101,7 +104,8 @@ def _server(pipeline: Pipeline, runs: bool, followed: Tables | None) -> Iterable
     for finding in preflight.run_checks(pipeline, followed=followed):
         if runs and (finding.level, finding.name) == ("warning", "server_id"):
             continue
-        yield Result(finding.level, f"server: {finding.name}", finding.what, finding.statement or "")
+        level = "error" if finding.stops else finding.level
+        yield Result(level, f"server: {finding.name}", finding.what, finding.statement or "")
 
 
 def _tables(

@@ -18,12 +18,14 @@ Level = Literal["error", "warning", "ok"]
 @dataclass(frozen=True)
 class Finding:
     """`level`: `ok` of what the pipeline file allows by name. `what`: what was seen and why it matters. `statement`:
-    the SQL, or the step, that mends it; ends in a stop or a semicolon."""
+    the SQL, or the step, that mends it; ends in a stop or a semicolon. `stops`: no row of the table can be told: a
+    stream that follows it already goes on up to the first one, and ends there."""
 
     level: Level
     name: str
     what: str
     statement: str
+    stops: bool = False
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from contract.pipeline_keys import rule_of
 from contract.types import INEXACT
 from streamer.preflight.columns import columns, names
 from streamer.preflight.engines import engines
-from streamer.preflight.findings import Finding, Server, excluding
+from streamer.preflight.findings import Finding, Level, Server, excluding
 from streamer.preflight.unmatched import unmatched
 
 INEXACT_KEYS = f"""
@@ -65,7 +65,7 @@ def _inexact_keys(server: Server) -> Iterator[Finding]:
         for db, table, column, kind in rows:
             what = f"the primary key of {db}.{table} has the column {column} of type {kind}: no text of it is exact"
             step = f"Exclude {db}.{table} in the pipeline file, or give it a primary key of exact types."
-            yield Finding(level, "key", what, step)
+            yield _stopping(level, "key", what, step)
 
 
 def _keyless(server: Server) -> Iterator[Finding]:
@@ -86,7 +86,7 @@ def _odd_tables(server: Server) -> Iterator[Finding]:
     for level, rows in server.levels(server.ask(ODD_TABLES)):
         listed = ", ".join(f"{db}.{table} ({kind})" for db, table, kind in rows)
         what = f"of these kinds the binlog holds rows that no query shows, and the lake has no place for them: {listed}"
-        yield Finding(level, "table", what, f"Write {excluding([f'{db}.{table}' for db, table, _ in rows])}")
+        yield _stopping(level, "table", what, f"Write {excluding([f'{db}.{table}' for db, table, _ in rows])}")
 
 
 def _types(server: Server) -> Iterator[Finding]:
@@ -96,7 +96,13 @@ def _types(server: Server) -> Iterator[Finding]:
         listed = ", ".join(f"{db}.{table}.{column} ({kind})" for db, table, column, kind in rows)
         what = f"columns of a type that is not supported: {listed}"
         tables = list(dict.fromkeys(f"{db}.{table}" for db, table, *_ in rows))
-        yield Finding(level, "type", what, f"Change the columns' types, or write {excluding(tables)}")
+        yield _stopping(level, "type", what, f"Change the columns' types, or write {excluding(tables)}")
+
+
+def _stopping(level: Level, name: str, what: str, step: str) -> Finding:
+    """Of tables whose rows the decoder refuses."""
+    told = f"{what}; the streamer stops at the first row" if level == "warning" else what
+    return Finding(level, name, told, step, stops=True)
 
 
 def _capitals(server: Server) -> Iterator[Finding]:

@@ -52,12 +52,15 @@ class Beginnings:
 
     def before_topics(self, found: Chosen) -> None:
         """Asks where a first start begins, which may be refused, before anything is made in Kafka; not of another
-        start, as far as the broker knows, nor of one of two streamers: the other may begin the pipeline now."""
+        start, as far as the broker knows, nor of one of two streamers: the other may begin the pipeline now. A commit
+        log that is another pipeline's is refused before that one's streamer is shut out."""
         pipeline = self._pipeline
-        if not pipeline.commits_in_kafka or pipeline.streamer.high_availability:
+        if not pipeline.commits_in_kafka:
             return
         has_log = partial(broker.has_topic, pipeline.kafka, names.commit_log_topic(pipeline), BROKER_SECONDS)
-        if not self._patience.until_answered(has_log, KAFKA):
+        if self._patience.until_answered(has_log, KAFKA):
+            self._patience.until_answered(partial(outputs.position, pipeline), KAFKA)
+        elif not pipeline.streamer.high_availability:
             self._early = self._first(found)
 
     def begin(self, kept: Checkpoint | None, found: Chosen) -> tuple[Checkpoint, Chosen]:
@@ -93,6 +96,7 @@ class Beginnings:
         return begin.joining(dict.fromkeys(names, True), begin.place)
 
     def _resumed(self, kept: Checkpoint) -> tuple[Checkpoint, Chosen]:
+        resume.refuse_other_flavor(self._pipeline, kept)
         refuse_taken(self._pipeline, kept.topics)
         resume.refuse_other_form(kept, self._pipeline.records.format, self._used)
         resume.refuse_unnamed_topics(self._pipeline, kept)

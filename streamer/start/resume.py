@@ -139,6 +139,13 @@ def refuse_lost_schemas(checkpoint: Checkpoint, place: str, known: int) -> None:
         )
 
 
+def refuse_other_flavor(pipeline: Pipeline, checkpoint: Checkpoint) -> None:
+    """Raises WrongServerError where a server of another flavor was streamed under the pipeline's name."""
+    if checkpoint.flavor not in (None, pipeline.source.flavor):
+        where = f"pipeline {pipeline.name}"
+        raise WrongServerError("resuming", where, *steps.other_flavor(pipeline, str(checkpoint.flavor)))
+
+
 def refuse_other_form(checkpoint: Checkpoint, form: str, used: Callable[[], list[str]]) -> None:
     """`form`: of the records to come. `used`: asks for the topics, or folders, that hold something, also of what was
     sent behind a first checkpoint. Raises OtherFormError where records of another form stand before them, which no

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 from stack.kafka import Kafka
 from stack.mariadb import MariaDB
+from stack.mysql import MySQL
 from tests.integration.decoding import executed
 from tests.integration.streaming import Make, arrived, execute, fails, insert, kill_dumps
 from tests.integration.topic_records import once, records
@@ -52,3 +55,28 @@ def test_a_start_is_a_position_of_mariadb_and_none_of_mysql(make: Make, mariadb:
 
 def test_a_file_that_says_mysql_is_told_what_to_write(make: Make, mariadb: MariaDB) -> None:
     fails(make("mariawrong", mysql=mariadb, flavor="mysql"), "the server is 11.4", "Write flavor: mariadb")
+
+
+def test_the_name_of_a_pipeline_of_the_other_flavor_is_refused_and_its_streamer_goes_on(
+    make: Make, mysql: MySQL, mariadb: MariaDB
+) -> None:
+    """It ended in a traceback, and had shut the other pipeline's streamer out by then."""
+    for name, first, second in (("namedmysql", mysql, mariadb), ("namedmaria", mariadb, mysql)):
+        healthy = make(name, mysql=first).started()
+        insert(first, name, 0, 5)
+        healthy.wait_until_released()
+        healthy.file = healthy.file.rename(healthy.file.with_suffix(".first"))
+        wrong = make(name, mysql=second)
+        wrong.log_path = wrong.log_path.with_suffix(".wrong")
+        fails(
+            wrong, "of another flavor", f"the name {name} is another pipeline's", "Choose another name", "wrong_server"
+        )
+        checked = wrong.command("check", "--json")
+        assert checked.returncode == 1, checked.stdout + checked.stderr
+        told = [one for one in json.loads(checked.stdout) if one["level"] == "error"]
+        assert [one["subject"] for one in told] == ["checkpoint"]
+        assert "of another flavor" in told[0]["text"]
+        insert(first, name, 5, 5)
+        healthy.wait_until_released()
+        assert healthy.stop() == 0, healthy.log()
+        assert "fenced" not in healthy.log()

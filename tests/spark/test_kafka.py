@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from pyspark.sql import SparkSession
 
+from contract.checkpoint import Checkpoint
 from contract.pipeline import Pipeline
 from spark.errors import LakeError
 from spark.kafka.broker import Broker
@@ -69,6 +70,21 @@ def test_a_checkpoint_of_topics_that_the_file_does_not_name_is_refused(
         Broker(pipeline).checkpoint()
     kafka = pipeline.kafka.model_copy(update={"earlier_topics": (template,)})
     assert Broker(pipeline.model_copy(update={"kafka": kafka})).checkpoint()
+
+
+@pytest.mark.parametrize(
+    "log", [checkpoint(pipeline="shop", gtid_set="u:1-9"), checkpoint(pipeline="shop", by_place=True)]
+)
+def test_a_commit_log_of_a_server_of_another_flavor_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, log: Checkpoint
+) -> None:
+    """By each job: compaction asks no server, and ran on the lake of the other pipeline of that name."""
+    monkeypatch.setattr(Broker, "_records", lambda self, topic: iter([told("shop", log.model_dump_json().encode())]))
+    mysql = pipeline_in(tmp_path)
+    assert Broker(mysql).checkpoint() == log
+    maria = mysql.model_copy(update={"source": mysql.source.model_copy(update={"flavor": "mariadb"})})
+    with pytest.raises(LakeError, match=r"of another flavor, mysql.*Choose another name"):
+        Broker(maria).checkpoint()
 
 
 def with_properties(folder: Path, properties: dict[str, str]) -> Pipeline:

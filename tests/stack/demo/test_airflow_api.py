@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
+from stack.demo import airflow_api
 from stack.demo.airflow_api import Airflow, Run
 from stack.errors import StackError
 
@@ -78,3 +79,46 @@ def test_dags_that_do_not_come_are_named_with_the_import_error() -> None:
     server = airflow({"/importErrors": {"import_errors": [{"filename": "x.py", "stack_trace": "2 mistakes"}]}})
     with pytest.raises(StackError, match=r"has not read flights.topics within 0 s. x.py: 2 mistakes"):
         server.wait_for(["flights.topics"], seconds=0)
+
+
+def slow(times: int, path: str, error: type[httpx.TransportError]) -> tuple[Airflow, list[str]]:
+    """An Airflow of which the first `times` questions at the path have no answer; all that it was asked there."""
+    asked: list[str] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        if request.url.path.endswith(path):
+            asked.append(request.method)
+            if len(asked) <= times:
+                raise error("timed out", request=request)
+        given = {"access_token": "t", "task_instances": [{"task_id": "verify", "state": "running"}]}
+        return httpx.Response(200, json=given)
+
+    return Airflow("http://airflow", httpx.MockTransport(answer)), asked
+
+
+@pytest.mark.parametrize("error", [httpx.ReadTimeout, httpx.ConnectError, httpx.RemoteProtocolError])
+@pytest.mark.parametrize("path", ["/taskInstances", "/auth/token"])
+def test_a_question_without_an_answer_is_asked_again(
+    error: type[httpx.TransportError], path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One slow answer ended the demo, a quarter of an hour in."""
+    monkeypatch.setattr(airflow_api, "POLL_SECONDS", 0.0)
+    server, asked = slow(3, path, error)
+    assert server.under_way(Run("flights.quality", "r1", "running", 0.0)) == ["verify running"]
+    assert asked == ["GET"] * 4
+
+
+def test_an_airflow_that_never_answers_is_told_so_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(airflow_api, "POLL_SECONDS", 0.0)
+    monkeypatch.setattr(airflow_api, "PATIENCE_SECONDS", 0.05)
+    server, asked = slow(10**6, "/taskInstances", httpx.ReadTimeout)
+    with pytest.raises(StackError, match=r"did not answer, asked to read .*/taskInstances: timed out"):
+        server.tasks(Run("flights.quality", "r1", "running", 0.0))
+    assert len(asked) > 1
+
+
+def test_what_changes_something_is_asked_once() -> None:
+    server, asked = slow(1, "/dagRuns", httpx.ReadTimeout)
+    with pytest.raises(StackError, match=r"did not answer, asked to trigger flights\.topics: timed out"):
+        server.trigger("flights.topics")
+    assert asked == ["POST"]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from contract.pipeline import Pipeline, Tables
+from streamer.preflight import command
 from streamer.preflight.checks import CHECKS, Finding, Server, _flavor
 from streamer.preflight.columns import COLUMNS
 from streamer.preflight.engines import ENGINES
-from streamer.preflight.tables import KEYLESS, TYPES
+from streamer.preflight.tables import INEXACT_KEYS, KEYLESS, ODD_TABLES, TYPES
 from streamer.preflight.unmatched import NAMES, TOLD
 
 PIPELINE = Pipeline.model_validate(
@@ -163,7 +165,30 @@ def test_what_is_wrong_with_a_table_that_is_followed_keeps_no_stream_from_going_
     followed = Tables(include=("shop.*",), exclude=("shop.log",))
     found = findings("9.7.4", {KEYLESS: keyless, TYPES: columns}, followed)
     assert [(one.level, one.name) for one in found] == [("error", "key"), ("warning", "key"), ("warning", "type")]
-    assert [one.what.rpartition(": ")[2] for one in found] == ["shop.log", "shop.late", "shop.late.g (unheard)"]
+    lasts = ["shop.log", "shop.late", "shop.late.g (unheard); the streamer stops at the first row"]
+    assert [one.what.rpartition(": ")[2] for one in found] == lasts
+
+
+@pytest.mark.parametrize(
+    ("asked", "row"),
+    [
+        (INEXACT_KEYS, ("shop", "late", "r", "float")),
+        (TYPES, ("shop", "late", "g", "unheard")),
+        (ODD_TABLES, ("shop", "late", "sequence")),
+    ],
+)
+def test_a_followed_table_at_whose_first_row_the_streamer_stops_is_an_error_of_a_check_alone(
+    asked: str, row: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The others go on up to there."""
+    [found] = findings("9.7.4", {asked: [row]}, Tables(include=("shop.*",)))
+    assert found.level == "warning"
+    facts = SimpleNamespace(version="9.7.4", file="binlog.000001")
+    monkeypatch.setattr(command.source, "facts", lambda _: facts)
+    monkeypatch.setattr(command.preflight, "run_checks", lambda *_, **__: [found])
+    _, told = command._server(PIPELINE, True, Tables(include=("shop.*",)))
+    assert (told.level, told.subject) == ("error", f"server: {found.name}")
+    assert "the streamer stops at the first row" in told.text
 
 
 def test_names_in_capitals_are_refused_where_the_server_has_none(monkeypatch: pytest.MonkeyPatch) -> None:

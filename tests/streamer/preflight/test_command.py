@@ -86,6 +86,25 @@ def test_without_a_broker_the_server_is_checked_all_the_same(
     assert asked == [(None, None, None)]
 
 
+def test_a_commit_log_of_a_server_of_another_flavor_is_an_error(
+    asked: list[tuple[Any, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The name is another pipeline's; that showed as a traceback."""
+    monkeypatch.undo()
+    monkeypatch.setattr(command, "_own_streamer", lambda _: True)
+    monkeypatch.setattr(command, "_server", lambda *_: [])
+    monkeypatch.setattr(command, "lake", lambda _: [])
+    monkeypatch.setattr(command.broker, "answers", lambda *_: None)
+    monkeypatch.setattr(command.source, "tables", lambda _: [])
+    monkeypatch.setattr(command.outputs, "read_checkpoint", lambda _: CHECKPOINT)
+    mysql = pipeline()
+    maria = mysql.model_copy(update={"source": mysql.source.model_copy(update={"flavor": "mariadb"})})
+    [wrong] = [one for one in command.check(maria) if one.level == "error"]
+    assert wrong.subject == "checkpoint"
+    assert "of another flavor, mysql" in wrong.text
+    assert "Choose another name" in wrong.next_step
+
+
 def test_folders_that_could_not_be_written_are_told(
     asked: list[tuple[Any, ...]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from concurrent.futures import Future
 from types import SimpleNamespace
 from typing import Any
@@ -10,12 +11,20 @@ import pytest
 from confluent_kafka import TopicPartition
 
 from contract.pipeline import Pipeline
-from streamer.delivery_errors import FirstStartError, OtherFormError, SchemasLostError, TopicError
+from streamer import outputs
+from streamer.control.status import Status
+from streamer.delivery_errors import FirstStartError, OtherFormError, SchemasLostError, TopicError, WrongServerError
 from streamer.kafka import broker
+from streamer.outgoing.transforming import Transforms
+from streamer.patience import Patience
+from streamer.servers import Chosen, Servers
 from streamer.start import own_topics
 from streamer.start import resume as start
-from tests.checkpoints import checkpoint
+from streamer.start.beginning import Beginnings
+from tests.checkpoints import SOURCE, checkpoint
 from tests.streamer.fakes import pipeline
+
+FOUND: Any = Chosen(pipeline().source, SimpleNamespace(), "")
 
 
 def test_records_without_schemas_are_refused() -> None:
@@ -105,3 +114,25 @@ def test_a_pipeline_whose_topics_never_held_a_record_begins(
 ) -> None:
     monkeypatch.setattr(broker, "admin", lambda kafka: Admin(ends))
     start.refuse_lost_checkpoint(pipeline(), own_topics.used(pipeline()))
+
+
+@pytest.mark.parametrize(("known", "flavor"), [(f"{SOURCE}:1-79711", "mariadb"), ("0-1-270,1-2-33", "mysql")])
+def test_a_commit_log_of_a_server_of_another_flavor_is_another_pipelines(
+    known: str, flavor: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is refused before the pipeline's streamer is shut out, and before the one that stands by is elected."""
+    told = checkpoint(gtid_set=known)
+    monkeypatch.setattr(outputs, "read_checkpoint", lambda _: told)
+    monkeypatch.setattr(broker, "has_topic", lambda *_: True)
+    for made in (pipeline(), pipeline(high_availability=True)):
+        other = made.model_copy(update={"source": made.source.model_copy(update={"flavor": flavor})})
+        patience = Patience(Status(other.name), threading.Event())
+        with pytest.raises(WrongServerError, match=f"of another flavor.*source.flavor: {flavor}.*Choose another name"):
+            Beginnings(Servers(other), Transforms(other), patience, lambda: False).before_topics(FOUND)
+        with pytest.raises(WrongServerError, match="the name sales is another pipeline's"):
+            Beginnings(Servers(other), Transforms(other), patience, lambda: False).begin(told, FOUND)
+
+
+@pytest.mark.parametrize("known", ["", f"{SOURCE}:1-5"])
+def test_a_commit_log_of_the_same_flavor_is_none(known: str) -> None:
+    start.refuse_other_flavor(pipeline(), checkpoint(gtid_set=known))
