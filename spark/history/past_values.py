@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as fn
 
-from contract import breaks
 from contract.breaks import Break
 from contract.names import quoted
-from contract.renames import Rename, sent
+from contract.past_names import Sent, sent
+from contract.renames import Rename
 from spark.tables.rows import READING
 
 WIRE = {"struct<wkb:binary,srid:bigint>": "struct<wkb:string,srid:bigint>", "array<float>": "array<double>"}
@@ -38,47 +38,41 @@ class PastValues:
     spellings: Sequence[str]
 
     def parsed(self, changes: DataFrame, now: DataFrame, *names: str) -> DataFrame:
-        """With a struct of wire values, `_<name>`, for each of the columns of JSON text; of a column that was renamed,
-        by the name that it had in the change."""
-        kinds = {name.lower(): (name, kind) for name, kind in now.dtypes}
-        older = {old: kind for name, kind in now.dtypes for _, old in self._sent(name)}
-        kinds = {old.lower(): (old, kind) for old, kind in older.items()} | kinds
-        shape = ", ".join(f"{quoted(name)} {WIRE.get(kind, 'string')}" for name, kind in kinds.values())
+        """With a struct of wire values, `_<name>`, for each of the columns of JSON text."""
+        told = [*now.columns, *(old for name in now.columns for _, old in self._sent(name) if old)]
+        # Texts of all: a name may be that of columns of several types, one after the other.
+        shape = ", ".join(f"{quoted(name)} string" for name in {name.lower(): name for name in told}.values())
         found = changes.withColumns({f"_{n}": fn.from_json(fn.col(n), shape, JSON) for n in names})
         for name in names:
             made = fn.col(f"_{name}")
             for column, kind in now.dtypes:
-                value = self._in_changes(name, column, kind)
+                value = self._in_changes(name, column, WIRE.get(kind))
                 made = made if value is None else made.withField(quoted(column), value)
             found = found.withColumn(f"_{name}", made)
-        for struct in (f"_{n}" for n in names if n != "key"):
-            made = fn.col(struct)  # each value from the struct as it came: a name may be another column's by now
-            for name, _ in now.dtypes:
-                made = made.withField(quoted(name), self._value(struct, name)) if self._sent(name) else made
-            found = found.withColumn(struct, made)
         return found
 
-    def _in_changes(self, text: str, column: str, kind: str) -> Column | None:
-        """A column's value where the changes have it otherwise than by its name and type of now, else None."""
-        value, wire = fn.col(f"_{text}.{quoted(column)}"), WIRE.get(kind, "string")
-        others = [name for name in self.spellings if name != column and name.lower() == column.lower()]
-        for name in others:
-            told = fn.from_json(fn.col(text), f"{quoted(name)} {wire}", JSON)
-            value = fn.coalesce(value, told.getField(name))
-        version = breaks.another_form(self.breaks, column) if text != "key" else 0
-        if version:
-            value = fn.when(fn.col("schema") >= version, value)
-        return value if others or version else None
-
-    def _value(self, struct: str, column: str) -> Column:
-        """By the name that the column had in each change."""
-        value = fn.col(f"{struct}.{quoted(column)}")
-        for version, old in reversed(self._sent(column)):
-            value = fn.when(fn.col("schema") < version, fn.col(f"{struct}.{quoted(old)}")).otherwise(value)
+    def _in_changes(self, text: str, column: str, wire: str | None) -> Column | None:
+        """A column's value where it is not a text by its name of now, else None. `wire`: if it is none."""
+        sent = self._sent(column) if text != "key" else []
+        if not sent and not wire and not self._others(column):
+            return None
+        value = self._told(text, column, wire)
+        for version, old in reversed(sent):
+            then = self._told(text, old, wire) if old else fn.lit(None)
+            value = fn.when(fn.col("schema") < version, then).otherwise(value)
         return value
 
-    def _sent(self, column: str) -> list[tuple[int, str]]:
-        return sent(self.renames, column)
+    def _told(self, text: str, name: str, wire: str | None) -> Column:
+        """By a name, however its letters are spelled."""
+        others = [fn.from_json(fn.col(text), f"{quoted(one)} string", JSON).getField(one) for one in self._others(name)]
+        found = fn.coalesce(fn.col(f"_{text}.{quoted(name)}"), *others)
+        return fn.from_json(found, wire, JSON) if wire else found
+
+    def _others(self, name: str) -> list[str]:
+        return [one for one in self.spellings if one != name and one.lower() == name.lower()]
+
+    def _sent(self, column: str) -> Sent:
+        return sent(self.renames, self.breaks, column)
 
 
 def values(struct: str, now: DataFrame) -> list[Column]:
