@@ -17,6 +17,7 @@ from spark.tables.rows import READING
 WIRE = {"struct<wkb:binary,srid:bigint>": "struct<wkb:string,srid:bigint>", "array<float>": "array<double>"}
 GEOMETRY = "if({x} is null, null, named_struct('wkb', unbase64({x}.wkb), 'srid', {x}.srid))"
 JSON = {**READING, "mode": "FAILFAST"}
+BY_NAME = "_by_name"
 MAY_NOT_PARSE = ("date", "timestamp", "timestamp_ntz")  # zero and partial dates are null in the lake
 
 
@@ -39,34 +40,34 @@ class PastValues:
 
     def parsed(self, changes: DataFrame, now: DataFrame, *names: str) -> DataFrame:
         """With a struct of wire values, `_<name>`, for each of the columns of JSON text."""
-        told = [*now.columns, *(old for name in now.columns for _, old in self._sent(name) if old)]
-        # Texts of all: a name may be that of columns of several types, one after the other.
-        shape = ", ".join(f"{quoted(name)} string" for name in {name.lower(): name for name in told}.values())
+        plain = {name for name in now.columns if not self._sent(name) and not self._others(name)}
+        wires = {name: WIRE.get(kind, "string") for name, kind in now.dtypes}
+        shape = ", ".join(f"{quoted(name)} {wires[name] if name in plain else 'string'}" for name in now.columns)
         found = changes.withColumns({f"_{n}": fn.from_json(fn.col(n), shape, JSON) for n in names})
-        for name in names:
-            made = fn.col(f"_{name}")
-            for column, kind in now.dtypes:
-                value = self._in_changes(name, column, WIRE.get(kind))
-                made = made if value is None else made.withField(quoted(column), value)
-            found = found.withColumn(f"_{name}", made)
-        return found
+        if len(plain) == len(now.columns):
+            return found
+        maps = {f"_{n}{BY_NAME}": fn.from_json(fn.col(n), "map<string,string>", JSON) for n in names}
+        found = found.withColumns(maps)
+        for text in names:
+            made = fn.col(f"_{text}")
+            for name in (name for name in now.columns if name not in plain):
+                made = made.withField(quoted(name), self._in_changes(text, name, wires[name]))
+            found = found.withColumn(f"_{text}", made)
+        return found.drop(*maps)
 
-    def _in_changes(self, text: str, column: str, wire: str | None) -> Column | None:
-        """A column's value where it is not a text by its name of now, else None. `wire`: if it is none."""
-        sent = self._sent(column) if text != "key" else []
-        if not sent and not wire and not self._others(column):
-            return None
+    def _in_changes(self, text: str, column: str, wire: str) -> Column:
+        """By the name that the column had in each change."""
         value = self._told(text, column, wire)
-        for version, old in reversed(sent):
+        for version, old in reversed(self._sent(column)) if text != "key" else ():
             then = self._told(text, old, wire) if old else fn.lit(None)
             value = fn.when(fn.col("schema") < version, then).otherwise(value)
         return value
 
-    def _told(self, text: str, name: str, wire: str | None) -> Column:
-        """By a name, however its letters are spelled."""
-        others = [fn.from_json(fn.col(text), f"{quoted(one)} string", JSON).getField(one) for one in self._others(name)]
-        found = fn.coalesce(fn.col(f"_{text}.{quoted(name)}"), *others)
-        return fn.from_json(found, wire, JSON) if wire else found
+    def _told(self, text: str, name: str, wire: str) -> Column:
+        """By a name, however its letters are spelled. Not from the struct: names of several times may be in it as one,
+        and values of several types."""
+        found = fn.coalesce(*(fn.col(f"_{text}{BY_NAME}").getItem(one) for one in (name, *self._others(name))))
+        return found if wire == "string" else fn.from_json(found, wire, JSON)
 
     def _others(self, name: str) -> list[str]:
         return [one for one in self.spellings if one != name and one.lower() == name.lower()]

@@ -56,12 +56,12 @@ def past(pipeline: Pipeline, history: History, moment: datetime | None = None) -
 
 
 def test_behind_a_rename_the_old_name_is_a_new_columns(spark: SparkSession, lake: Lake, pipeline: Pipeline) -> None:
-    """Of another type, too."""
-    renames = [{**OF, "version": 2, "seq": [0, 1, 2], "columns": [["n", "s"], ["p", "v"]]}]
+    """Of another type, and with other letters, too."""
+    renames = [{**OF, "version": 2, "seq": [0, 1, 2], "columns": [["N", "s"], ["p", "v"]]}]
     history = made(
         spark, lake, {"renames": renames},
-        (1, {"n": "one", "p": [0.25]}, {"n": "two", "p": [0.25]}),
-        (1, {"n": "two", "p": [0.25]}, {"n": "two", "p": [0.5]}),
+        (1, {"N": "one", "p": [0.25]}, {"N": "two", "p": [0.25]}),
+        (1, {"N": "two", "p": [0.25]}, {"N": "two", "p": [0.5]}),
         (3, {"s": "two", "v": [0.5]}, {"s": "x", "v": [0.5], "n": 7, "p": POINT}),
     )  # fmt: skip
     first, second, third = [(1, None, None, *one) for one in (("one", [0.25]), ("two", [0.25]), ("two", [0.5]))]
