@@ -45,9 +45,3 @@ def of(known: Iterable[Break], db: str, table: str) -> list[Break]:
 def last(mine: Iterable[Break]) -> Place | None:
     """Behind which the table's past is known as far as changes tell it."""
     return max((one.seq for one in mine), default=None)
-
-
-def another_form(mine: Iterable[Break], column: str) -> int:
-    """The version before which changes have the column's values in another form; 0 of none."""
-    wanted = column.lower()
-    return max((one.version for one in mine if wanted in map(str.lower, one.columns)), default=0)

@@ -7,7 +7,7 @@ it was written.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from pydantic import BaseModel, ConfigDict
 
@@ -48,14 +48,3 @@ def parse(text: str | None) -> list[Rename]:
 def of(known: Iterable[Rename], db: str, table: str) -> list[Rename]:
     """Those of a table, the oldest first."""
     return sorted((one for one in known if (one.db, one.table) == (db, table)), key=lambda one: one.version)
-
-
-def sent(mine: Sequence[Rename], column: str) -> list[tuple[int, str]]:
-    """The names that a column of a table had, the oldest first, each with the first version that has it no more."""
-    found: list[tuple[int, str]] = []
-    for one in reversed(mine):
-        to = {new.lower(): old for old, new in one.columns}
-        if (old := to.get(column.lower())) is not None:
-            found.insert(0, (one.version, old))
-            column = old
-    return found

@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
-from contract import breaks, names
+from contract import names
 from contract.breaks import Break, Place
-from contract.renames import Rename, sent
+from contract.past_names import sent
+from contract.renames import Rename
 from contract.sequence import FIELDS
 
 VERSION = ("valid_from", "valid_to", "gtid")  # what a row of the history has beside the table's columns
@@ -60,14 +61,19 @@ class Past:
 
     def _value(self, json: str, name: str) -> str:
         """By the name that the column had in the change."""
-        kind, found = self.kinds[name], value(json, name, self.kinds[name])
-        others = [one for one in self.spellings if one != name and one.lower() == name.lower()]
-        if others:
-            found = f"coalesce({', '.join([found, *(value(json, one, kind) for one in others)])})"
-        if json != "key" and (version := breaks.another_form(self.broken, name)):
-            found = f"CASE WHEN schema >= {version} THEN {found} END"
-        older = [f"WHEN schema < {version} THEN {value(json, old, kind)}" for version, old in sent(self.renames, name)]
+        kind = self.kinds[name]
+        older = [
+            f"WHEN schema < {version} THEN {self._told(json, old, kind) if old else 'NULL'}"
+            for version, old in sent(self.renames, self.broken, name)
+        ]
+        found = self._told(json, name, kind)
         return f"CASE {' '.join(older)} ELSE {found} END" if older else found
+
+    def _told(self, json: str, name: str, kind: str) -> str:
+        """By a name, however its letters are spelled."""
+        others = [one for one in self.spellings if one != name and one.lower() == name.lower()]
+        found = [value(json, one, kind) for one in (name, *others)]
+        return f"coalesce({', '.join(found)})" if others else found[0]
 
     def _columns(self) -> str:
         return ", ".join(map(quoted, self.kinds))

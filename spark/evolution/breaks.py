@@ -10,7 +10,7 @@ from contract.breaks import Break, Place
 from contract.checkpoint import OtherRules
 from contract.patterns import any_matches
 from contract.renames import Spelling
-from contract.schema import TableSchema
+from contract.schema import Column, TableSchema
 from contract.shown_by import chooses
 from spark.evolution.shape_changes import another_form, another_text
 
@@ -63,11 +63,15 @@ def _silent(db: str, table: str, floor: Sequence[int]) -> Break:
     return Break(db=db, table=table, seq=(epoch, file, pos), ends=False, silent=True)
 
 
-def of_shape(before: TableSchema, after: TableSchema, at: Place, lost_names: bool) -> Break | None:
-    """`lost_names`: the lake has no values of before under the new name of a column."""
+def of_shape(
+    before: TableSchema, after: TableSchema, at: Place, lost_names: bool, had: Mapping[str, Column]
+) -> Break | None:
+    """`lost_names`: the lake has no values of before under the new name of a column. `had`: the last column of each
+    name in small letters that the table had before, also of those that it had dropped by then."""
     old = {column.name.lower(): column for column in before.columns}
     both = [(old[now.name.lower()], now) for now in after.columns if now.name.lower() in old]
-    others = tuple(now.name for was, now in both if another_form(was, now))
+    known = {**had, **old}
+    others = tuple(now.name for now in after.columns if (was := known.get(now.name.lower())) and another_form(was, now))
     key = {name.lower() for name in after.key}
     ends = before.key != after.key or any(another_text(was, now) for was, now in both if now.name.lower() in key)
     if not ends and not others and not lost_names:

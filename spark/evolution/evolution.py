@@ -22,7 +22,7 @@ from contract.breaks import Break
 from contract.checkpoint import OtherRules
 from contract.ddl_record import UNSEEN, DdlRecord
 from contract.renames import FILE, Rename, Spelling
-from contract.schema import TableSchema
+from contract.schema import Column, TableSchema
 from contract.status import Stale
 from spark.errors import LakeError
 from spark.evolution import breaks
@@ -190,7 +190,7 @@ class Evolution:
         carried = {(one.db, one.table, one.version): {old.lower() for old, _ in one.columns} for one in renames}
         for name in self.schemas.tables():
             done, all_of = self.state.versions.get(".".join(name), 0), self.schemas.all(*name)
-            had: set[str] = set()
+            had: dict[str, Column] = {}
             for before, after in zip([None, *all_of[:-1]], all_of, strict=True):
                 gone = carried.get((*name, after.version), set())
                 if after.version > done:
@@ -200,8 +200,9 @@ class Evolution:
                     if before and not only and (silent := _of_the_source(before, after, changes)):
                         marks.append(unlogged(after, silent))
                     rows = [of_shape(after, replace(one, rule=ALONE) if only else one) for one in changes]
-                    yield Shape(name, after.version, rows, marks, *_past(before, after, changes))
-                had = (had - gone) | {column.name.lower() for column in after.columns}
+                    yield Shape(name, after.version, rows, marks, *_past(before, after, changes, had))
+                had = {column: was for column, was in had.items() if column not in gone}
+                had |= {column.name.lower(): column for column in after.columns}
 
     def _marks(self, record: DdlRecord, floors: Mapping[Name, list[int]]) -> list[Mark]:
         facts = record.model_dump(exclude={"db", "table", "statement"})
@@ -248,7 +249,7 @@ class Evolution:
         return (before[-1], after[0]) if between == {mark.seq} else None
 
 
-def _ruled(change: ShapeChange, had: set[str], renamed: set[str]) -> ShapeChange:
+def _ruled(change: ShapeChange, had: Mapping[str, Column], renamed: set[str]) -> ShapeChange:
     """What two shapes do not tell: a column that the lake has from a time before, whose old values are not the new
     column's; and one that has its new name in the lake."""
     if change.kind == "renamed" and str(change.column).lower() in renamed:
@@ -259,13 +260,13 @@ def _ruled(change: ShapeChange, had: set[str], renamed: set[str]) -> ShapeChange
 
 
 def _past(
-    before: TableSchema | None, after: TableSchema, changes: list[ShapeChange]
+    before: TableSchema | None, after: TableSchema, changes: list[ShapeChange], had: Mapping[str, Column]
 ) -> tuple[list[Break], list[Spelling]]:
     if before is None:
         return [], []
     # A column that comes back has no values of before, and those of the one of its name are none of its.
     lost_names = any((one.kind, one.rule) in (("renamed", STALE), (AGAIN, STALE)) for one in changes)
-    broken = breaks.of_shape(before, after, place(after), lost_names)
+    broken = breaks.of_shape(before, after, place(after), lost_names, had)
     return [broken] if broken else [], list(breaks.spellings(before, after))
 
 

@@ -8,15 +8,16 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as fn
 
-from contract import breaks
 from contract.breaks import Break
 from contract.names import quoted
-from contract.renames import Rename, sent
+from contract.past_names import Sent, sent
+from contract.renames import Rename
 from spark.tables.rows import READING
 
 WIRE = {"struct<wkb:binary,srid:bigint>": "struct<wkb:string,srid:bigint>", "array<float>": "array<double>"}
 GEOMETRY = "if({x} is null, null, named_struct('wkb', unbase64({x}.wkb), 'srid', {x}.srid))"
 JSON = {**READING, "mode": "FAILFAST"}
+BY_NAME = "_by_name"
 MAY_NOT_PARSE = ("date", "timestamp", "timestamp_ntz")  # zero and partial dates are null in the lake
 
 
@@ -38,47 +39,41 @@ class PastValues:
     spellings: Sequence[str]
 
     def parsed(self, changes: DataFrame, now: DataFrame, *names: str) -> DataFrame:
-        """With a struct of wire values, `_<name>`, for each of the columns of JSON text; of a column that was renamed,
-        by the name that it had in the change."""
-        kinds = {name.lower(): (name, kind) for name, kind in now.dtypes}
-        older = {old: kind for name, kind in now.dtypes for _, old in self._sent(name)}
-        kinds = {old.lower(): (old, kind) for old, kind in older.items()} | kinds
-        shape = ", ".join(f"{quoted(name)} {WIRE.get(kind, 'string')}" for name, kind in kinds.values())
+        """With a struct of wire values, `_<name>`, for each of the columns of JSON text."""
+        plain = {name for name in now.columns if not self._sent(name) and not self._others(name)}
+        wires = {name: WIRE.get(kind, "string") for name, kind in now.dtypes}
+        shape = ", ".join(f"{quoted(name)} {wires[name] if name in plain else 'string'}" for name in now.columns)
         found = changes.withColumns({f"_{n}": fn.from_json(fn.col(n), shape, JSON) for n in names})
-        for name in names:
-            made = fn.col(f"_{name}")
-            for column, kind in now.dtypes:
-                value = self._in_changes(name, column, kind)
-                made = made if value is None else made.withField(quoted(column), value)
-            found = found.withColumn(f"_{name}", made)
-        for struct in (f"_{n}" for n in names if n != "key"):
-            made = fn.col(struct)  # each value from the struct as it came: a name may be another column's by now
-            for name, _ in now.dtypes:
-                made = made.withField(quoted(name), self._value(struct, name)) if self._sent(name) else made
-            found = found.withColumn(struct, made)
-        return found
+        if len(plain) == len(now.columns):
+            return found
+        maps = {f"_{n}{BY_NAME}": fn.from_json(fn.col(n), "map<string,string>", JSON) for n in names}
+        found = found.withColumns(maps)
+        for text in names:
+            made = fn.col(f"_{text}")
+            for name in (name for name in now.columns if name not in plain):
+                made = made.withField(quoted(name), self._in_changes(text, name, wires[name]))
+            found = found.withColumn(f"_{text}", made)
+        return found.drop(*maps)
 
-    def _in_changes(self, text: str, column: str, kind: str) -> Column | None:
-        """A column's value where the changes have it otherwise than by its name and type of now, else None."""
-        value, wire = fn.col(f"_{text}.{quoted(column)}"), WIRE.get(kind, "string")
-        others = [name for name in self.spellings if name != column and name.lower() == column.lower()]
-        for name in others:
-            told = fn.from_json(fn.col(text), f"{quoted(name)} {wire}", JSON)
-            value = fn.coalesce(value, told.getField(name))
-        version = breaks.another_form(self.breaks, column) if text != "key" else 0
-        if version:
-            value = fn.when(fn.col("schema") >= version, value)
-        return value if others or version else None
-
-    def _value(self, struct: str, column: str) -> Column:
+    def _in_changes(self, text: str, column: str, wire: str) -> Column:
         """By the name that the column had in each change."""
-        value = fn.col(f"{struct}.{quoted(column)}")
-        for version, old in reversed(self._sent(column)):
-            value = fn.when(fn.col("schema") < version, fn.col(f"{struct}.{quoted(old)}")).otherwise(value)
+        value = self._told(text, column, wire)
+        for version, old in reversed(self._sent(column)) if text != "key" else ():
+            then = self._told(text, old, wire) if old else fn.lit(None)
+            value = fn.when(fn.col("schema") < version, then).otherwise(value)
         return value
 
-    def _sent(self, column: str) -> list[tuple[int, str]]:
-        return sent(self.renames, column)
+    def _told(self, text: str, name: str, wire: str) -> Column:
+        """By a name, however its letters are spelled. Not from the struct: names of several times may be in it as one,
+        and values of several types."""
+        found = fn.coalesce(*(fn.col(f"_{text}{BY_NAME}").getItem(one) for one in (name, *self._others(name))))
+        return found if wire == "string" else fn.from_json(found, wire, JSON)
+
+    def _others(self, name: str) -> list[str]:
+        return [one for one in self.spellings if one != name and one.lower() == name.lower()]
+
+    def _sent(self, column: str) -> Sent:
+        return sent(self.renames, self.breaks, column)
 
 
 def values(struct: str, now: DataFrame) -> list[Column]:

@@ -15,7 +15,7 @@ from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
-from contract import kept_history, lost_changes, names
+from contract import kept_history, names
 from contract.checkpoint import Checkpoint
 from contract.kept_history import Kept
 from contract.names import quoted
@@ -31,9 +31,9 @@ from spark.lake.erasures import Erasures
 from spark.lake.lake import Lake
 from spark.lake.stopped import Name
 from spark.lake.unfinished import Beating
-from spark.landing.commit_times import first_behind
 from spark.mending.final import folded
 from spark.mending.from_kafka import sent
+from spark.mending.unknown_times import refuse_ended, refuse_removed
 from spark.merging.mended import mended
 from spark.merging.parts import CHANGES, KAFKA, Chosen, Part, new_id, put, sweep, write_keys
 from spark.merging.tables import USED
@@ -114,14 +114,16 @@ class Rebuild:
 
     def keys(self, since: datetime, until: datetime) -> tuple[str, ...]:
         """Of the rows that changed in that time, the first moment of it included; before the snapshot, too."""
-        self._refuse_unknown(since)
-        if (landed := self._landed()) is None:
+        landed = self._landed()
+        refuse_removed(self.lake, self.name, self._kept(), landed, since)
+        if landed is None:
             return ()
         told = landed.select(*USED)
         if self.source == KAFKA:
             told = told.unionByName(sent(self.spark, self.lake, self.name, self.applied.floor).select(*USED))
         mine = told.where((fn.col("tbl") == self.told) & (fn.col("db") == self.name[0]) & (fn.col("op") != "t"))
         mine = mine.where((fn.col("ts") >= fn.lit(since)) & (fn.col("ts") < fn.lit(until)))
+        refuse_ended(self.lake, self.name, landed, mine)
         found = mine.select("key").distinct().orderBy("key").limit(MOST_KEYS + 1).collect()
         if len(found) > MOST_KEYS:
             raise LakeError(
@@ -158,24 +160,6 @@ class Rebuild:
     def _kept(self) -> Kept | None:
         """Of `_changes` older ones may be removed (retention.py), which is noted before they go."""
         return kept_history.parse(self.lake.text(self.lake.at(kept_history.FILE))).tables.get(self.told)
-
-    def _refuse_unknown(self, since: datetime) -> None:
-        kept = self._kept()
-        if kept and kept.since > since:
-            raise LakeError(
-                f"{self.told}: the changes of before {kept.since:%Y-%m-%d %H:%M} UTC were removed "
-                "(maintenance.history_days), so nobody knows which rows changed then. Nothing was written: choose a "
-                "later time, keys, or the whole table"
-            )
-        lost = lost_changes.until(self.lake.text(self.lake.at(lost_changes.FILE)), self.lake.pipeline, *self.name)
-        landed = self._landed()
-        begins = first_behind(landed, lost) if lost and landed else None
-        if lost and (begins is None or begins > since):
-            raise LakeError(
-                f"{self.told}: changes of before {f'{begins:%Y-%m-%d %H:%M:%S} UTC' if begins else 'now'} were removed "
-                "from Kafka before they reached the lake, so nobody knows which rows changed then. Nothing was "
-                "written: choose a later time, keys, or the whole table"
-            )
 
     def _refuse_removed(self) -> None:
         kept = self._kept()

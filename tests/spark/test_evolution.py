@@ -204,3 +204,18 @@ def test_a_table_that_is_no_longer_the_pipelines_is_not_marked(spark: SparkSessi
     globs = lake.pipeline.tables.model_copy(update={"exclude": ("*.items",)})
     without = Lake(spark, lake.pipeline.model_copy(update={"tables": globs}))
     assert Followed(spark, without).run(ddl(50)) == set()
+
+
+def test_a_column_that_came_back_of_another_type_breaks_the_past_and_one_behind_a_rename_does_not(
+    followed: Followed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("spark.evolution.evolution.rewritten", lambda *_: True)
+    number = Column(name="note", type="int")
+    followed.schemas = [FIRST, shape(2, 20, *ITEMS.columns, NOTE), shape(3, 30, *ITEMS.columns)]
+    followed.schemas.append(shape(4, 40, *ITEMS.columns, number))
+    followed.run()
+    assert [(one.version, one.columns, one.ends) for one in followed.breaks()] == [(4, ("note",), False)]
+    label = number.model_copy(update={"name": "label"})
+    followed.schemas += [shape(5, 60, *ITEMS.columns, label), shape(6, 70, *ITEMS.columns, label, NOTE)]
+    followed.run(ddl(50, renamed=(("note", "label"),), only_renamed=True))
+    assert [one.version for one in followed.breaks()] == [4]
