@@ -86,7 +86,8 @@ class Past:
         return f"FROM {self.now} AS n ANTI JOIN (SELECT DISTINCT {keys} FROM {self.raw} WHERE {where}) AS k ON {same}"
 
     def changes(self) -> str:
-        """A row a change: `gtid`, `ts`, `op`, `key`, the columns that `changed`, `before` and `after` as structs."""
+        """A row a change: `gtid`, `ts`, `op`, `key`, the columns that `changed`, `before` and `after` as structs. A
+        truncation is one, though each partition of its topic has it."""
         images = [
             f"CASE WHEN {name} IS NOT NULL THEN struct_pack("
             + ", ".join(f"{quoted(c)} := {self._value(name, c)}" for c in self.kinds)
@@ -95,7 +96,8 @@ class Past:
         ]
         pairs = [(literal(name), f"before.{quoted(name)}", f"after.{quoted(name)}") for name in self.kinds]
         differ = ", ".join(f"CASE WHEN {a} IS DISTINCT FROM {b} THEN {name} END" for name, a, b in pairs)
-        inner = f"SELECT gtid, ts, op, key, _seq, {', '.join(images)} FROM {self.raw}"
+        told = f"gtid, ts, op, key, _seq, {', '.join(images)} FROM {self.raw}"
+        inner = f"SELECT {told} WHERE op <> 't' UNION ALL SELECT DISTINCT ON (_seq) {told} WHERE op = 't'"
         changed = f"list_filter([{differ}], lambda x: x IS NOT NULL) AS changed"
         return f"SELECT gtid, ts, op, key, {changed}, before, after FROM ({inner}) ORDER BY _seq"
 

@@ -121,11 +121,15 @@ class History:
 
     def changes(self) -> DataFrame:
         """What each transaction did: `gtid`, `ts`, `op` (c, u, d, t), `key` (JSON), the names of the columns that it
-        `changed`, and the row `before` and `after` as structs of the table's types."""
+        `changed`, and the row `before` and `after` as structs of the table's types. A truncation is one change, though
+        each partition of its topic has it."""
         now = shape_of(self.lake, (self.db, self.table)) if self.changes_only else self.now()
         images = {name: fn.struct(*values(f"_{name}", now)) for name in ("before", "after")}
         told = [fn.when(fn.col(name).isNotNull(), made).alias(name) for name, made in images.items()]
-        rows = self._past.parsed(self._mine(), now, *images).select("gtid", "ts", "_seq", "op", "key", *told)
+        mine = self._mine()
+        once = mine.where("op = 't'").dropDuplicates(["_seq"])
+        mine = mine.where("op <> 't'").unionByName(once)
+        rows = self._past.parsed(mine, now, *images).select("gtid", "ts", "_seq", "op", "key", *told)
         differing = [
             f"if(before.{quoted(name)} <=> after.{quoted(name)}, null, '{_escaped(name)}')" for name in now.columns
         ]
