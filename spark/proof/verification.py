@@ -25,7 +25,7 @@ from spark.errors import LakeError
 from spark.lake.applied import AppliedSnapshots
 from spark.lake.lake import Lake
 from spark.lake.stopped import Name
-from spark.proof.altered import altered
+from spark.proof.altered import untold
 from spark.proof.answer import Answer, Opened
 from spark.proof.boundary import Read
 from spark.proof.checksum import Total, totals
@@ -42,7 +42,9 @@ from spark.proof.waiting import Waiting
 from spark.source.source import Source
 from spark.tables.schema import OWN, Schemas, landed_otherwise
 
-ALTERED = "it was altered since the check before this one read some of it: verify again"
+ALTERED = (
+    "since the check before this one read some of it, it was altered, or changes of it were left out: verify again"
+)
 MEANWHILE = "{} while it was checked: verify again"
 # Asked for behind each wait: the lake may have changes by then that are written by a shape of after the check's begin.
 Shapes = Callable[[], Schemas]
@@ -52,9 +54,9 @@ Shapes = Callable[[], Schemas]
 class Verification:
     """One check of some tables. `tell` gets lines of progress. `keeps`: whether it keeps its reads. `compact` is
     called while it waits for a compaction. `lost`: the tables of which it could not tell, and another check can.
-    `frames`: the lake's tables that were compared; `later`: as of `last_shape`, of those.
-    `altered`: where each table was last altered, as the lake knew behind the last wait; `status`: the lake's behind the
-    first one, whose tables are compared."""
+    `frames`: the lake's tables that were compared; `later`: as of `last_shape`, of those. `untold`: up to where changes
+    do not tell all, as the lake knew behind the last wait; `status`: the lake's behind the first one, whose tables are
+    compared."""
 
     spark: SparkSession
     pipeline: Pipeline
@@ -67,7 +69,7 @@ class Verification:
     frames: dict[str, DataFrame] = field(default_factory=dict)
     later: dict[str, TableSchema | None] = field(default_factory=dict)
     lost: set[str] = field(default_factory=set)
-    altered: dict[Name, Position] = field(default_factory=dict)
+    untold: dict[Name, Position] = field(default_factory=dict)
     status: LakeStatus | None = None
     reading: Reading = field(init=False)
 
@@ -88,9 +90,9 @@ class Verification:
         return answers
 
     def _drop_altered(self, tables: list[tuple[str, str]]) -> None:
-        """What was read of a table before a statement that the lake knows of (of one that it does not know of yet, see
-        `compare`), and of one that may change without any; and before rows were erased."""
-        text, places = self.lake.text(self.lake.status), altered(self.lake)
+        """What was read of a table before what no change tells of (of what the lake does not know of yet, see
+        `compare`), and of one that may change so at any time; and before rows were erased."""
+        text, places = self.lake.text(self.lake.status), untold(self.lake, self.low, tables)
         gone = erased(self.lake, self.reading.kept.low.place)
         stale = {name for name, table in parse(text).tables.items() if table.stale} if text else set[str]()
         for db, table in tables:
@@ -107,7 +109,8 @@ class Verification:
         a binlog that was rotated since has no commit at its end, so the set counts too. Raises LakeError."""
         waiting = Waiting(self.lake, self.low.epoch, self.tell, self.compact)
         status = waiting.until_complete(names, high, executed, seconds)
-        self.altered, self.status = altered(self.lake), self.status or status
+        known = [(table.db, table.table) for table in status.tables.values()]
+        self.untold, self.status = untold(self.lake, status.checkpoint, known), self.status or status
         return status
 
     def compare(self, answer: Answer, status: LakeStatus, schemas: Schemas) -> Finding:
@@ -125,7 +128,7 @@ class Verification:
         steps = past.steps(answer.high, answer.split.number) if past else []
         found = found_of(answer, last, steps, why(table), began)
         found = doubted(table, answer, found, lambda: self._unplaced(table, status, now))
-        if (place := self.altered.get((table.db, table.table))) is not None and answer.older_than(place):
+        if (place := self.untold.get((table.db, table.table))) is not None and answer.older_than(place):
             self.lost.add(answer.name)
             return replace(found, boundary=None, reason=ALTERED)
         if table.unequal:

@@ -91,7 +91,7 @@ def test_nothing_is_taken_up_of_what_was_read_before_it(lake: Lake) -> None:
     erased = Erased(tbl="shop.items", hash="h", until=(0, 1, 900), gtid_set=checkpoint(900).gtid_set)
     Erasures(lake).begin(Begun(id="x", tbl="shop.items", hashes=["h"]), [erased])
     kept = SimpleNamespace(drop_if=Mock(), low=checkpoint(LOW))
-    made: Any = SimpleNamespace(lake=lake, pipeline=lake.pipeline, reading=SimpleNamespace(kept=kept))
+    made: Any = SimpleNamespace(lake=lake, pipeline=lake.pipeline, low=kept.low, reading=SimpleNamespace(kept=kept))
     Verification._drop_altered(made, [("shop", "items"), ("shop", "other")])
     [dropped] = kept.drop_if.mock_calls
     name, lost = dropped.args

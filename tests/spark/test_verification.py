@@ -15,8 +15,9 @@ from pydantic import TypeAdapter
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as fn
 
+from contract.checkpoint import Checkpoint, Earlier
 from contract.patterns import TablePattern
-from contract.pipeline import Pipeline
+from contract.pipeline import Pipeline, Tables
 from contract.pipeline_columns import Columns
 from contract.schema import Column, TableSchema
 from contract.status import AppliedSnapshot, Foreign, Stale, TableStatus
@@ -194,16 +195,30 @@ TABLE = TableStatus(db="shop", table="t", rows=1, changes=0, version=0, snapshot
 STATUS = {"pipeline": "shop", "run": 1, "written_at": 1, "seconds": 1, "checkpoint": None, "changes_version": None}
 
 
+def of_shop() -> Pipeline:
+    source = {"host": "h", "user": "u", "password": "p", "server_id": 7}
+    given = {"format": 1, "name": "shop", "source": source, "tables": {"include": ["shop.*"]}, "lake": {"path": "lake"}}
+    return Pipeline.model_validate(given | {"kafka": {"bootstrap": "h:9092"}})
+
+
 def compared(
-    spark: SparkSession, answer: Answer, table: TableStatus, altered: Sequence[Any] = (), unplaced: bool = False
+    spark: SparkSession,
+    answer: Answer,
+    table: TableStatus,
+    altered: Sequence[Any] = (),
+    unplaced: bool = False,
+    end: Checkpoint = LOW,
+    losses: Sequence[Any] = (),
 ) -> tuple[Any, Finding]:
-    """The check of a table of one row. `altered`: as the lake knows of it; `unplaced`: whether the row is."""
-    state, complete = json.dumps({"altered": [*altered]}), STATUS | {"checkpoint": json.loads(LOW.model_dump_json())}
+    """The check of a table of one row. `altered`, `losses`: as the lake knows of them; `unplaced`: whether the row is;
+    `end`: what the lake is complete up to."""
+    state, complete = json.dumps({"altered": [*altered]}), STATUS | {"checkpoint": json.loads(end.model_dump_json())}
     texts = {
         "_evolution.json": state,
+        "_lost.json": json.dumps([*losses]),
         "_status.json": json.dumps(complete | {"tables": {"shop.t": table.model_dump()}}),
     }
-    lake = SimpleNamespace(status="_status.json", at=lambda name: name, text=texts.pop)  # each is asked for once
+    lake = SimpleNamespace(status="_status.json", at=lambda name: name, text=texts.pop, pipeline=of_shop())  # once each
     row, place = spark.createDataFrame([(1,)], "id bigint"), LOW.place
     known: dict[str, Any] = {
         "frames": {},
@@ -257,6 +272,37 @@ def test_a_read_of_before_the_tables_last_statement_proves_nothing(spark: SparkS
         assert compared(spark, well, TABLE, statements)[1].boundary == ""
 
 
+OTHERS = Tables(include=("shop.*",), exclude=("shop.t",))
+GAP = LOW.model_copy(
+    update={"tables": Tables(include=("shop.*",)), "earlier": (Earlier(tables=OTHERS, until=(0, 1, 500)),)}
+)
+LOST = {"topic": "shop.shop.t", "partition": 0, "until": [0, 1, 500, 3, 1]}
+
+
+@pytest.mark.parametrize("known", [{"end": GAP}, {"losses": [LOST]}], ids=["not followed for a time", "lost by Kafka"])
+def test_a_read_of_before_changes_that_the_lake_never_got_proves_nothing(spark: SparkSession, known: Any) -> None:
+    """The lake lacks them, as it did when the source was read: that was told as equal."""
+    [one] = totals(spark.createDataFrame([(1,)], "id bigint"), SCHEMA, fn.lit(0)).values()
+    resumed = replace(answer(one.rows, one.sum, high=400), resumed=1)
+    check, found = compared(spark, resumed, TABLE, **known)
+    told = result(resumed, found, LOW)
+    assert (told["equal"], check.lost) == (False, {"shop.t"})
+    assert "changes of it were left out: verify again" in told["reason"]
+    behind = replace(answer(one.rows, one.sum, high=900), resumed=1)
+    assert compared(spark, behind, TABLE, **known)[1].boundary == ""
+
+
+def test_nothing_is_taken_up_that_was_read_before_changes_that_the_lake_never_got() -> None:
+    for low, losses in ((GAP, []), (LOW, [LOST])):
+        kept = SimpleNamespace(drop=Mock(), drop_before=Mock(), low=LOW)
+        texts = {"_lost.json": json.dumps(losses)}
+        pipeline = of_shop()
+        lake = SimpleNamespace(status="_status.json", at=lambda name: name, text=texts.get, pipeline=pipeline)
+        check: Any = SimpleNamespace(lake=lake, pipeline=pipeline, low=low, reading=SimpleNamespace(kept=kept))
+        Verification._drop_altered(check, [("shop", "t"), ("shop", "other")])
+        assert [one.args for one in kept.drop_before.mock_calls] == [("shop.t", (0, 1, 500))]
+
+
 def test_nothing_is_taken_up_of_a_table_that_changes_without_a_change_that_tells_of_it() -> None:
     kept = SimpleNamespace(drop=Mock(), drop_before=Mock(), low=LOW)
     tables = {f"shop.{name}": TABLE.model_dump() | {"table": name} for name in "at"}
@@ -267,7 +313,7 @@ def test_nothing_is_taken_up_of_a_table_that_changes_without_a_change_that_tells
     }
     rules = SimpleNamespace(tables=SimpleNamespace(cascades=(PATTERN.validate_python("shop.child*"),)))
     lake = SimpleNamespace(status="_status.json", at=lambda name: name, text=texts.get)
-    check: Any = SimpleNamespace(lake=lake, pipeline=rules, reading=SimpleNamespace(kept=kept))
+    check: Any = SimpleNamespace(lake=lake, pipeline=rules, low=LOW, reading=SimpleNamespace(kept=kept))
     Verification._drop_altered(check, [("shop", name) for name in ("a", "t", "child1", "other")])
     assert [one.args for one in kept.drop.mock_calls] == [("shop.a",), ("shop.child1",)]
     assert [one.args for one in kept.drop_before.mock_calls] == [("shop.t", (0, 1, 500))]

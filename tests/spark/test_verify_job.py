@@ -51,7 +51,8 @@ class Check:
 
     def __init__(self, spark: SparkSession, lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
         self.spark, self.lake = spark, lake
-        self.reading, self.lost, self.status = SimpleNamespace(found={}), set[str](), SimpleNamespace(run=7)
+        self.reading = SimpleNamespace(found={}, kept=SimpleNamespace(erasures=0))
+        self.lost, self.status = set[str](), SimpleNamespace(run=7)
         self.frames: dict[str, Any] = {}
         self.made_anew = lambda name: False
         self.rules: dict[str, Rules] = {}
