@@ -55,7 +55,7 @@ def snapshot(
         with reading(source) as reader:
             found = seen(pipeline, broker, wanted)  # before P0, which has all that is gone by now
             staging = Staging(spark, source.pipeline, lake, source, places, reader, _tell, records=records, seen=found)
-            manifest = staging.run(wanted, named=bool(tables))
+            manifest = staging.run(wanted, named=bool(tables) and not existing)
     facts = _facts(manifest, time.time() - began)
     if compact and facts["tables"]:
         facts = take_in(spark, pipeline, facts)

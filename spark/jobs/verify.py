@@ -86,11 +86,13 @@ def verify(
 
 
 def _counted(report: Mapping[str, Any], wrong: Mapping[str, str]) -> str:
-    """How many tables are at fault, and whether that is the rows, or what is expected of them alone."""
+    """How many tables are at fault, and whether that is the rows, or what is expected of them alone, or not known."""
     results = report["tables"]
-    unequal = sum(facts["equal"] is False for facts in results.values())
+    untold = sum(facts.get("lake_count", 0) is None and facts["equal"] is False for facts in results.values())
+    unequal = sum(facts["equal"] is False for facts in results.values()) - untold
     others = sum(results.get(name, {}).get("equal") is not False for name in wrong)
-    told = [f"{unequal} of {len(results)} table(s) are not as the source"] if unequal or not others else []
+    told = [f"{unequal} of {len(results)} table(s) are not as the source"] if unequal or not (others or untold) else []
+    told += [f"{untold} of {len(results)} table(s) could not be compared"] if untold else []
     if others:
         told.append(f"expectations of {others} {'other' if unequal else 'equal'} table(s) or suite file(s) are not met")
     return ", and ".join(told)

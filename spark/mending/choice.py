@@ -18,6 +18,7 @@ from contract.schema import TableSchema
 from contract.status import LakeStatus, parse
 from spark.errors import LakeError
 from spark.kafka.broker import Broker
+from spark.lake.applied import AppliedSnapshots
 from spark.lake.lake import Lake
 from spark.lake.manifests import manifests
 from spark.mending import wanted
@@ -109,7 +110,7 @@ def blocked(lake: Lake, status: LakeStatus, name: Name, from_source: bool = True
         there, named = ", ".join(sorted(status.tables)) or "none", table_names.told(told, status.tables)
         return f"the lake has no table {named}: check its name, or {steps.SNAPSHOT_TABLE}. It has: {there}"
     if reason := table.unequal or why(table):
-        if any(name == (one.db, one.table) for staged in manifests(lake) for one in staged.tables):
+        if _staged(lake, name):
             return (
                 f"{told} is to be read as a whole, and a snapshot of it is staged: {steps.compaction(pipeline)}, which "
                 "puts it in place; then run this again, if anything is left to mend"
@@ -119,6 +120,13 @@ def blocked(lake: Lake, status: LakeStatus, name: Name, from_source: bool = True
     if from_source and (facts := incomparable(pipeline, *name)):
         return f"{told} is not made of the source's rows alone ({facts['reason']}): {steps.SNAPSHOT_TABLE}"
     return None
+
+
+def _staged(lake: Lake, name: Name) -> bool:
+    """Whether a snapshot of the table is staged and not applied yet; its other tables may keep it there."""
+    applied = AppliedSnapshots(lake)
+    staged = [one.id for one in manifests(lake) if name in ((shape.db, shape.table) for shape in one.tables)]
+    return any(not applied.has(name, id) for id in staged)
 
 
 @contextmanager

@@ -36,16 +36,15 @@ def refuse_removed(lake: Lake, name: Name, kept: Kept | None, landed: DataFrame 
 
 
 def refuse_ended(lake: Lake, name: Name, landed: DataFrame, mine: DataFrame) -> None:
-    """`mine`: the table's changes of the time. Those of before an end of its past may have another key."""
+    """`mine`: the table's changes of the time. Those by a shape of before its last key are not of its present rows."""
     known = breaks.of(breaks.parse(lake.text(lake.at(FILE))), *name)
-    if (end := breaks.last(one for one in known if one.ends)) is None:
+    if (end := breaks.last(one for one in known if one.ends and one.version)) is None:
         return
     if mine.where(fn.col("_seq") < sequence([*end, -1, -1])).isEmpty():
         return
     raise LakeError(
-        f"{'.'.join(name)}: its history begins anew {_told(first_behind(landed, end))} (it has another key since, or a "
-        "statement took or brought rows without a change of any), and changes of before do not tell which of its "
-        f"present rows changed in that time. {INSTEAD}"
+        f"{'.'.join(name)}: its history begins anew {_told(first_behind(landed, end))} (it has another key "
+        f"since), and changes of before do not tell which of its present rows changed in that time. {INSTEAD}"
     )
 
 

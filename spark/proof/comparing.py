@@ -29,6 +29,7 @@ def findings(check: Verification, answers: Sequence[Answer], status: LakeStatus,
             told = MADE_ANEW
             if not check.made_anew((answer.schema.db, answer.schema.table)):
                 failed.append(error)
+                check.frames.pop(answer.name, None)  # nor is anything expected of what cannot be read
                 told = f"it could not be compared: {message_of(error, check.pipeline)}"
             check.lost.add(answer.name)
             return Finding(None, None, None, 0.0, told)

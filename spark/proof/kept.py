@@ -87,7 +87,9 @@ class Kept:
         before = Checkpoint.model_validate(found["low"])
         if (before.epoch, before.rules) != (low.epoch, low.rules) or before.place > low.place:
             return kept
-        return cls(lake, before, found["tables"], found["began"], erasures=kept.erasures)
+        gone = since(lake, found.get("erasures", 0))  # a kill may have left what an erasure took
+        tables = {name: table for name, table in found["tables"].items() if name not in gone}
+        return cls(lake, before, tables, found["began"], erasures=kept.erasures)
 
     def split(self, shown: Shown, flavor: str, made: str) -> Split | None:
         """The table's chunks, where it was begun with its present columns and is the same table. `made`: of
@@ -144,6 +146,7 @@ class Kept:
         if not self.keeps:
             return
         facts = {"format": FORMAT, "low": self.low.model_dump(mode="json"), "began": self.began}
+        facts["erasures"] = self.erasures
         known: set[str] | None = None
         while known != (gone := since(self.lake, self.erasures)):  # an erasure may remove the file just before
             tables = {name: table for name, table in self.tables.items() if name not in gone}

@@ -1,7 +1,8 @@
 """What a replica leaves out of its source's changes, by filters of its own. Of such a table it lacks rows, and a
 snapshot would take them out of the lake, as if the source had removed them.
 
-Filters are as servers show them, and mean what they mean for row events: a database is the table's own.
+Filters are as servers show them, and mean what they mean for row events: a database is the table's own. Of names that
+differ by small and capital letters alone one is not taken for the other where that would let a table pass.
 """
 
 from __future__ import annotations
@@ -53,23 +54,24 @@ def _of_databases(status: Status, db: str) -> Iterator[str]:
     if db.lower() in (one.strip().lower() for one in rewritten):
         yield REWRITE
     wanted = _values(status, "Replicate_Do_DB")
-    if wanted and db.lower() not in wanted:
+    if wanted and db not in wanted:
         yield "Replicate_Do_DB"
-    if db.lower() in _values(status, "Replicate_Ignore_DB"):
+    if db.lower() in map(str.lower, _values(status, "Replicate_Ignore_DB")):
         yield "Replicate_Ignore_DB"
 
 
 def _of_tables(status: Status, name: str) -> str | None:
     """The first that means the table decides, in the servers' order; where none does, one that names what is wanted."""
     for rule in BY_TABLE:
-        meant: Callable[[str], bool] = _wild(name) if "Wild" in rule else name.lower().__eq__
-        if any(map(meant, _values(status, rule))):
-            return None if "Do" in rule else rule
+        do = "Do" in rule
+        if any(map(_meaning(name, "Wild" in rule, exactly=do), _values(status, rule))):
+            return None if do else rule
     return next((rule for rule in BY_TABLE if "Do" in rule and _values(status, rule)), None)
 
 
-def _wild(name: str) -> Callable[[str], bool]:
-    return lambda pattern: re.fullmatch(WILD.sub(_regex, pattern), name, re.IGNORECASE | re.DOTALL) is not None
+def _meaning(name: str, wild: bool, exactly: bool) -> Callable[[str], bool]:
+    flags = re.DOTALL if exactly else re.DOTALL | re.IGNORECASE
+    return lambda told: re.fullmatch(WILD.sub(_regex, told) if wild else re.escape(told), name, flags) is not None
 
 
 def _regex(found: re.Match[str]) -> str:
@@ -78,7 +80,7 @@ def _regex(found: re.Match[str]) -> str:
 
 
 def _values(status: Status, name: str) -> list[str]:
-    return [one.strip().lower() for one in str(status.get(name) or "").split(",") if one.strip()]
+    return [one.strip() for one in str(status.get(name) or "").split(",") if one.strip()]
 
 
 def _option(status: Status, name: str) -> str:

@@ -16,7 +16,9 @@ from streamer.ddl.tokens import Token, Tokens, scan
 # With such a word behind CHANGE a value may be another: it is computed, numbered anew, or rounded as no shape tells.
 MORE = frozenset(("AS", "GENERATED", "AUTO_INCREMENT", "SERIAL", "FLOAT", "FLOAT4", "FLOAT8", "DOUBLE", "REAL"))
 
-NO_COLUMNS = INDEXES | {"CONSTRAINT", "PRIMARY", "PARTITION", "SYSTEM", "PERIOD"}  # that can be dropped
+# What can be dropped beside columns; two of the words are columns' names, too.
+NO_COLUMNS = INDEXES | {"CONSTRAINT", "PRIMARY", "PARTITION"}
+PAIRS = (["SYSTEM", "VERSIONING"], ["PERIOD", "FOR"])
 
 
 class Renamed(NamedTuple):
@@ -54,7 +56,7 @@ def renamed(statement: str, db: str, escapes: bool = True) -> Renamed:
 
 
 def _dropped(part: list[Token], words: list[str]) -> list[str]:
-    if words[:1] != ["DROP"] or NO_COLUMNS & set(words[1:2]):
+    if words[:1] != ["DROP"] or NO_COLUMNS & set(words[1:2]) or words[1:3] in PAIRS:
         return []
     rest = Tokens(part[1:], "")
     rest.skip("COLUMN", "IF", "EXISTS")

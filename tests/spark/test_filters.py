@@ -16,7 +16,10 @@ NONE = dict.fromkeys(
     ("filters", "told"),
     [
         ({}, None),
-        ({"Replicate_Do_DB": "other,Shop"}, None),
+        ({"Replicate_Do_DB": "other,shop"}, None),
+        ({"Replicate_Do_DB": "other,Shop"}, "replicate-do-db=other,Shop"),
+        ({"Replicate_Ignore_DB": "Shop"}, "replicate-ignore-db=Shop"),
+        ({"Replicate_Wild_Do_Table": "SHOP.%"}, "replicate-wild-do-table=SHOP.%"),
         ({"Replicate_Do_DB": "other"}, "replicate-do-db=other"),
         ({"Replicate_Ignore_DB": "other"}, None),
         ({"Replicate_Ignore_DB": "other,shop"}, "replicate-ignore-db=other,shop"),

@@ -234,6 +234,8 @@ def test_what_was_read_before_an_erasure_is_not_written_down_behind_it(lake: Any
     kept.save()
     assert {*lake.read(kept.path)["tables"]} == {"shop.other"}
     assert len(kept.reads(SHOWN)) == 1, "the check itself goes on"
+    lake.write(kept.path, lake.read(kept.path) | {"tables": {"shop.t": {}, "shop.other": {}}, "erasures": 0})
+    assert {*Kept.open(lake, LOW).tables} == {"shop.other"}, "it was killed between the erasure and its next write"
     later = Kept.open(lake, LOW)
     later.begin(SHOWN, SPLIT, "monday")
     later.save()

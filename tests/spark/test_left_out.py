@@ -20,7 +20,9 @@ BOTH = [("shop", "heap"), ("shop", "items")]
 
 def staging(pipeline: Pipeline, told: list[str]) -> Staging:
     known = {"heap": HEAP, "items": ITEMS}
-    source: Any = SimpleNamespace(awake=lambda: None, schema=lambda db, table: known[table], made=lambda *_: None)
+    source: Any = SimpleNamespace(
+        awake=lambda: None, schema=lambda db, table: known[table], made=lambda *_: None, replica=None
+    )  # fmt: skip
     found = Staging.__new__(Staging)
     found.pipeline, found.reading, found.refused, found.tell = pipeline, source, {}, told.append
     return found

@@ -179,6 +179,8 @@ def test_what_is_not_met_and_what_is_not_equal_are_told_apart() -> None:
     assert counted(True, True, wrong={"shop.b", SUITES}) == f"expectations of 2 equal {unmet}"
     both = f"1 of 3 table(s) are not as the source, and expectations of 1 other {unmet}"
     assert counted(True, False, True, wrong={"shop.a", "shop.b"}) == both
+    unread = {"tables": {"shop.a": {"equal": False, "lake_count": None}, "shop.b": {"equal": True, "lake_count": 2}}}
+    assert checking._counted(unread, {"shop.a": "x"}) == "1 of 2 table(s) could not be compared"
 
 
 def test_a_table_whose_snapshot_is_applied_meanwhile_is_to_be_checked_again(
@@ -186,7 +188,9 @@ def test_a_table_whose_snapshot_is_applied_meanwhile_is_to_be_checked_again(
 ) -> None:
     """Of the first one the files take the place of those that are read."""
     table = SimpleNamespace(snapshot=None)
-    check: Any = SimpleNamespace(lake=lake, lost=set[str](), spark=spark, low=checkpoint(), source=SimpleNamespace())
+    check: Any = SimpleNamespace(
+        lake=lake, lost=set[str](), frames={}, spark=spark, low=checkpoint(), source=SimpleNamespace()
+    )
     check.status = SimpleNamespace(tables={"shop.items": table})
     check.made_anew = partial(Verification.made_anew, check)
     assert not check.made_anew(NAME)
@@ -215,14 +219,17 @@ def test_one_table_that_cannot_be_compared_keeps_no_other_from_it(spark: SparkSe
             raise ValueError("no cast")
         return EQUAL
 
-    check: Any = SimpleNamespace(spark=spark, pipeline=pipeline, lost=set[str](), made_anew=lambda _: False)
+    frames = {"shop.items": "unread", "shop.lines": "read"}
+    check: Any = SimpleNamespace(
+        spark=spark, pipeline=pipeline, lost=set[str](), frames=frames, made_anew=lambda _: False
+    )
     check.compare = compare
     answers: Any = [SimpleNamespace(name=f"shop.{table}", schema=ITEMS) for table in ("items", "lines")]
     failed, other = findings(check, answers, None, None)  # type: ignore[arg-type]
     assert (failed.boundary, failed.reason, other) == (
         None, "it could not be compared: ValueError: no cast. The log above has the details", EQUAL,
     )  # fmt: skip
-    assert check.lost == {"shop.items"}
+    assert (check.lost, frames) == ({"shop.items"}, {"shop.lines": "read"})
 
 
 CHEAP = {"cheap": "`price` < 5"}

@@ -55,6 +55,8 @@ def test_columns_that_are_renamed(statement: str, columns: tuple[tuple[str, str]
         ("alter table t drop `a`, drop column if exists b, add b text", ("a", "b")),
         ("ALTER TABLE t DROP /* one */ COLUMN a -- and\n, ADD a INT", ("a",)),
         ("ALTER TABLE t DROP `index`", ("index",)),
+        ("ALTER TABLE t DROP period, ADD period INT, DROP system", ("period", "system")),
+        ("ALTER TABLE t DROP PERIOD FOR p, DROP SYSTEM VERSIONING", ()),
         ("ALTER TABLE t DROP INDEX a, DROP KEY a, DROP CONSTRAINT a, DROP FOREIGN KEY a, DROP CHECK a", ()),
         ("ALTER TABLE t DROP PRIMARY KEY, DROP PARTITION p0", ()),
         ("ALTER TABLE t ADD a INT COMMENT 'drop b, drop c'", ()),
