@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,14 +17,16 @@ from contract.schema import Column, TableSchema
 from contract.sequence import Sequence
 from spark.errors import TableStoppedError
 from spark.failpoints import hooked
+from spark.lake.applied import Applied, AppliedSnapshots
 from spark.lake.lake import Lake
 from spark.lake.manifests import MANIFEST
 from spark.lake.unfinished import BEAT
+from spark.mending.choice import blocked
 from spark.merging.handoff import apply_ready
 from spark.merging.tables import Merging
 from spark.snapshot.resume import ABANDONED, Resume
 from spark.tables.schema import Schemas
-from tests.spark.changes_by_hand import ITEMS, change, changes, truncation
+from tests.spark.changes_by_hand import ITEMS, LINES, change, changes, truncation
 from tests.spark.lake_by_hand import AT, NAME, checkpoint, executed, ids, item, land, merge, seq, stage, unwatched
 
 
@@ -261,3 +264,19 @@ def test_a_staging_waits_while_its_table_is_excluded(
     assert apply_ready(spark, lake).applied == {NAME}
     assert ids(spark, lake) == [(1, "a")], "the change brings the other"
     assert not lake.exists(manifest.folder(lake))
+
+
+def test_a_staging_that_stays_for_another_table_is_no_way_back_for_one_that_has_it(
+    spark: SparkSession, lake: Lake
+) -> None:
+    manifest = stage(spark, lake, "1", AT, item(1))
+    both = manifest.model_copy(update={"tables": [*manifest.tables, LINES]})
+    lake.write(f"{both.folder(lake)}/{MANIFEST}", both.model_dump(mode="json"))
+    stale = status.TableStatus(
+        db="shop", table="items", rows=1, changes=0, version=1, outdated="not yet snapshotted: read it"
+    )
+    known = SimpleNamespace(tables={"shop.items": stale})
+    assert "a snapshot of it is staged" in str(blocked(lake, known, NAME))  # type: ignore[arg-type]
+    shape = {"id": "1", "p0": "", "p1": "", "rows": 1, "applied_at": 1, "floor": [0, 1, AT, -1, -1]}
+    AppliedSnapshots(lake).note(NAME, Applied.model_validate(shape))
+    assert "is staged" not in str(blocked(lake, known, NAME))  # type: ignore[arg-type]
