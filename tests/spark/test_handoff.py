@@ -272,9 +272,7 @@ def test_a_staging_that_stays_for_another_table_is_no_way_back_for_one_that_has_
     manifest = stage(spark, lake, "1", AT, item(1))
     both = manifest.model_copy(update={"tables": [*manifest.tables, LINES]})
     lake.write(f"{both.folder(lake)}/{MANIFEST}", both.model_dump(mode="json"))
-    stale = status.TableStatus(
-        db="shop", table="items", rows=1, changes=0, version=1, outdated="not yet snapshotted: read it"
-    )
+    stale = status.TableStatus(db="shop", table="items", rows=1, changes=0, version=1, outdated="rules")
     known = SimpleNamespace(tables={"shop.items": stale})
     assert "a snapshot of it is staged" in str(blocked(lake, known, NAME))  # type: ignore[arg-type]
     shape = {"id": "1", "p0": "", "p1": "", "rows": 1, "applied_at": 1, "floor": [0, 1, AT, -1, -1]}
