@@ -180,13 +180,13 @@ def at(minute: int) -> datetime:
 
 def test_a_keys_mask_ends_the_versions_of_rows() -> None:
     assert [one.kind for one in shape_changes(PLAIN, MASKED)] == ["widened", "mask"]
-    found = breaks.of_shape(PLAIN, MASKED, MASK_AT, lost_names=False)
+    found = breaks.of_shape(PLAIN, MASKED, MASK_AT, lost_names=False, had={})
     assert found is not None
     assert found.ends, "the same values have other texts from there on"
     other = PLAIN.model_copy(
         update={"columns": (PLAIN.columns[0], MASKED.columns[0].model_copy(update={"name": "name"}))}
     )
-    assert breaks.of_shape(PLAIN, other, MASK_AT, lost_names=False) is None, "it is no column of the key"
+    assert breaks.of_shape(PLAIN, other, MASK_AT, lost_names=False, had={}) is None, "it is no column of the key"
 
 
 OTHERS = (OtherRules(tables=("shop.people",), until=MASK_AT, ts_ms=7, rules="of before"),)
