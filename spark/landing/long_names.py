@@ -1,7 +1,8 @@
 """Names that are no folder's: `_changes` has one for each table, `tbl=db.table`, and a file system takes 255 bytes.
 
 A table of such a name has its changes in `_changes` all the same, though the lake stops it. From its first one on new
-files lie in folders of chance letters, which readers never see: the log says where each file is.
+files lie in folders of chance letters: the log says where each file is, and what it is a file of. Polars alone takes
+that from the folders (docs/readers.md).
 """
 
 from __future__ import annotations

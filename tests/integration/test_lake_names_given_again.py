@@ -46,17 +46,13 @@ DROPPED = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "kind", ["mysql", *(pytest.param(other, marks=pytest.mark.soak) for other in ("mysql80", "mariadb"))]
-)
+@pytest.mark.soak_on("mysql80", "mariadb")
 def test_a_new_column_has_no_values_of_the_one_that_had_its_name(
     spark: SparkSession,
     make: Callable[..., Streamer],
-    request: pytest.FixtureRequest,
+    server: Database,
     monkeypatch: pytest.MonkeyPatch,
-    kind: str,
 ) -> None:
-    server: Database = request.getfixturevalue(kind)
     monkeypatch.setenv("TEST_PASSWORD", server.password)
     name = f"{NAME}{server.name}"
     streamer = make(name, mysql=server)
