@@ -101,9 +101,8 @@ class Past:
         return sorted(query(self.pipeline, sql).rows(), key=str)
 
 
-@pytest.mark.parametrize(
-    "kind", ["mysql", *(pytest.param(other, marks=pytest.mark.soak) for other in ("mysql80", "mariadb"))]
-)
+@pytest.mark.soak  # two minutes each; the rule by itself: tests/spark/test_breaks.py
+@pytest.mark.parametrize("kind", ["mysql", "mysql80", "mariadb"])
 def test_no_past_is_told_over_a_statement_that_no_change_tells_of(
     spark: SparkSession,
     make: Callable[..., Streamer],

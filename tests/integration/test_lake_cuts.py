@@ -87,6 +87,7 @@ def test_mysql_cut_in_the_middle_of_a_snapshot_and_of_a_check(
     assert (facts["equal"], facts["lake_count"]) == (True, ROWS)
 
 
+@pytest.mark.soak  # a minute; killed runs: test_lake_kills.py
 def test_kafka_killed_in_the_middle_of_a_compaction(
     spark: SparkSession, kafka_server: Callable[..., Kafka], tmp_path: Path
 ) -> None:

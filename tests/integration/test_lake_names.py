@@ -68,7 +68,8 @@ def streamer(
     made.close()
 
 
-@pytest.mark.parametrize("twice", [False, pytest.param(True, marks=pytest.mark.soak)])
+@pytest.mark.soak  # two minutes; names by themselves: tests/spark/test_column_names.py, tests/quality/test_odd_names.py
+@pytest.mark.parametrize("twice", [False, True])
 def test_any_name_passes_through_every_job(
     spark: SparkSession, mysql: MySQL, streamer: Streamer, monkeypatch: pytest.MonkeyPatch, twice: bool
 ) -> None:

@@ -46,7 +46,7 @@ DROPPED = (
 )  # fmt: skip
 
 
-@pytest.mark.soak_on("mysql80", "mariadb")
+@pytest.mark.soak  # two minutes each; the rule by itself: tests/spark/test_names_given_again.py, tests/contract
 def test_a_new_column_has_no_values_of_the_one_that_had_its_name(
     spark: SparkSession,
     make: Callable[..., Streamer],

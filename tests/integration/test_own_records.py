@@ -44,6 +44,7 @@ def refused(spark: SparkSession, pipeline: Pipeline) -> LakeError:
     return caught.value
 
 
+@pytest.mark.soak  # its parts: tests/spark/test_own_records.py
 def test_what_is_no_record_of_a_topic_of_the_pipeline_is_taken_back(
     spark: SparkSession, kafka_server: Callable[[], Kafka], tmp_path: Path
 ) -> None:

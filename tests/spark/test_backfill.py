@@ -230,6 +230,7 @@ def test_what_was_mended_since_the_snapshot_is_known_by_the_snapshot_and_not_by_
     assert (since(1), since(-1)) == (0, 1), "what is known to be of before the snapshot is none since"
 
 
+@pytest.mark.soak  # half a minute
 def test_rows_that_were_made_of_another_snapshot_than_the_table_by_now_are_refused(
     spark: SparkSession, pipeline: Pipeline, lake: Lake, compact: Compact, made: Made
 ) -> None:
@@ -241,6 +242,7 @@ def test_rows_that_were_made_of_another_snapshot_than_the_table_by_now_are_refus
     assert ids(spark, lake) == [(1, "not logged"), (2, "b"), (4, "d"), (7, "g")]
 
 
+@pytest.mark.soak  # half a minute
 def test_a_repair_that_comes_between_its_staging_and_its_place_is_not_undone(
     spark: SparkSession, pipeline: Pipeline, lake: Lake, compact: Compact, made: Made
 ) -> None:

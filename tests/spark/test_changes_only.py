@@ -267,6 +267,7 @@ def test_its_changes_go_by_their_age_though_it_waits_with_them(spark: SparkSessi
     assert [table for table, *_ in kept] == ["shop.items"]
 
 
+@pytest.mark.soak  # a minute; each by itself: test_erasing.py, test_maintaining.py
 def test_changes_of_a_key_are_erased_and_the_empty_table_is_looked_after(
     stats: None, spark: SparkSession, pipeline: Pipeline
 ) -> None:

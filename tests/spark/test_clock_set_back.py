@@ -154,6 +154,7 @@ def test_a_clock_that_was_ahead_gives_no_old_rows_for_those_of_now(
     refused(lake, 31, r"shop\.items: the source's clock was ahead: u:70 says that it was committed at 2")
 
 
+@pytest.mark.soak  # most of a minute
 def test_a_change_goes_no_sooner_than_those_that_came_before_it(
     spark: SparkSession, pipeline: Pipeline, lake: Lake, compact: Compact, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -176,6 +177,7 @@ def test_a_change_goes_no_sooner_than_those_that_came_before_it(
         backfill(spark, pipeline, ["shop.items"])
 
 
+@pytest.mark.soak  # half a minute
 def test_a_day_that_is_to_come_holds_no_change_back(spark: SparkSession, pipeline: Pipeline, lake: Lake) -> None:
     key, value, topic, _, offset = sent(8, 10**8, "c", 9, None, "a")
     Landing(spark, pipeline, lake)._batch(records(spark, (key, value, topic, 1, offset)), 2, "q")

@@ -26,7 +26,7 @@ class Broker:
         self.schemas = lambda: [ITEMS]
 
 
-@pytest.mark.parametrize("again", [False, True], ids=["gone", "made again"])
+@pytest.mark.parametrize("again", [False, pytest.param(True, marks=pytest.mark.soak)], ids=["gone", "made again"])
 def test_an_erased_row_does_not_come_back_by_a_backfill(
     stats: None, spark: SparkSession, lake: Lake, monkeypatch: pytest.MonkeyPatch, again: bool
 ) -> None:

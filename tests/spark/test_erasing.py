@@ -341,7 +341,9 @@ def test_a_key_that_was_altered_meanwhile_is_asked_for_again(
         job.erase(spark, lake.pipeline, ["shop.items"], "[1]", present="yes")
 
 
-@pytest.mark.parametrize("landed", [False, True], ids=["no changes", "of another table"])
+@pytest.mark.parametrize(
+    "landed", [False, pytest.param(True, marks=pytest.mark.soak)], ids=["no changes", "of another table"]
+)
 def test_a_row_of_a_table_of_which_nothing_was_changed(
     stats: None, spark: SparkSession, lake: Lake, monkeypatch: pytest.MonkeyPatch, landed: bool
 ) -> None:

@@ -85,7 +85,7 @@ ROWS = [(1, "b"), (4, "a")]
 
 
 @pytest.mark.usefixtures("landed")
-@pytest.mark.parametrize("harm", [append, remove, alter])
+@pytest.mark.parametrize("harm", [append, *(pytest.param(harm, marks=pytest.mark.soak) for harm in (remove, alter))])
 def test_what_was_taken_back_leaves_the_rows_that_the_changes_make(
     spark: SparkSession, pipeline: Pipeline, lake: Lake, compact: Compact, harm: Harm
 ) -> None:

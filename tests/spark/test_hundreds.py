@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta
 
+import pytest
 from pyspark.sql import SparkSession
 
 from contract.breaks import Break
@@ -51,6 +52,7 @@ def test_erasures(spark: SparkSession, lake: Lake) -> None:
     assert sorted(row["key"] for row in left.collect()) == [f'{{"id":{n}}}' for n in (2, 4, 5)]
 
 
+@pytest.mark.soak  # half a minute
 def test_tables_with_old_changes(spark: SparkSession) -> None:
     """Of each an old change, and one that came behind a new one and stays with it."""
     old, new = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 11, 1, tzinfo=UTC)

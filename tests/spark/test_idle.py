@@ -19,7 +19,7 @@ INTERVAL = 10  # commits from one checkpoint of Delta's to the next
 MONTHS = 90 * 24 * 3600
 
 
-@pytest.mark.parametrize("batches", [INTERVAL, 1])
+@pytest.mark.parametrize("batches", [pytest.param(INTERVAL, marks=pytest.mark.soak), 1])
 def test_what_comes_then_is_merged(
     batches: int, spark: SparkSession, lake: Lake, compact: Compact, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -35,7 +35,7 @@ def refused(compact: Compact, pipeline: Pipeline) -> None:
     assert 'see "A file of the lake that is lost" in docs/operations.md' in told
 
 
-@pytest.mark.parametrize("merged", [False, True])
+@pytest.mark.parametrize("merged", [False, pytest.param(True, marks=pytest.mark.soak)])
 def test_no_compaction_on_the_way_back_brings_a_deleted_row_again(
     spark: SparkSession, pipeline: Pipeline, lake: Lake, compact: Compact, merged: bool
 ) -> None:

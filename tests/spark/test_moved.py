@@ -62,6 +62,7 @@ def test_the_next_run_notes_it(
     assert (table.snapshot is not None, lake.list(lake.at("_staging"))) == (True, [])
 
 
+@pytest.mark.soak  # half a minute
 def test_what_somebody_did_since_is_told_until_another_snapshot(
     spark: SparkSession, lake: Lake, compact: Compact
 ) -> None:
@@ -76,6 +77,7 @@ def test_what_somebody_did_since_is_told_until_another_snapshot(
     assert ids(spark, lake) == ROWS
 
 
+@pytest.mark.soak  # half a minute
 def test_another_snapshot_behind_it_takes_the_tables_own_rows(
     spark: SparkSession, lake: Lake, compact: Compact
 ) -> None:

@@ -131,7 +131,16 @@ class KilledError(Exception):
     pass
 
 
-@pytest.mark.parametrize("point", ["columns renamed", "rename noted", "shape changes noted", "evolution noted"])
+@pytest.mark.parametrize(
+    "point",
+    [
+        "rename noted",
+        *(
+            pytest.param(point, marks=pytest.mark.soak)
+            for point in ("columns renamed", "shape changes noted", "evolution noted")
+        ),
+    ],
+)
 def test_a_run_that_dies_in_it_is_made_good_by_the_next(
     spark: SparkSession, lake: Lake, compact: Callable[..., dict[str, Any]], point: str
 ) -> None:

@@ -115,6 +115,7 @@ def test_a_part_is_all_that_is_touched(
     assert ids(spark, lake) == [(1, "a"), (2, "a"), (3, "x"), (4, "a"), (4, "a"), (5, "a"), (9, "x")]
 
 
+@pytest.mark.soak  # the spellings themselves: test_wanted.py
 @pytest.mark.usefixtures("damaged")
 def test_a_row_that_was_asked_for_by_two_spellings_of_its_key_is_put_in_once(
     spark: SparkSession, lake: Lake, compact: Compact
@@ -148,7 +149,7 @@ def test_a_run_that_dies_in_a_repair_is_made_good_by_the_next(
 
 
 @pytest.mark.usefixtures("damaged")
-@pytest.mark.parametrize("died", [False, True])
+@pytest.mark.parametrize("died", [False, pytest.param(True, marks=pytest.mark.soak)])
 def test_a_snapshot_that_read_its_rows_before_a_repair_did_undoes_none_of_it(
     spark: SparkSession, lake: Lake, compact: Compact, died: bool
 ) -> None:
