@@ -14,11 +14,23 @@ from contract.pipeline import Pipeline, Source
 from streamer.connection import connect
 from streamer.connection_errors import refused
 from streamer.errors import HeadraceError, SourceRefusedError
-from streamer.flavors import FLAVORS, flavor
-from streamer.flavors.dump import asking
+from streamer.flavors import FLAVORS, dump, flavor
 from streamer.flavors.port import End, Facts
 
-__all__ = ["End", "Facts", "before", "computes", "end", "facts", "files", "lacks_gtid", "now", "readers", "tables"]
+__all__ = [
+    "End",
+    "Facts",
+    "before",
+    "channels",
+    "computes",
+    "end",
+    "facts",
+    "files",
+    "lacks_gtid",
+    "now",
+    "readers",
+    "tables",
+]
 
 TABLES = "SELECT table_schema, table_name FROM information_schema.tables WHERE table_type = 'BASE TABLE' ORDER BY 1, 2"
 COMPUTED = (
@@ -70,13 +82,20 @@ def now(source: Source) -> datetime:
         return datetime.fromtimestamp(float(cursor.fetchone()[0]), UTC)
 
 
+def channels(source: Source) -> list[dict[str, Any]] | None:
+    """How the server's replication stands, a row a channel; None where the user may not know. Raises as `facts`."""
+    with _cursor(source) as cursor:
+        refuse_other_flavor(source, cursor)
+        return dump.channels(cursor, *flavor(source).replication)
+
+
 def readers(source: Source, version: str) -> set[tuple[int, str]]:
     """Server id and UUID of each client that reads the binlog now; of one that was killed for some heartbeats still.
     `version`: the server's. Empty where the user may not list them, as on MariaDB without REPLICATION MASTER
     ADMIN. Raises as `facts`."""
     with _cursor(source) as cursor:
         numbers = tuple(map(int, version.partition("-")[0].split(".")))
-        return {(int(row[0]), str(row[-1])) for row in flavor(source).replicas(asking(cursor), numbers) or []}
+        return {(int(row[0]), str(row[-1])) for row in flavor(source).replicas(dump.asking(cursor), numbers) or []}
 
 
 def refuse_other_flavor(source: Source, cursor: Any) -> None:

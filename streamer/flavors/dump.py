@@ -68,9 +68,9 @@ def filters(status: Rows | None) -> tuple[Sequence[str], Sequence[str]]:
     return [name for name in only.split(",") if name], [name for name in ignored.split(",") if name]
 
 
-def replicates(cursor: Any, *spellings: str) -> bool | None:
-    """Whether the server applies another one's changes; None where the user may not know. `spellings`: the statement,
-    the newest first."""
+def channels(cursor: Any, *spellings: str) -> list[dict[str, Any]] | None:
+    """How the server's replication stands, a row a channel; None where the user may not know. `spellings`: the
+    statement, the newest first."""
     for statement in spellings:
         try:
             cursor.execute(statement)
@@ -81,6 +81,11 @@ def replicates(cursor: Any, *spellings: str) -> bool | None:
                 raise
             continue
         names = [column[0] for column in cursor.description]
-        at = next(names.index(name) for name in APPLIES if name in names)
-        return any(row[at] == "Yes" for row in cursor.fetchall())
+        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
     return None
+
+
+def replicates(cursor: Any, *spellings: str) -> bool | None:
+    """Whether the server applies another one's changes; else as `channels`."""
+    found = channels(cursor, *spellings)
+    return found if found is None else any(row.get(name) == "Yes" for row in found for name in APPLIES)

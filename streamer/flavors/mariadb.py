@@ -54,6 +54,7 @@ class MariaDB:
     hides_cascades = "MariaDB"
     logs_replicated = ("log_slave_updates",)
     lists_replicas = "REPLICATION MASTER ADMIN"
+    replication = ("SHOW ALL REPLICAS STATUS",)
     keep = (
         "SET GLOBAL binlog_expire_logs_seconds = {seconds} "
         "/* and binlog_expire_logs_seconds = {seconds} under [mysqld] in its configuration */;"
@@ -83,7 +84,7 @@ class MariaDB:
         if executed is None:  # it tells of no position beyond 4 GiB; what was executed since comes on top, then
             cursor.execute("SELECT @@GLOBAL.gtid_binlog_pos")
             [executed] = cursor.fetchone()
-        replicates = dump.replicates(cursor, "SHOW ALL REPLICAS STATUS")
+        replicates = dump.replicates(cursor, *self.replication)
         before, until = MariaGtids.parse(purged or ""), MariaGtids.parse(executed or "")
         return Facts(server_id, uuid, version, before, until, file, pos, first_file, replicates, case != 0,
                      logs_cascades=False)  # fmt: skip

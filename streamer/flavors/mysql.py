@@ -44,6 +44,7 @@ class MySQL:
     hides_cascades = "MySQL before 9.6 or with innodb_native_foreign_keys=ON, or as a replica of such a server,"
     logs_replicated = ("log_replica_updates", "log_slave_updates")  # the second before 8.0.26
     lists_replicas = "REPLICATION SLAVE"
+    replication = ("SHOW REPLICA STATUS", "SHOW SLAVE STATUS")  # the second before 8.0.22
     keep = "SET PERSIST binlog_expire_logs_seconds = {seconds};"
     settings = (
         Setting(
@@ -93,7 +94,7 @@ class MySQL:
         cursor.execute("SHOW BINARY LOGS")
         files = cursor.fetchall()
         gtids = GtidSet.parse
-        replicates = dump.replicates(cursor, "SHOW REPLICA STATUS", "SHOW SLAVE STATUS")
+        replicates = dump.replicates(cursor, *self.replication)
         cursor.execute("SHOW GLOBAL VARIABLES LIKE %s", (NATIVE,))
         logs_cascades = self.logs_cascades(dump.asking(cursor), numbers(version), dict(cursor.fetchall()))
         found = Facts(

@@ -83,7 +83,8 @@ class Setting(NamedTuple):
 class Flavor(Protocol):
     """`title`: how messages call it. `hides_cascades`: which servers write no rows that foreign keys changed.
     `logs_replicated`: names of the variable by which a replica writes what it applies into its own binlog.
-    `lists_replicas`: the privilege that `replicas` takes. `keep`: the statement that keeps binlogs for {seconds}."""
+    `lists_replicas`: the privilege that `replicas` takes. `replication`: says how a replica
+    stands, the newest spelling first. `keep`: the statement that keeps binlogs for {seconds}."""
 
     @property
     def title(self) -> str: ...
@@ -100,6 +101,9 @@ class Flavor(Protocol):
 
     @property
     def keep(self) -> str: ...
+
+    @property
+    def replication(self) -> Sequence[str]: ...
 
     def owns(self, version: str) -> bool:
         """Whether a server with this @@version is of this kind."""

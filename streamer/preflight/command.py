@@ -23,6 +23,7 @@ from streamer.preflight import checks as preflight
 from streamer.preflight import unmatched
 from streamer.preflight.findings import Result
 from streamer.preflight.lake import lake
+from streamer.preflight.replica import replica
 from streamer.servers import Servers
 from streamer.sinks import files, objects
 from streamer.start import first as first_start
@@ -53,6 +54,7 @@ def check(pipeline: Pipeline) -> list[Result]:
     results += _caught("sink", lambda: _sinks(pipeline))
     results += _folders(pipeline)
     results += lake(pipeline)
+    results += map(_warning, _caught("replica", lambda: replica(main, chosen))) if answers else []
     if commit_log[-1].level != "error":
         results += _caught("broker", lambda: _topics(pipeline, wanted)) if pipeline.has_kafka else []
         results += _caught("checkpoint", lambda: _checkpoint(pipeline, checkpoint)) if answers else []

@@ -18,6 +18,8 @@ from spark.source.streamed import reading
 from stack.database import Database
 from stack.mysql import MySQL
 from stack.ports import free_port
+from streamer.preflight.replica import replica
+from streamer.source import tables
 from tests.integration import failover
 from tests.integration.decoding import HOST, executed, run
 from tests.integration.staging import Snapshots, pipeline
@@ -67,6 +69,9 @@ def test_a_table_that_the_replica_leaves_out_is_refused_and_others_are_read(
     failover.replicate(first, second)
     share_password(first, second)
     if server.flavor == "mariadb":
+        failover.caught_up(second, executed(first))
+        asked = pipeline(first, tmp_path, "read_part.*", replica=f"{HOST}:{second.port}")
+        assert [one.next_step for one in replica(asked, [])] == ["GRANT SLAVE MONITOR ON *.* TO headrace;"]
         run(first, "GRANT SLAVE MONITOR ON *.* TO headrace")
     run(first, "CREATE DATABASE read_part", *(f"CREATE TABLE read_part.{name} (id int PRIMARY KEY)" for name in "tu"))
     run(first, "INSERT INTO read_part.t VALUES (1)", "INSERT INTO read_part.u VALUES (1)")
@@ -81,6 +86,13 @@ def test_a_table_that_the_replica_leaves_out_is_refused_and_others_are_read(
     told = next(line for line in snapshots.told if "left out" in line)
     assert f"snapshot.replica, {HOST}:{second.port}" in told
     assert "replicate-wild-ignore-table=read_part.t%" in told
+    [checked] = replica(asked, tables(asked))
+    assert (checked.level, "there read_part.t (replicate-wild-ignore-table=read_part.t%)" in checked.text) == (
+        "error",
+        True,
+    )
+    [well] = replica(asked, [("read_part", "u")])
+    assert well.level == "ok"
 
 
 def test_a_replica_that_cannot_be_asked_is_named(mysql: MySQL, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spark.source.filters import _of, filter_of
+from contract.replica_filters import filter_of, left_out
 
 NONE = dict.fromkeys(
     ("Replicate_Do_DB", "Replicate_Ignore_DB", "Replicate_Do_Table", "Replicate_Ignore_Table", "Replicate_Rewrite_DB",
@@ -43,7 +43,8 @@ def test_a_filter_that_leaves_the_table_out_is_named(filters: dict[str, str], to
 
 
 def test_of_several_channels_those_of_the_streamers_server_count() -> None:
-    mine, other = {"Source_Server_Id": 7, **NONE}, {"Source_Server_Id": 8, **NONE}
-    assert _of([mine, other], 7) == [mine]
-    assert _of([mine, other], 9) == [mine, other], "there is another server in between"
-    assert _of([{"Master_Server_Id": "7"}, other], 7) == [{"Master_Server_Id": "7"}]
+    mine, other = {"Source_Server_Id": 7, **NONE}, {"Source_Server_Id": 8, **NONE, "Replicate_Do_DB": "other"}
+    assert left_out([mine, other], 7, "shop", "items") is None
+    assert left_out([mine, other], 8, "shop", "items") == "replicate-do-db=other"
+    assert left_out([mine, other], 9, "shop", "items") == "replicate-do-db=other", "there is another server in between"
+    assert left_out([{"Master_Server_Id": "7"}, other], 7, "shop", "items") is None
