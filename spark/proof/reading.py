@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import pymysql
 from pyspark import StorageLevel
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -26,7 +27,7 @@ from spark.proof.known import chunks_of
 from spark.proof.splits import Split, split_of
 from spark.snapshot.load import Load
 from spark.source.choice import shown_of
-from spark.source.source import Source
+from spark.source.source import MADE_ANEW, Source
 
 ATTEMPTS = 3  # of a table whose columns change under the read
 
@@ -54,7 +55,12 @@ class Reading:
             schema, began = self.source.schema(db, table), time.time()
             if schema is None:
                 raise LakeError(f"{db}.{table} is no table of the source: check its name")
-            found = self._read(shown_of(self.pipeline, schema))
+            try:
+                found = self._read(shown_of(self.pipeline, schema))
+            except pymysql.MySQLError as error:
+                if error.args[0] != MADE_ANEW:
+                    raise
+                continue
             if self._same(schema):
                 answer = replace(found, seconds=time.time() - began)
                 self.tell(_line(answer))

@@ -39,7 +39,7 @@ UNORDERED = (
 
 class Server(Protocol):
     """`title`: as messages call it. `session`: variables that each session sets. `exact`: a consistent read shows all
-    that is before the place that `begin` gives."""
+    that is before the place that `begin` gives. `lets_alter`: as Source.let_alter wants it."""
 
     @property
     def title(self) -> str: ...
@@ -47,6 +47,8 @@ class Server(Protocol):
     def session(self) -> Mapping[str, str]: ...
     @property
     def exact(self) -> bool: ...
+    @property
+    def lets_alter(self) -> bool: ...
 
     def identity(self, ask: Ask) -> str:
         """What a checkpoint calls the server, `server_uuid`: as the streamer asks for it."""
@@ -79,6 +81,7 @@ class Server(Protocol):
 class MySQL:
     title = "MySQL"
     exact = False
+    lets_alter = True
     session: Mapping[str, str] = {**SESSION, "transaction_isolation": REPEATABLE, "max_execution_time": "0"}
 
     def identity(self, ask: Ask) -> str:
@@ -118,6 +121,7 @@ class MySQL:
 class MariaDB:
     title = "MariaDB"
     exact = True
+    lets_alter = False  # where it writes a binlog
     session: Mapping[str, str] = {**SESSION, "tx_isolation": REPEATABLE, "max_statement_time": "0"}
 
     def identity(self, ask: Ask) -> str:

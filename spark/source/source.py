@@ -36,6 +36,9 @@ ABOUT = "SELECT coalesce(table_rows, 0) FROM information_schema.tables WHERE tab
 MADE = "SELECT create_time FROM information_schema.tables WHERE table_schema = %s AND table_name = %s"
 VERSIONED = TABLES.replace("BASE TABLE", "SYSTEM VERSIONED")
 
+BEGUN = "headrace_begun"  # a savepoint: of what is locked behind it, a return to it lets go
+MADE_ANEW = 1412  # "Table definition has changed, please retry transaction"
+
 
 def session_of(pipeline: Pipeline) -> dict[str, str]:
     """What each session of the source sets, as `name` and the text of its value."""
@@ -123,9 +126,17 @@ class Source:
     def consistent(self) -> Iterator[Place]:
         """A consistent read in this connection, and a place in the binlog at or behind all that it sees."""
         try:
-            yield known(self.server.begin(self.row))
+            place = known(self.server.begin(self.row))
+            self.row(f"SAVEPOINT {BEGUN}")
+            yield place
         finally:
             self.row("COMMIT")
+
+    def let_alter(self) -> None:
+        """Within a consistent read, behind a statement of it: on a server that `lets_alter`, its table may be altered
+        again, where else an ALTER TABLE, and all that comes behind it, would wait for the read's end. The read goes on
+        as of the same moment, and raises the error MADE_ANEW where the table is not that of it any more."""
+        self.row(f"ROLLBACK TO SAVEPOINT {BEGUN}")
 
     def wait_for(self, gtid_set: str, seconds: int) -> None:
         """Returns once a query sees every transaction of the set."""

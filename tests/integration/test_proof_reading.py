@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -119,6 +120,27 @@ def test_chunks_are_the_table_whatever_its_key(spark: SparkSession, server: Data
     assert not any("by the check before" in line for line in changed), "with other columns nothing of it holds"
     run(server, "CREATE TABLE other LIKE names", "DROP TABLE names", "RENAME TABLE other TO names", database="reading")
     assert ask(spark, pipeline, changed, "names")["names"].total.rows == 0, "nor of another table of its name"
+
+
+def test_a_table_that_is_read_at_one_moment_can_be_altered_while_the_check_waits(
+    spark: SparkSession, server: Database, pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """MariaDB keeps it locked to the read's end: the check does not wait there. The table is then another, and is read
+    again."""
+    waits = 0
+
+    def wait(_: ChunkReads) -> None:
+        nonlocal waits
+        waits += 1
+        if waits == 2:
+            thread = Thread(target=run, args=(server, "ALTER TABLE reading.names ENGINE = InnoDB"), daemon=True)
+            thread.start()
+            thread.join(30)
+            assert not thread.is_alive(), "the ALTER TABLE waits for the check"
+
+    monkeypatch.setattr(ChunkReads, "wait", wait)
+    assert ask(spark, pipeline, [], "names")["names"].total.rows == ROWS
+    assert waits == (1 if server.flavor == "mariadb" else 2 + 3), "before each of three ranges, in the second attempt"
 
 
 @pytest.mark.parametrize("server", ["mysql"], indirect=True)
