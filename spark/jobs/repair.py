@@ -6,7 +6,7 @@ What differs is what each table's last check found, or keys or a range of one ta
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from contract.chosen_rows import refuse_repair
 from contract.pipeline import Pipeline
 from spark.compaction.compacting import OPTION, take_in
-from spark.errors import LakeError
+from spark.errors import LakeError, TableStoppedError
 from spark.job import run
 from spark.lake.lake import Lake
 from spark.mending.choice import Form, Name, blocked, names_of, refusing, source_of, standing, tell
@@ -47,15 +47,27 @@ def repair(spark: SparkSession, pipeline: Pipeline, tables: list[str], **given: 
     if chosen:
         lake.prove_writable()
         with source_of(spark, pipeline, lake, [*chosen]) as staging:
-            parts = SourceParts(staging, "repair", given.get("by", ""))
-            for name, choose in chosen.items():
-                part, rows = parts.stage(*name, choose)
-                facts["p1"], facts["parts"][part.id] = part.p1, ".".join(name)
-                facts["tables"][".".join(name)] = {"part": part.told, "read": rows}
-                if form.keys:
-                    facts["tables"][".".join(name)] |= told_unfound(spark, lake, part)
+            _stage(SourceParts(staging, "repair", given.get("by", "")), chosen, facts, bool(form.keys))
     facts["seconds"] = round(time.time() - began, 1)
     return take_in(spark, pipeline, facts) if given.get("compact") and chosen else facts
+
+
+def _stage(parts: SourceParts, chosen: Mapping[Name, Choose], facts: dict[str, Any], by_keys: bool) -> None:
+    """Into `facts`. A table whose rows cannot be read there is passed by; LakeError where there is no other."""
+    refused = list[str]()
+    for name, choose in chosen.items():
+        try:
+            part, rows = parts.stage(*name, choose)
+        except TableStoppedError as error:
+            tell(f"passed by: {error}")
+            refused.append(str(error))
+            continue
+        facts["p1"], facts["parts"][part.id] = part.p1, ".".join(name)
+        facts["tables"][".".join(name)] = {"part": part.told, "read": rows}
+        if by_keys:
+            facts["tables"][".".join(name)] |= told_unfound(parts.staging.spark, parts.staging.lake, part)
+    if refused and not facts["parts"]:
+        raise LakeError("; ".join(refused))
 
 
 def _named(pipeline: Pipeline, lake: Lake, tables: list[str], form: Form) -> dict[Name, Choose]:
