@@ -259,3 +259,24 @@ def test_a_snapshot_of_one_table_mends_it(api: Api, status: Status) -> None:
     assert run.state == "success"
     assert list(api.result(run, "stage")["tables"]) == ["dagshop.orders"]
     assert status().tables["dagshop.orders"].rows == 1000
+
+
+@pytest.mark.soak
+@pytest.mark.usefixtures("checked")
+def test_an_erasure_by_its_form_leaves_nothing_of_the_row(
+    api: Api, airflow_site: Site, mysql: MySQL, status: Status
+) -> None:
+    execute(mysql, "DELETE FROM dagshop.items WHERE shop = 3 AND id = 24")
+    assert ended(api, "dags.compaction").state == "success"
+    before = status().tables["dagshop.items"].rows
+    run = ended(api, "dags.erase", {"table": "dagshop.items", "keys": ['{"shop": 3, "id": 24}']})
+    assert run.state == "success"
+    told = api.result(run, "erase")
+    facts = told["tables"]["dagshop.items"]
+    assert facts["keys"] == 1
+    assert facts["changes"] > 0
+    assert "this run's form and log have the keys" in str(told["remains"])
+    assert status().tables["dagshop.items"].rows == before
+    wrong = ended(api, "dags.erase", {"table": "dagshop.items", "keys": ['{"shop": "x", "id": 24}']})
+    assert wrong.state == "failed"
+    assert "Nothing was erased" in log_of(airflow_site.airflow, wrong, "erase")
