@@ -11,7 +11,7 @@ The rows are written before the file says that they are: a run that dies in betw
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -41,6 +41,8 @@ NOTHING: Mapping[Name, TableSchema | None] = {}
 # Of a table without rows, too: some came that were under another name, or what it gets changes in silence.
 BRINGS = ("rename", "partition", "cascade")
 KEPT = 1000  # statements that are known when they come again
+# MySQL logs it where the table is there as well; an application may send it at each start.
+WHERE_NONE_IS = re.compile(r"\s*create\s+table\s+if\s+not\s+exists\b", re.IGNORECASE)
 # Of what such differences leave as it is another column may be computed, from a member's number or a time's digits.
 RECOMPUTED = ("widened", "members")
 # Such words do more to rows than the types of the columns tell. FLOAT(7,2), which rounds, looks as FLOAT does.
@@ -117,8 +119,11 @@ class Evolution:
         }
         new = [mark for one in unseen.values() for mark in self._marks(one, floors)]
         marks = [*self.state.marks, *new]
-        altered = [*self.state.altered, *self._meant(statements, UNSEEN, floors)][-KEPT:]
-        shaped = [*self.state.shaped, *self._meant(statements, ("shape",), floors)][-KEPT:]
+        tables = sorted({*self.schemas.tables(), *floors})
+        meant = [(*name, one) for one in statements for name in tables if _means(one, name)]
+        altered = [(db, table, one.seq) for db, table, one in meant if one.kind in UNSEEN]
+        shaped = [(db, table, one.seq) for db, table, one in meant if self._shapes_anew(one, (db, table))]
+        altered, shaped = [*self.state.altered, *altered][-KEPT:], [*self.state.shaped, *shaped][-KEPT:]
         explained = Explained(self.schemas, altered, floors, applied, others)
         open_ = partial(self._open, between=[*altered, *shaped], explained=explained)
         for one in self._renames([*filter(open_, marks)], [*altered, *shaped]):
@@ -206,11 +211,12 @@ class Evolution:
                 had = {column: was for column, was in had.items() if column not in gone}
                 had |= {column.name.lower(): column for column in after.columns}
 
-    def _meant(
-        self, statements: list[DdlRecord], kinds: Collection[str], floors: Mapping[Name, list[int]]
-    ) -> list[Altered]:
-        tables = sorted({*self.schemas.tables(), *floors})
-        return [(*name, one.seq) for one in statements if one.kind in kinds for name in tables if _means(one, name)]
+    def _shapes_anew(self, record: DdlRecord, name: Name) -> bool:
+        """Whether it changes the table's shape alone. Where the table was dropped before, the statement that did it is
+        known by itself."""
+        if record.kind != "shape" or not WHERE_NONE_IS.match(record.statement):
+            return record.kind == "shape"
+        return not any(place(s) <= record.seq for s in self.schemas.all(*name))
 
     def _marks(self, record: DdlRecord, floors: Mapping[Name, list[int]]) -> list[Mark]:
         facts = record.model_dump(exclude={"db", "table", "statement"})

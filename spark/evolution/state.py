@@ -56,8 +56,9 @@ class Mark(BaseModel):
 class State(BaseModel):
     """`read`: the DDL topic's offsets that are done; `topic`: its id. `versions`: the last shape of each table that is;
     `since`: from where on it holds. `altered`: the last statements that may have changed rows; `shaped`: those that
-    changed a shape alone. `seen`: those that made a mark, also where it is gone: in a new epoch they may come again. `renames`: what the lake's tables
-    followed by themselves. `breaks`, `spellings`: what the readers of the past ask for."""
+    changed a shape alone. `seen`: those that made a mark, also where it is gone: in a new epoch they may come again.
+    `renames`: what the lake's tables followed by themselves. `breaks`, `spellings`: what the readers of the past ask
+    for."""
 
     read: dict[int, int] = {}
     topic: str | None = None

@@ -42,14 +42,15 @@ def test_the_table_is_stale_until_a_snapshot_from_behind_it(spark: SparkSession,
 
 
 FILLED = Column(name="c", type="int", nullable=False)
+EMPTY = Column(name="c", type="int")
 LABEL = TEXT.model_copy(update={"name": "label"})
 
 
 @pytest.mark.parametrize(
     ("columns", "stale"),
-    [((*ITEMS.columns, FILLED), True), ((ID, LABEL, PRICE), True), ((*ITEMS.columns, Column(name="c", type="int")), False)],
+    [((*ITEMS.columns, FILLED), True), ((ID, LABEL, PRICE), True), ((*ITEMS.columns, EMPTY), False)],
     ids=["filled", "renamed", "empty"],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("kind", ["alter", "shape", None])
 def test_a_column_that_each_row_has_a_value_of_is_not_just_null_in_the_lake(
     spark: SparkSession, lake: Lake, columns: tuple[Column, ...], stale: bool, kind: str | None
@@ -71,9 +72,7 @@ def test_a_statement_that_changes_no_values_does_not_explain_it(spark: SparkSess
     assert followed.run(ddl(50, "shape", statement="CREATE TABLE IF NOT EXISTS items (id INT)")) == {NAME}
 
 
-def test_a_snapshot_that_had_the_new_shape_before_a_row_told_it_has_the_values(
-    spark: SparkSession, lake: Lake
-) -> None:
+def test_a_snapshot_that_had_the_new_shape_before_a_row_told_it_has_the_values(spark: SparkSession, lake: Lake) -> None:
     """Of a table that was excluded for a time, too, whose statements nobody sent."""
     followed = Followed(spark, lake)
     followed.run()
