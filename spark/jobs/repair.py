@@ -46,7 +46,7 @@ def repair(spark: SparkSession, pipeline: Pipeline, tables: list[str], **given: 
     facts: dict[str, Any] = {"p1": "", "parts": {}, "tables": {}}
     if chosen:
         lake.prove_writable()
-        with source_of(spark, pipeline, lake, [*chosen]) as staging:
+        with source_of(spark, pipeline, lake, [*chosen], "the repair") as staging:
             parts = SourceParts(staging, "repair", given.get("by", ""))
             for name, choose in chosen.items():
                 part, rows = parts.stage(*name, choose)
