@@ -56,9 +56,10 @@ class Explained:
 
     def _read_since(self, mark: Mark, begin: Place) -> bool:
         """By a snapshot that had the new shape before a row's change told it."""
-        read, floor = self.applied.get(mark.name), tuple(self.floors.get(mark.name, [])[:3])
+        if (read := self.applied.get(mark.name)) is None or tuple(self.floors.get(mark.name, [])[:3]) <= begin:
+            return False
         after = [s for s in self.schemas.all(*mark.name) if place(s) == mark.seq]
-        return bool(read and after) and floor > begin and not shape_changes(read, after[0])
+        return bool(after) and not shape_changes(read, after[0])
 
     def _shown_otherwise(self, mark: Mark, begin: Place) -> bool:
         """The status of a table with a snapshot of before says so, and that it is to be read again."""
