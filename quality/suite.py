@@ -24,11 +24,10 @@ from pyspark.sql import DataFrame, SparkSession
 from contract.names import lake_table
 from contract.pipeline import Pipeline
 from contract.schema import TableSchema
-from quality import checks, custom, expectations, folder
+from quality import checks, custom, expectations, folder, found
 from quality.operands import UntranslatableError
 
 INTERNAL = ("_seq", "_ts")
-CALLING = "An error occurred while calling"  # how PySpark begins what Java says
 UNNAMED = "Great Expectations takes its name for an expression (the rows are compared with the source all the same)"
 
 
@@ -170,7 +169,7 @@ def _validate(context: Any, checked: ValidationDefinition, frame: DataFrame, row
         _forget(context, checked.name)
         outcome = checked.run(**given, result_format=ResultFormat.SUMMARY)
     frame.unpersist()  # GX keeps what it has read
-    told = [_told(one) for one in outcome.results]
+    told = [found.told(one) for one in outcome.results]
     failed = [{key: value for key, value in one.items() if key != "ok"} for one in told if not one["ok"]]
     return {"ok": bool(outcome.success), "evaluated": len(told), "failed": failed, "evaluations": told}
 
@@ -181,34 +180,6 @@ def _forget(context: Any, suite: str) -> None:
     for key in store.list_keys():
         if key.expectation_suite_identifier.name == suite:
             store.remove_key(key)
-
-
-def _told(one: Any) -> dict[str, Any]:
-    """One expectation and whether it held, without values of rows: an alert may go anywhere."""
-    config, seen = one.expectation_config, one.result or {}
-    kwargs = config.kwargs
-    columns = kwargs.get("column") or ", ".join(kwargs.get("column_list") or ())
-    raised = _raised(one.exception_info or {})
-    count = seen.get("unexpected_count")
-    observed = raised or (f"{count} rows that break it" if count is not None else seen.get("observed_value"))
-    return {
-        "ok": bool(one.success),
-        "expectation": config.description or config.type,
-        "column": columns or None,
-        "observed": observed,
-        "expected": kwargs.get("value") if raised is None else None,
-        "raised": raised is not None,
-    }
-
-
-def _raised(info: dict[str, Any]) -> str | None:
-    """The message of an expectation that could not be evaluated; GX nests it by metric."""
-    infos = [info, *(value for value in info.values() if isinstance(value, dict))]
-    raised = next((one for one in infos if one.get("raised_exception")), None)
-    if raised is None:
-        return None
-    lines = [line.removeprefix(": ") for line in str(raised.get("exception_message")).splitlines()]
-    return next((line for line in lines if line and not line.startswith(CALLING)), lines[0] if lines else "")
 
 
 def _keep(pipeline: Pipeline, results: Mapping[str, Any], result: dict[str, Any], some: bool) -> None:

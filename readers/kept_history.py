@@ -8,5 +8,5 @@ from readers import store
 
 
 def read(pipeline: Pipeline) -> KeptHistory:
-    """Raises OSError, ValueError."""
+    """Raises OSError, ValueError, and LakeReadError where the file is not whole."""
     return parse(store.small_file(pipeline, FILE))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from contract import names
+from contract import names, steps
 from contract.pipeline import Pipeline
 from contract.pipeline_lake import S3A
+from contract.whole_files import broken, whole
+from readers.errors import LakeReadError
 
 PATIENCE = 10.0  # seconds of one question, of which there are two
 
@@ -55,11 +57,18 @@ def text(pipeline: Pipeline, path: str) -> str | None:
 
 
 def small_file(pipeline: Pipeline, name: str) -> str | None:
-    """The text of a file of the lake, wherever that is; None where there is none. Raises as `text`."""
-    path = f"{names.lake_root(pipeline)}/{name}"
-    if pipeline.lake.bucket:
-        return text(pipeline, path)
+    """The text of a JSON file of the lake, wherever that is; None where there is none. Raises as `text`, and
+    LakeReadError where it is not whole."""
+    root = names.lake_root(pipeline)
+    path = f"{root}/{name}"
+    found = text(pipeline, path) if pipeline.lake.bucket else _in_folder(Path(path))
+    if found is not None and not whole(found):
+        raise LakeReadError(broken(path, found, root, steps.snapshot(pipeline)))
+    return found
+
+
+def _in_folder(path: Path) -> str | None:
     try:
-        return Path(path).read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8", errors="replace")  # of what is no text the rest is no JSON
     except FileNotFoundError:
         return None

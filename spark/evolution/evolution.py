@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -29,18 +30,19 @@ from spark.evolution import breaks
 from spark.evolution.renames import rewritten, told_by
 from spark.evolution.schema_change_rows import AGAIN, Place, identity, note, of_shape, of_statement, place, shown
 from spark.evolution.shape_changes import ALONE, CARRIED, STALE, ShapeChange, keeps_values, shape_changes
-from spark.evolution.state import Mark, State, mark_of, unlogged
+from spark.evolution.state import Altered, Mark, State, mark_of, unlogged
+from spark.evolution.unlogged import Explained, of_the_source
 from spark.failpoints import reached
 from spark.lake.lake import Lake
 from spark.lake.stopped import Name
 from spark.tables.schema import Schemas
 
-Altered = tuple[str, str, Place]
 NOTHING: Mapping[Name, TableSchema | None] = {}
-ALTERS = (*UNSEEN, "shape")
 # Of a table without rows, too: some came that were under another name, or what it gets changes in silence.
 BRINGS = ("rename", "partition", "cascade")
 KEPT = 1000  # statements that are known when they come again
+# MySQL logs it where the table is there as well; an application may send it at each start.
+WHERE_NONE_IS = re.compile(r"\s*create\s+table\s+if\s+not\s+exists\b", re.IGNORECASE)
 # Of what such differences leave as it is another column may be computed, from a member's number or a time's digits.
 RECOMPUTED = ("widened", "members")
 # Such words do more to rows than the types of the columns tell. FLOAT(7,2), which rounds, looks as FLOAT does.
@@ -118,9 +120,13 @@ class Evolution:
         new = [mark for one in unseen.values() for mark in self._marks(one, floors)]
         marks = [*self.state.marks, *new]
         tables = sorted({*self.schemas.tables(), *floors})
-        altered = [(*name, one.seq) for one in statements if one.kind in ALTERS for name in tables if _means(one, name)]
-        altered = [*self.state.altered, *altered][-KEPT:]
-        for one in self._renames([m for m in marks if self._open(m, floors, altered)], altered):
+        meant = [(*name, one) for one in statements for name in tables if _means(one, name)]
+        altered = [(db, table, one.seq) for db, table, one in meant if one.kind in UNSEEN]
+        shaped = [(db, table, one.seq) for db, table, one in meant if self._shapes_anew(one, (db, table))]
+        altered, shaped = [*self.state.altered, *altered][-KEPT:], [*self.state.shaped, *shaped][-KEPT:]
+        explained = Explained(self.schemas, altered, floors, applied, others)
+        open_ = partial(self._open, between=[*altered, *shaped], explained=explained)
+        for one in self._renames([*filter(open_, marks)], [*altered, *shaped]):
             # Each by itself: a run that dies behind it must not look for its names again, which a later one may have.
             self.state = self.state.model_copy(update={"renames": [*self.state.renames, one]})
             self._write()
@@ -141,8 +147,9 @@ class Evolution:
             topic=self.state.topic,
             versions={**self.state.versions, **{".".join(shape.name): shape.version for shape in shapes}},
             since=self._since(),
-            marks=[mark for mark in marks if self._open(mark, floors, altered)],
+            marks=[*filter(open_, marks)],
             altered=altered,
+            shaped=shaped,
             seen=[*self.state.seen, *unseen][-KEPT:],
             renames=renames,
             breaks=breaks.kept(breaks.read_since(broken, floors, self.lake.pipeline.tables.cascades)),
@@ -174,12 +181,12 @@ class Evolution:
     def _since(self) -> dict[str, Place]:
         return {".".join(name): place(self.schemas.newest(*name)) for name in self.schemas.tables()}
 
-    def _renames(self, marks: list[Mark], altered: list[Altered]) -> Iterator[Rename]:
+    def _renames(self, marks: list[Mark], between: Sequence[Altered]) -> Iterator[Rename]:
         """Those of the marks that are renamed columns and nothing else; the lake's tables have the new names then."""
         known = {((one.db, one.table), one.seq) for one in self.state.renames}
         for mark in marks:
             new = mark.only_renamed and (mark.name, mark.seq) not in known
-            around = self._around(mark, altered) if new else None
+            around = self._around(mark, between) if new else None
             if around and (columns := told_by(*around, mark.renamed)):
                 found = Rename(db=mark.db, table=mark.table, version=around[1].version, seq=mark.seq, columns=columns)
                 if rewritten(self.spark, self.lake, found):
@@ -197,12 +204,19 @@ class Evolution:
                     changes = [_ruled(one, had, gone) for one in shape_changes(before, after)] if before else []
                     marks = [mark_of(after, one) for one in changes if one.kind == AGAIN]
                     only = self.lake.pipeline.changes_only(*name)
-                    if before and not only and (silent := _of_the_source(before, after, changes)):
+                    if before and not only and (silent := of_the_source(before, after, changes)):
                         marks.append(unlogged(after, silent))
                     rows = [of_shape(after, replace(one, rule=ALONE) if only else one) for one in changes]
                     yield Shape(name, after.version, rows, marks, *_past(before, after, changes, had))
                 had = {column: was for column, was in had.items() if column not in gone}
                 had |= {column.name.lower(): column for column in after.columns}
+
+    def _shapes_anew(self, record: DdlRecord, name: Name) -> bool:
+        """Whether it changes the table's shape alone. Where the table was dropped before, the statement that did it is
+        known by itself."""
+        if record.kind != "shape" or not WHERE_NONE_IS.match(record.statement):
+            return record.kind == "shape"
+        return not any(place(s) <= record.seq for s in self.schemas.all(*name))
 
     def _marks(self, record: DdlRecord, floors: Mapping[Name, list[int]]) -> list[Mark]:
         facts = record.model_dump(exclude={"db", "table", "statement"})
@@ -218,26 +232,21 @@ class Evolution:
         """Whether rows of before the statement may be in the lake."""
         return name in floors or any(s.since is None or place(s) <= seq for s in self.schemas.all(*name))
 
-    def _open(self, mark: Mark, floors: Mapping[Name, list[int]], altered: list[Altered]) -> bool:
-        if tuple(floors.get(mark.name, [])[:3]) > mark.seq:
+    def _open(self, mark: Mark, between: Sequence[Altered], explained: Explained) -> bool:
+        if tuple(explained.floors.get(mark.name, [])[:3]) > mark.seq:
             return False
         if mark.unlogged:
-            return not self._logged(mark, altered)
+            return not explained.by(mark)
         # Columns that took each other's names are the same shape.
         if mark.kind != "alter" or mark.renamed or MORE.search(mark.statement):
             return True
-        around = self._around(mark, altered)
+        around = self._around(mark, between)
         if around is None or {name.lower() for name in mark.dropped} & {one.name.lower() for one in around[1].columns}:
             return True  # a column that went with its values, and another that has its name
         changes = shape_changes(*around)
         return not keeps_values(changes) or (mark.computed and any(one.kind in RECOMPUTED for one in changes))
 
-    def _logged(self, mark: Mark, altered: list[Altered]) -> bool:
-        """Whether the statement between the two shapes is known, maybe since a later run only: then it has a mark."""
-        begin = max((place(s) for s in self.schemas.all(*mark.name) if place(s) < mark.seq), default=mark.seq)
-        return any((db, table) == mark.name and begin <= seq < mark.seq for db, table, seq in altered)
-
-    def _around(self, mark: Mark, altered: list[Altered]) -> tuple[TableSchema, TableSchema] | None:
+    def _around(self, mark: Mark, known: Sequence[Altered]) -> tuple[TableSchema, TableSchema] | None:
         """The shapes before and behind the statement, where it is the one between the two."""
         shapes = [s for s in self.schemas.all(*mark.name) if s.since is not None]
         before = [s for s in shapes if place(s) <= mark.seq]
@@ -245,7 +254,7 @@ class Evolution:
         if not before or not after:
             return None
         first, last = place(before[-1]), place(after[0])
-        between = {seq for *name, seq in altered if tuple(name) == mark.name and first < seq < last}
+        between = {seq for *name, seq in known if tuple(name) == mark.name and first < seq < last}
         return (before[-1], after[0]) if between == {mark.seq} else None
 
 
@@ -268,15 +277,6 @@ def _past(
     lost_names = any((one.kind, one.rule) in (("renamed", STALE), (AGAIN, STALE)) for one in changes)
     broken = breaks.of_shape(before, after, place(after), lost_names, had)
     return [broken] if broken else [], list(breaks.spellings(before, after))
-
-
-def _of_the_source(before: TableSchema, after: TableSchema, changes: list[ShapeChange]) -> list[ShapeChange]:
-    """Those that may have changed values in the source, and not in what the pipeline file shows of them, which the
-    checkpoint tells."""
-    masks = {column.name.lower(): column.mask for column in before.columns}
-    same = {c.name.lower() for c in after.columns if masks.get(c.name.lower(), c.mask) == c.mask}
-    own = [one for one in changes if one.column and one.column.lower() in same and one.kind not in (AGAIN, "mask")]
-    return [one for one in own if one.rule == STALE]
 
 
 def _means(record: DdlRecord, name: Name) -> bool:

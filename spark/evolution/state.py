@@ -16,6 +16,8 @@ from spark.evolution.schema_change_rows import AGAIN, TOLD, UNLOGGED, Place, pla
 from spark.evolution.shape_changes import ShapeChange
 from spark.lake.stopped import Name
 
+Altered = tuple[str, str, Place]
+
 
 class Mark(BaseModel):
     """A statement that made a table stale, and what was not yet read again."""
@@ -53,16 +55,18 @@ class Mark(BaseModel):
 
 class State(BaseModel):
     """`read`: the DDL topic's offsets that are done; `topic`: its id. `versions`: the last shape of each table that is;
-    `since`: from where on it holds. `altered`: the last statements that changed a shape or rows. `seen`: those of them
-    that made a mark, also where it is gone: in a new epoch they may come again. `renames`: what the lake's tables
-    followed by themselves. `breaks`, `spellings`: what the readers of the past ask for."""
+    `since`: from where on it holds. `altered`: the last statements that may have changed rows; `shaped`: those that
+    changed a shape alone. `seen`: those that made a mark, also where it is gone: in a new epoch they may come again.
+    `renames`: what the lake's tables followed by themselves. `breaks`, `spellings`: what the readers of the past ask
+    for."""
 
     read: dict[int, int] = {}
     topic: str | None = None
     versions: dict[str, int] = {}
     since: dict[str, Place] = {}
     marks: list[Mark] = []
-    altered: list[tuple[str, str, Place]] = []
+    altered: list[Altered] = []
+    shaped: list[Altered] = []
     seen: list[str] = []
     renames: list[Rename] = []
     breaks: list[Break] = []

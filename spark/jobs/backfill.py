@@ -102,7 +102,7 @@ class Backfill:
     def _from_source(self, names: list[Name], form: Form, between: tuple[datetime, datetime] | None) -> list[Part]:
         chosen = self._chosen(self._rebuild(names[0]), form, between) if between else None
         choose: Choose = form.choose if chosen is None else lambda shown: chosen
-        with source_of(self.spark, self.pipeline, self.lake, names) as staging:
+        with source_of(self.spark, self.pipeline, self.lake, names, "the backfill") as staging:
             parts = SourceParts(staging, "backfill", self.by)
             return [parts.stage(*name, choose)[0] for name in names]
 

@@ -46,7 +46,7 @@ def repair(spark: SparkSession, pipeline: Pipeline, tables: list[str], **given: 
     facts: dict[str, Any] = {"p1": "", "parts": {}, "tables": {}}
     if chosen:
         lake.prove_writable()
-        with source_of(spark, pipeline, lake, [*chosen]) as staging:
+        with source_of(spark, pipeline, lake, [*chosen], "the repair") as staging:
             _stage(SourceParts(staging, "repair", given.get("by", "")), chosen, facts, bool(form.keys))
     facts["seconds"] = round(time.time() - began, 1)
     return take_in(spark, pipeline, facts) if given.get("compact") and chosen else facts

@@ -25,10 +25,10 @@ from contract.durable_names import sync_folder
 from contract.pipeline import Pipeline
 from contract.status import FILE as STATUS
 from contract.steps import snapshot
+from contract.whole_files import broken, whole
 from spark.errors import LakeError, reason
 from spark.failpoints import reached
 from spark.lake.store import configure
-from spark.lake.whole_files import way_back, whole
 
 NEW = ".new-"  # between a file's name and the process that writes it
 JSON = ".json"  # how the names of Headrace's own files end; Spark's, that are read here too, have another form
@@ -162,10 +162,7 @@ class Lake:
         # One that is older may be of any run before.
         if (later := self._beside(path, self._changed_at(path))) is not None:
             return later
-        raise LakeError(
-            f"the file {path} is {'broken' if text else 'empty'}, as a power cut may leave it. "
-            f"{way_back(path, self.root, snapshot(self.pipeline))}"
-        )
+        raise LakeError(broken(path, text, self.root, snapshot(self.pipeline)))
 
     def lines(self, path: str) -> list[str] | None:
         """Of a file of Spark's or Delta's, each of which is JSON; None where there is no such file."""

@@ -130,8 +130,8 @@ def _staged(lake: Lake, name: Name) -> bool:
 
 
 @contextmanager
-def source_of(spark: SparkSession, pipeline: Pipeline, lake: Lake, tables: list[Name]) -> Iterator[Staging]:
-    """To read rows of these tables by a snapshot's rules. Raises LakeError."""
+def source_of(spark: SparkSession, pipeline: Pipeline, lake: Lake, tables: list[Name], job: str) -> Iterator[Staging]:
+    """To read rows of these tables by a snapshot's rules. `job`: which one does, in messages. Raises LakeError."""
     broker = Broker(pipeline)
     p0 = broker.checkpoint()
     if p0 is None:
@@ -139,12 +139,12 @@ def source_of(spark: SparkSession, pipeline: Pipeline, lake: Lake, tables: list[
     with streamed(pipeline, p0) as source:
 
         def refuse(checkpoint: Checkpoint) -> None:
-            refuse_unfollowed(checkpoint, tables)
+            refuse_unfollowed(checkpoint, tables, job)
             refuse_other_rules(source.pipeline, checkpoint)
 
         refuse(p0)
         with reading(source) as reader:
-            yield _staging(spark, lake, source, reader, Places(source, p0, broker.checkpoint, refuse, tell))
+            yield _staging(spark, lake, source, reader, Places(source, p0, broker.checkpoint, refuse, tell, job))
 
 
 def _staging(spark: SparkSession, lake: Lake, source: Source, reader: Source, places: Places) -> Staging:

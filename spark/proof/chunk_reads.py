@@ -55,7 +55,7 @@ class ChunkReads:
         self.pace = Pace(rules.max_rows_per_second, self.tell)
         # What is read is the streamer's server: how far a replica is behind is another matter.
         rules = rules.model_copy(update={"max_rows_per_second": None, "max_replica_lag_seconds": None})
-        self._load = Load(rules, self.source, self.tell)
+        self._load = Load(rules, self.source, self.tell, "the check")
 
     def reads(self, shown: Shown, split: Split, left: list[int]) -> Iterator[Read]:
         """Of the chunks of these numbers, as they come."""

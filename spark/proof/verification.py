@@ -118,7 +118,8 @@ class Verification:
         began = time.time()
         table = status.tables.get(answer.name)
         if table is None or table.version is None:
-            reason = None if answer.total == Total() else LACKS
+            empty = answer.chosen is None and answer.total == Total()  # chunks of a sample may be, and the table not
+            reason = None if empty else LACKS
             return Finding(Total(), "" if reason is None else None, answer.total.rows, 0.0, reason)
         now = self.frame(answer, table)
         self.frames[answer.name], self.later[answer.name] = now, last_shape(answer, status, schemas)

@@ -18,15 +18,21 @@ TOLD = 30.0  # seconds between two lines about one wait
 PATIENCE = 3600.0  # seconds of one wait
 LEAST = 100  # rows of a chunk
 GROUP = 8  # chunks that a reader takes one after the other in one Spark job
+# What the run behind one that gave up does; of the other jobs nothing that was read is kept.
+LATER = {
+    "the snapshot": "the next run goes on where it stands",
+    "the check": "the next one takes up what it has kept of its reads",
+}
 
 
 @dataclass
 class Load:
-    """`server`: the one whose rows are read."""
+    """`server`: the one whose rows are read. `job`: what reads them, in its messages."""
 
     rules: Snapshot
     server: Source
     tell: Callable[[str], None] = print
+    job: str = "the snapshot"
     _free: float = field(default=0.0, init=False)
 
     @property
@@ -54,8 +60,9 @@ class Load:
         while busy := self._busy():
             waited = time.monotonic() - began
             if waited > PATIENCE:
+                later = LATER.get(self.job, "the next run reads all of it again")
                 raise LakeError(
-                    f"{busy} for {waited:,.0f} s: the snapshot gives up, and the next run goes on where it stands. "
+                    f"{busy} for {waited:,.0f} s: {self.job} gives up, and {later}. "
                     f"Raise the limit in {self.server.pipeline.path}, or run it at another time"
                 )
             if waited - told >= TOLD:

@@ -64,7 +64,7 @@ class Staging:
     def __post_init__(self) -> None:
         self.refused: dict[str, str] = {}
         self.reading = self.reader or self.source
-        self.load = Load(self.pipeline.snapshot, self.reading, self.tell)
+        self.load = Load(self.pipeline.snapshot, self.reading, self.tell, self.places.job)
 
     def run(self, tables: list[tuple[str, str]], named: bool = False) -> Manifest:
         """Stages the tables. `named`: by a person, who is to be told at once of one that the lake cannot have; else the
@@ -108,7 +108,7 @@ class Staging:
         """P0 of tables whose shapes were asked for."""
         self.source.awake()
         p0 = self.places.now()
-        self.reading.wait_for(p0.gtid_set, APPLIED if self.reading.replica else VISIBLE)
+        self.reading.wait_for(p0.gtid_set, APPLIED if self.reading.replica else VISIBLE, self.places.job)
         return p0
 
     def end(self) -> str:

@@ -53,13 +53,14 @@ def _with_rows(pipeline: Pipeline, found: list[tuple[str, str]], named: bool) ->
     return rows
 
 
-def refuse_unfollowed(p0: Checkpoint, tables: list[tuple[str, str]]) -> None:
-    """Raises LakeError for tables whose changes behind P0 nobody delivers: the pipeline file was edited since."""
+def refuse_unfollowed(p0: Checkpoint, tables: list[tuple[str, str]], job: str = "the snapshot") -> None:
+    """Raises LakeError for tables whose changes behind P0 nobody delivers: the pipeline file was edited since. `job`:
+    what is to be run again then."""
     if unfollowed := [f"{db}.{table}" for db, table in tables if not p0.follows(db, table)]:
         raise LakeError(
             f"the streamer does not follow {', '.join(unfollowed)} yet, so that changes made from now on would be "
             "lost: while it runs it takes the pipeline file's tables by itself within seconds (headrace status says "
-            "what it waits for); then run the snapshot again"
+            f"what it waits for); then run {job} again"
         )
 
 

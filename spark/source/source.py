@@ -138,16 +138,16 @@ class Source:
         as of the same moment, and raises the error MADE_ANEW where the table is not that of it any more."""
         self.row(f"ROLLBACK TO SAVEPOINT {BEGUN}")
 
-    def wait_for(self, gtid_set: str, seconds: int) -> None:
-        """Returns once a query sees every transaction of the set."""
+    def wait_for(self, gtid_set: str, seconds: int, job: str = "the snapshot") -> None:
+        """Returns once a query sees every transaction of the set. `job`: what waits, in its message."""
         sees = self.server.applied if self.replica else self.server.sees
         if not gtid_set or sees(self.row, gtid_set, seconds):
             return
         if self.replica:
             raise LakeError(
-                f"snapshot.replica, {self.pipeline.source.where}, has not applied what the streamer had sent when the "
-                f"snapshot began ({gtid_set}) after {seconds} s: see whether it replicates from the streamer's server, "
-                "and how far it is behind; then run the snapshot again, or leave snapshot.replica out"
+                f"snapshot.replica, {self.pipeline.source.where}, has not applied what the streamer had sent when "
+                f"{job} began ({gtid_set}) after {seconds} s: see whether it replicates from the streamer's server, "
+                f"and how far it is behind; then run {job} again, or leave snapshot.replica out"
             )
         raise LakeError(
             f"{self.server.title} at {self.pipeline.source.where} does not have the transactions of the streamer's "

@@ -78,8 +78,9 @@ def fields(schema: TableSchema) -> dict[str, str]:
         )
     if inexact := _inexact(schema):
         raise TableStoppedError(
-            f"{name}: its primary key has {inexact}: no text of it is exact, so its rows cannot be told apart in the "
-            f"lake. Give it a primary key of exact types, then {SNAPSHOT_TABLE}; or {OTHER_KEY}"
+            f"{name}: its primary key has {inexact}: no text of it is exact, so its rows cannot be told apart, and the "
+            "streamer stops at its next change, whatever keys in the pipeline file says. Give it a primary key of "
+            f"exact types, then {SNAPSHOT_TABLE}; or exclude it"
         )
     return typed(schema)
 

@@ -497,3 +497,17 @@ def test_a_status_that_a_power_cut_left_empty_or_broken_is_told(pipeline: Pipeli
     Path(names.lake_root(pipeline), "_status.json").write_text(text)
     with pytest.raises(LakeReadError, match=rf"^the file _status\.json of the lake is {word}, .* Remove it: the next"):
         query(pipeline, "SELECT 1")
+
+
+@pytest.mark.parametrize("file", ["_evolution.json", "_lost.json", "_history.json"])
+@pytest.mark.parametrize(("left", "word"), [(b"", "empty"), (b'{"bre', "broken"), (b"\x00\xff", "broken")])
+def test_a_small_file_that_the_past_needs_is_told_with_its_way_back(
+    pipeline: Pipeline, file: str, left: bytes, word: str
+) -> None:
+    path = Path(names.lake_root(pipeline), file)
+    path.write_bytes(left)
+    assert rows_of(pipeline, "SELECT 1 FROM items WHERE id = 1") == [(1,)], "the table itself needs none of them"
+    with pytest.raises(
+        LakeReadError, match=rf"^the file {path} is {word}, .* Put it back from a copy\. Without one, move"
+    ):
+        query(pipeline, "SELECT * FROM items_history")

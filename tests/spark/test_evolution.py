@@ -172,6 +172,34 @@ def test_shapes_do_not_excuse_what_they_cannot_see(followed: Followed, statement
     assert followed.run(*(ddl(pos, kind, statement=text) for pos, kind, text in statements)) == {NAME}
 
 
+MADE = "create table IF NOT EXISTS items (id INT PRIMARY KEY)"
+
+
+@pytest.mark.parametrize(
+    ("others", "stale"),
+    [
+        ([(45, "shape", MADE), (55, "shape", MADE)], False),
+        ([(55, "shape", "CREATE TABLE items (id INT PRIMARY KEY)")], True),
+        ([(54, "drop", "DROP TABLE items"), (55, "shape", MADE)], True),
+    ],
+    ids=["the table is there", "made", "dropped and made"],
+)
+def test_an_application_that_makes_its_tables_at_each_start_leaves_an_alter_alone_between_the_shapes(
+    followed: Followed, others: list[tuple[int, str, str]], stale: bool
+) -> None:
+    followed.schemas.append(shape(2, 60, ITEMS.columns[0], WIDE, ITEMS.columns[2]))
+    records = [ddl(pos, kind, statement=text) for pos, kind, text in others]
+    alter = ddl(50, statement="ALTER TABLE items MODIFY name VARCHAR(200)")
+    assert followed.run(*records, alter) == ({NAME} if stale else set())
+
+
+def test_such_a_statement_counts_before_the_table_is_known(followed: Followed) -> None:
+    followed.schemas = []
+    followed.floors[NAME] = [0, 1, 1, -1, -1]
+    followed.run(ddl(5, "shape", statement=MADE))
+    assert Evolution(followed.spark, followed.lake, Schemas([])).state.shaped == [(*NAME, (0, 1, 5))]
+
+
 @pytest.mark.parametrize(
     ("facts", "stale"),
     [({"dropped": ("gone",)}, False), ({"dropped": ("Name",)}, True), ({"computed": True}, True)],

@@ -80,6 +80,14 @@ def test_a_busy_server_is_waited_for_and_told(clock: Clock) -> None:
         Load(rules, Asked(11), told.append).wait()  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("job", "later"), [("the repair", "the next run reads all of it again"), ("the check", "takes up what it has kept")]
+)
+def test_who_gives_up_is_told_with_what_the_next_run_does(clock: Clock, job: str, later: str) -> None:
+    with pytest.raises(LakeError, match=rf"{job} gives up, and .*{later}"):
+        Load(Snapshot(max_threads_running=10), Asked(11), print, job).wait()  # type: ignore[arg-type]
+
+
 def test_a_replica_behind_or_standing_still_is_waited_for(clock: Clock) -> None:
     told: list[str] = []
     rules = Snapshot(replica="db2", max_replica_lag_seconds=2.5)

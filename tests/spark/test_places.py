@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from contract.checkpoint import Checkpoint
 from spark.errors import LakeError
+from spark.mending import choice
 from spark.snapshot import places
 from spark.snapshot.places import Places
+from spark.source.source import Source
 from spark.source.streamed import streamed
 from tests.checkpoints import SOURCE, checkpoint
 from tests.streamer.fakes import pipeline
@@ -60,3 +64,27 @@ def test_a_streamer_that_stands_still_is_told_with_both_places() -> None:
 def test_a_streamer_that_moves_meanwhile_ends_the_wait(change: dict[str, Any]) -> None:
     with pytest.raises(LakeError, match=r"moved to another server.*run the snapshot again"):
         over(at(12).model_copy(update=change)).now()
+
+
+def test_a_repair_is_told_of_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By each part that waits or refuses for it, and not as the snapshot whose rules it reads by."""
+    job, stands = "the repair", at(5, tables={"include": ("shop.items",), "exclude": ()})
+    source: Any = SimpleNamespace(pipeline=pipeline(), executed=Executed().executed, replica=True, awake=lambda: None)
+    source.wait_for = lambda *given: Source.wait_for(source, *given)
+    source.server, source.row = SimpleNamespace(applied=lambda *_: False), None
+    monkeypatch.setattr(choice, "Broker", lambda _: SimpleNamespace(checkpoint=lambda: stands))
+    monkeypatch.setattr(choice, "streamed", lambda *_: nullcontext(source))
+    monkeypatch.setattr(choice, "reading", lambda _: nullcontext(source))
+    none: Any = None
+    with (
+        pytest.raises(LakeError, match=f"then run {job} again"),
+        choice.source_of(none, pipeline(), none, [("a", "b")], job),
+    ):
+        pass
+    with choice.source_of(none, pipeline(), none, [("shop", "items")], job) as staging:
+        assert staging.load.job == job
+        with pytest.raises(LakeError, match=f"{job} begins behind that.*then run {job} again"):
+            staging.begin()
+        stands = at(12)
+        with pytest.raises(LakeError, match=rf"when {job} began.*then run {job} again"):
+            staging.begin()

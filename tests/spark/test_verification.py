@@ -26,7 +26,7 @@ from spark.errors import LakeError, PassingError
 from spark.proof.answer import Answer
 from spark.proof.boundary import Read, match, window
 from spark.proof.checksum import Total, totals
-from spark.proof.finding import Finding, found_of, incomparable, result, why
+from spark.proof.finding import LACKS, Finding, found_of, incomparable, result, why
 from spark.proof.rewind import Step
 from spark.proof.splits import Ranges
 from spark.proof.verification import Verification
@@ -235,6 +235,13 @@ def compared(
     assert check.status == status
     found = [Verification.compare(check, answer, status, Schemas([SCHEMA])) for _ in range(2)]
     return check, found[-1]
+
+
+def test_an_empty_sample_of_a_table_that_the_lake_lacks_proves_nothing() -> None:
+    none: Any = SimpleNamespace(tables={})
+    for chosen, reason in ((None, None), (frozenset({0}), LACKS)):
+        found = Verification.compare(Mock(), replace(answer(0, 0), chosen=chosen), none, Schemas([]))
+        assert (found.reason, result(answer(0, 0), found, LOW)["equal"]) == (reason, reason is None)
 
 
 def test_what_speaks_against_a_table_is_told_though_it_is_equal(spark: SparkSession) -> None:

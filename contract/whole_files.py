@@ -18,8 +18,14 @@ def whole(text: str) -> bool:
     return True
 
 
-def way_back(path: str, root: str, snapshot: str) -> str:
-    """What mends a broken file of the lake in `root`."""
+def broken(path: str, text: str, root: str, snapshot: str) -> str:
+    """What is said of a file of the lake in `root` that is not whole, with what mends it. `snapshot`: how one is
+    run."""
+    found, mends = "broken" if text else "empty", _mends(path, root, snapshot)
+    return f"the file {path} is {found}, as a power cut may leave it. {mends}"
+
+
+def _mends(path: str, root: str, snapshot: str) -> str:
     within = path.removeprefix(f"{root}/").split("/")
     folder = "/".join((root, *within[:2]))
     if within == [STATUS]:
