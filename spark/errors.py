@@ -13,8 +13,20 @@ class PassingError(LakeError):
     """What kept the job from its end may be over by the next run, with nothing mended."""
 
 
-class TableStoppedError(LakeError):
-    """One table cannot be merged; the others go on, and its changes wait in `_changes`."""
+class TableError(LakeError):
+    """It is one table's alone; the others go on."""
+
+
+class TableStoppedError(TableError):
+    """The table cannot be merged, and its changes wait in `_changes`."""
+
+
+class TableGoneError(TableError):
+    """The source does not have the table."""
+
+
+class TableAlteredError(TableError, PassingError):
+    """The table was altered each time that it was read."""
 
 
 def chain(error: BaseException) -> Iterator[str]:

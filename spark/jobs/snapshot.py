@@ -55,12 +55,12 @@ def snapshot(
         with reading(source) as reader:
             found = seen(pipeline, broker, wanted)  # before P0, which has all that is gone by now
             staging = Staging(spark, source.pipeline, lake, source, places, reader, _tell, records=records, seen=found)
-            manifest = staging.run(wanted, named=bool(tables) and not existing)
+            manifest = staging.run(wanted, named=bool(tables) and not existing, all=not tables)
     facts = _facts(manifest, time.time() - began)
     if compact and facts["tables"]:
         facts = take_in(spark, pipeline, facts)
-    if staging.refused:
-        raise JobFailedError(_left_out(staging.refused, facts), facts)
+    if refused := {name: why for name, why in staging.refused.items() if name not in staging.gone}:
+        raise JobFailedError(_left_out(refused, facts), facts)
     return facts
 
 

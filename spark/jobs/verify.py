@@ -25,7 +25,7 @@ from spark.lake.slot import writing
 from spark.proof.answer import Answer
 from spark.proof.comparing import MADE_ANEW, findings
 from spark.proof.differences import Difference
-from spark.proof.finding import Finding, incomparable, result, why
+from spark.proof.finding import Finding, incomparable, result, unread, why
 from spark.proof.judged import ROWS, Judging, Rules
 from spark.proof.kept import keeping
 from spark.proof.noted import keep
@@ -67,6 +67,7 @@ def verify(
         asked = [(db, table) for db, table in wanted if f"{db}.{table}" not in results]
         judging = Judging.begun(source, asked)
         answers = check.ask(asked)
+        results |= {".".join(one): unread(error, bool(tables)) for one, error in check.reading.unread.items()}
         if answers:
             found = _compare(check, answers, lambda: in_lake(lake, broker.schemas()), results)
         rules = _rules(judging, check, answers)
@@ -173,6 +174,7 @@ def _expectations(
     schemas = {name: one.schema for name, one in rules.items() if one.schema}
     constraints = {name: one.checks for name, one in rules.items()}
     unjudged = {name: one.unjudged for name, one in rules.items() if one.unjudged}
+    unjudged |= {(table := ".".join(name)): {ROWS: results[table]["reason"]} for name in check.reading.unread}
 
     def later(name: str) -> dict[str, str]:
         schema = rules[name].schema

@@ -9,6 +9,7 @@ from __future__ import annotations
 import secrets
 import threading
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -21,7 +22,7 @@ from spark.errors import LakeError
 from spark.kafka.topic_places import TopicPlace
 from spark.lake.lake import Lake
 from spark.lake.letters import BEFORE_ALL
-from spark.lake.manifests import MANIFEST
+from spark.lake.manifests import MANIFEST, rows_folder
 from spark.source.chunks import Boundary
 
 PLAN = "plan.json"
@@ -33,13 +34,14 @@ SILENT = 20.0  # seconds without one after which nobody writes it any more
 
 class Plan(BaseModel):
     """`tables`: as `db.table`, sorted. `began`: Unix seconds. `landing`: the identity of compaction's own place in
-    Kafka, None before the first. `to_kafka`: whether the rows go there, too. `letters`: as of Applied; `seen`: as of
-    Manifest."""
+    Kafka, None before the first. `all`: of all tables that the pipeline had. `to_kafka`: whether the rows go there,
+    too. `letters`: as of Applied; `seen`: as of Manifest."""
 
     tables: list[str]
     began: float
     landing: str | None
     to_kafka: bool = False
+    all: bool = False
     letters: int = BEFORE_ALL
     seen: dict[str, TopicPlace] = {}
 
@@ -141,6 +143,16 @@ class Unfinished:
         """The table is read anew; so its parts are nobody's."""
         self.prove_own()
         self.lake.delete(self._file(progress.shape.db, progress.shape.table))
+
+    def leave_out(self, others: Iterable[Progress]) -> None:
+        """Removes what was read of tables that are none of these: the manifest does not tell of it, and so no erasure
+        would see it."""
+        self.prove_own()
+        kept = {rows_folder(self.folder, one.shape) for one in others}
+        for db in self.lake.list(self.folder):
+            for table in self.lake.list(f"{self.folder}/{db}") if "." not in db else ():
+                if (folder := f"{self.folder}/{db}/{table}") not in kept:
+                    self.lake.delete(folder)
 
     def _file(self, db: str, table: str) -> str:
         # Beside the databases' folders, whose names have no dot.

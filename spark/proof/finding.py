@@ -13,6 +13,7 @@ from contract.pipeline import Pipeline
 from contract.pipeline_events import CHANGES_ROWS, dropped
 from contract.status import TableStatus
 from contract.steps import SNAPSHOT_TABLE
+from spark.errors import TableAlteredError, TableError, TableGoneError
 from spark.proof.answer import Answer, moment
 from spark.proof.boundary import Match, match, relevant
 from spark.proof.checksum import Total
@@ -21,6 +22,8 @@ from spark.proof.unplaced import UNPLACED
 
 LACKS = f"the lake does not have the table: {SNAPSHOT_TABLE}"
 SETTLED = "This check found all of its rows equal: the next compaction takes this mark away"
+ALTERED_EACH_TIME = "it could not be compared: it was altered while it was read, again and again: verify again"
+GONE = "not compared: dropped meanwhile, or renamed: the source does not have it any more"
 NO_SNAPSHOT = f"not yet snapshotted: none was applied since the table is followed: {SNAPSHOT_TABLE}"
 
 
@@ -106,8 +109,21 @@ def incomparable(pipeline: Pipeline, db: str, table: str) -> dict[str, Any] | No
         told = f"transforms in {pipeline.path} change or drop its rows, so the lake is another"
     else:
         return None
+    return _uncompared(None, f"not compared: {told}")
+
+
+def unread(error: TableError, named: bool) -> dict[str, Any]:
+    """The same of a table that the source gave no answer for. One that is gone is at fault where a person `named` it:
+    of the others nothing is wrong, and nothing proven."""
+    if isinstance(error, TableGoneError):
+        return _uncompared(False if named else None, GONE)
+    told = ALTERED_EACH_TIME if isinstance(error, TableAlteredError) else f"it could not be compared: {error}"
+    return _uncompared(False, told)
+
+
+def _uncompared(equal: bool | None, reason: str) -> dict[str, Any]:
     facts = ("source_count", "lake_count", "source_checksum", "lake_checksum")
-    return {"equal": None, **dict.fromkeys(facts), "reason": f"not compared: {told}"}
+    return {"equal": equal, **dict.fromkeys(facts), "reason": reason}
 
 
 def result(answer: Answer, finding: Finding, low: Checkpoint) -> dict[str, Any]:

@@ -50,6 +50,11 @@ def keep(
         elif _of(name, found):
             table["reason"] = MEANWHILE.format(WHILE)
             check.lost.add(answer.name)
+    for name in check.reading.unread:  # of these nobody looked at anything
+        told += known.get(name, ())
+        table = ".".join(name)
+        waiting[table] = _not_judged(facts, table, unmet.get(table, ()))
+        facts["tables"][table]["clears"] = False
     note_differences(spark, lake, run, told)
     note_checks(spark, lake, run, facts, waiting)
     for table in (facts["expectations"].get("tables") or {}).values():

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field, replace
 
 import pymysql
 from pyspark import StorageLevel
-from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from contract.pipeline import Pipeline
 from contract.pipeline_columns import Shown
 from contract.schema import TableSchema
-from spark.errors import LakeError, PassingError
+from spark.errors import LakeError, TableAlteredError, TableError, TableGoneError
+from spark.lake.stopped import Name
 from spark.proof.answer import Answer, Opened, moment
 from spark.proof.chunk_reads import ChunkReads
 from spark.proof.differences import Difference
@@ -30,12 +30,15 @@ from spark.source.choice import shown_of
 from spark.source.source import MADE_ANEW, Source
 
 ATTEMPTS = 3  # of a table whose columns change under the read
+# No such column, no such table, another table than the consistent read began with. Of one made anew within the second
+# nothing else tells.
+OTHER = (1054, 1146, MADE_ANEW)
 
 
 @dataclass
 class Reading:
     """One check's reads. `epoch`: of the checkpoint that the source shows. `tell` gets lines of progress. `found`: what
-    the checks before found to differ, by table."""
+    the checks before found to differ, by table. `unread`: the tables without an answer, whose fault that is."""
 
     spark: SparkSession
     pipeline: Pipeline
@@ -43,50 +46,80 @@ class Reading:
     epoch: int
     kept: Kept
     tell: Callable[[str], None] = print
-    found: Mapping[tuple[str, str], Sequence[Difference]] = field(default_factory=dict)
+    found: Mapping[Name, Sequence[Difference]] = field(default_factory=dict)
+    unread: dict[Name, TableError] = field(default_factory=dict)
     chunks: ChunkReads = field(init=False)
 
     def __post_init__(self) -> None:
         self.chunks = ChunkReads(self.spark, self.pipeline, self.source, self.epoch, self.tell)
 
-    def ask(self, db: str, table: str) -> Answer:
-        """Raises LakeError."""
-        for _ in range(ATTEMPTS):
-            schema, began = self.source.schema(db, table), time.time()
-            if schema is None:
-                raise LakeError(f"{db}.{table} is no table of the source: check its name")
+    def answers(self, tables: Sequence[Name]) -> list[Answer]:
+        """Of those that have one. Raises LakeError where none has, or what is wrong is no table's."""
+        answers = list[Answer]()
+        for db, table in tables:
             try:
-                found = self._read(shown_of(self.pipeline, schema))
-            except pymysql.MySQLError as error:
-                if error.args[0] != MADE_ANEW:
-                    raise
-                continue
-            if self._same(schema):
+                answers.append(self.ask(db, table))
+            except TableError as error:
+                self.unread[db, table] = error
+                self.tell(str(error))
+        if self.unread and not answers:
+            raise next(iter(self.unread.values()))
+        return answers
+
+    def ask(self, db: str, table: str) -> Answer:
+        """Of a table that was there when the check began. Raises LakeError."""
+        name = f"{db}.{table}"
+        for _ in range(ATTEMPTS):
+            self.source.awake()
+            schema, made, began = self.source.schema(db, table), self.source.made(db, table), time.time()
+            if schema is None:
+                raise TableGoneError(f"{name}: dropped meanwhile, or renamed: the source does not have it any more")
+            if (found := self._unless_altered(schema, made)) is not None:
                 answer = replace(found, seconds=time.time() - began)
                 self.tell(_line(answer))
                 return answer
-            self.kept.drop(f"{db}.{table}")
-        raise PassingError(f"{db}.{table}: its columns keep changing; verify again when the ALTER TABLEs are through")
+            self.tell(f"{name}: the table was altered while it was read")
+            self.kept.drop(name)
+        raise TableAlteredError(f"{name}: the table was altered while it was read, {ATTEMPTS} times: verify again")
 
     def open(self, answer: Answer, numbers: Sequence[int]) -> Opened | None:
         """None where the table has other columns by now."""
         source = answer.shown.source
         self.source.awake()  # the wait for the lake may have been long
+        made = self.source.made(source.db, source.table)
         self.chunks.wait()
         seen = self.source.seen()
-        rows = self.chunks.rows(answer.shown, answer.split, list(numbers), together=True)
-        rows = rows.persist(StorageLevel.MEMORY_AND_DISK)
-        try:
-            count = rows.count()
-        except PySparkException:  # a column dropped meanwhile is such an error
-            rows.unpersist()
-            if self._same(source):
+        rows: DataFrame | None = None
+        try:  # Spark asks for the columns before it is asked for rows
+            rows = self.chunks.rows(answer.shown, answer.split, list(numbers), together=True)
+            count = rows.persist(StorageLevel.MEMORY_AND_DISK).count()
+        except Exception as error:
+            if rows is not None:
+                rows.unpersist()
+            if not self._altered(source, made, error):
                 raise
             return None
         opened = Opened(answer, numbers, rows, seen, self.chunks.position(self.source.position()))
         self.tell(f"{answer.name}: {len(numbers)} chunk(s) differ, {count:,} rows are compared one by one")
         self.chunks.pace.took(count, answer.name, len(numbers), len(numbers))
         return opened if self._same(source) else None
+
+    def _unless_altered(self, schema: TableSchema, made: str) -> Answer | None:
+        shown = shown_of(self.pipeline, schema)
+        try:
+            found = self._read(shown)
+        except Exception as error:
+            if not self._altered(schema, made, error):
+                raise
+            return None
+        return found if self._same(schema) else None
+
+    def _altered(self, source: TableSchema, made: str, error: Exception) -> bool:
+        """Whether a read failed since the table is another one by now, or is gone."""
+        if isinstance(error, LakeError):
+            return False
+        other = isinstance(error, pymysql.MySQLError) and error.args[:1] and error.args[0] in OTHER
+        return bool(other) or not self._same(source) or made != self.source.made(source.db, source.table)
 
     def _same(self, source: TableSchema) -> bool:
         self.source.awake()

@@ -21,7 +21,7 @@ from contract.patterns import any_matches
 from contract.pipeline import Pipeline
 from contract.schema import TableSchema
 from contract.status import LakeStatus, TableStatus, parse
-from spark.errors import LakeError
+from spark.errors import LakeError, PassingError
 from spark.lake.applied import AppliedSnapshots
 from spark.lake.lake import Lake
 from spark.lake.stopped import Name
@@ -78,13 +78,14 @@ class Verification:
         self.reading = Reading(self.spark, self.pipeline, self.source, self.low.epoch, kept, self.tell)
 
     def ask(self, tables: list[tuple[str, str]]) -> list[Answer]:
-        """The source's answers. Raises LakeError."""
+        """The source's answers; the tables without one are `reading.unread`. Raises LakeError."""
         if reason := self.source.server.unordered(self.source.row):
             raise LakeError(reason)
         self.source.wait_for(self.low.gtid_set, 60)
         self.reading.found = found_last(self.spark, self.lake)
         self._drop_altered(tables)
-        answers = [self.reading.ask(db, table) for db, table in tables]
+        answers = self.reading.answers(tables)
+        self.lost |= {".".join(name) for name, error in self.reading.unread.items() if isinstance(error, PassingError)}
         self.low = self.reading.kept.low  # of a check that did not end, which may be earlier
         self.reading.kept.save()
         return answers

@@ -1,4 +1,9 @@
-"""Whether a snapshot goes on with what an earlier run of the same tables left, or begins again, and why."""
+"""Whether a snapshot goes on with what an earlier run of the same tables left, or begins again, and why.
+
+One of all tables goes on with another one of all, whichever there were then: those that are gone are left out, and
+those that are new are read, each from a P0 of its own. What the plan says of all of them (`letters`, `seen`) stays as
+it was: it is of before the first read, and so it says too little of the new ones, never too much.
+"""
 
 from __future__ import annotations
 
@@ -30,18 +35,18 @@ class Resume:
         self.lake, self.now, self.tell, self.seen = lake, now, tell, dict(seen or {})
         self.landing = landing(lake)
 
-    def job(self, tables: list[str]) -> Unfinished:
-        """The one to go on with, or a new one. Removes those that nobody goes on with any more."""
+    def job(self, tables: list[str], all: bool = False) -> Unfinished:
+        """The one to go on with, or a new one. `all`: as of Plan. Removes those that nobody goes on with any more."""
         for one in unfinished(self.lake):
             plan = one.plan
             if _over(plan):
                 _sweep(one)
-            elif plan is not None and sorted(tables) == plan.tables and one.silent():
-                if (reason := self._passed_by(one, plan)) is None:
-                    return one
+            elif plan is not None and (sorted(tables) == plan.tables or (all and plan.all)) and one.silent():
+                if (reason := self._passed_by(one, plan, tables)) is None:
+                    return self._of(one, plan, tables)
                 self.tell(f"the snapshot {one.id} did not end, and is begun again: {reason}")
                 self.lake.delete(one.folder)
-        return self._new(tables)
+        return self._new(tables, all)
 
     def table(self, job: Unfinished, found: Found) -> Progress | None:
         """How far the table was read, where that still holds."""
@@ -56,12 +61,20 @@ class Resume:
         self.tell(f"{progress.name}: {state}")
         return progress
 
-    def _new(self, tables: list[str]) -> Unfinished:
+    def _of(self, one: Unfinished, plan: Plan, tables: list[str]) -> Unfinished:
+        """The same one, of these tables."""
+        if gone := sorted({*plan.tables} - {*tables}):
+            self.tell(f"the snapshot {one.id} goes on without what is no table of it any more: {', '.join(gone)}")
+        if plan.tables != sorted(tables):
+            one.begin(plan.model_copy(update={"tables": sorted(tables)}))
+        return one
+
+    def _new(self, tables: list[str], all: bool) -> Unfinished:
         now = time.time()
         made = Unfinished(self.lake, self._id(now))
         letters, to_kafka = state_of(self.lake).number, self.lake.pipeline.snapshot.to_kafka
         facts = {"landing": self.landing, "to_kafka": to_kafka, "letters": letters, "seen": self.seen}
-        made.begin(Plan(tables=sorted(tables), began=now, **facts))
+        made.begin(Plan(tables=sorted(tables), all=all, began=now, **facts))
         return made
 
     def _id(self, now: float) -> str:
@@ -69,7 +82,7 @@ class Resume:
         known = {applied.id for applied in AppliedSnapshots(self.lake).tables.values()}
         return grown(moment_id(now), max({*known, *self.lake.list(self.lake.at(names.STAGING))}, default=""))
 
-    def _passed_by(self, one: Unfinished, plan: Plan) -> str | None:
+    def _passed_by(self, one: Unfinished, plan: Plan, tables: list[str]) -> str | None:
         if plan.landing not in (None, self.landing):
             return "compaction's place in Kafka was moved away since, so changes may be missing there"
         if self.lake.pipeline.snapshot.to_kafka and not plan.to_kafka:
@@ -79,7 +92,7 @@ class Resume:
         for manifest in manifests(self.lake):
             if manifest.id > one.id:
                 newer |= set(manifest.counts)
-        if known := newer & set(plan.tables):
+        if known := newer & set(tables):
             return f"{', '.join(sorted(known))} has a newer snapshot"
         return None
 

@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 from contract.checkpoint import Checkpoint
 from contract.names import quoted
 from contract.pipeline import Pipeline
-from spark.errors import LakeError, TableStoppedError, chain
+from spark.errors import LakeError, TableAlteredError, TableError, TableGoneError, chain
 from spark.kafka.topic_places import TopicPlaces
 from spark.lake.erasures import Erasures
 from spark.lake.lake import Lake
@@ -41,6 +41,7 @@ from spark.tables import schema as shapes
 ATTEMPTS = 3  # of a table whose shape changes while it is read
 VISIBLE = 60  # seconds until the streamer's server shows what the streamer has read there
 APPLIED = 600  # seconds until a replica has it
+GONE = "the source does not have it any more; the lake keeps it as it was"
 FULL = ("No space left on device", "Disk quota exceeded")
 
 
@@ -48,7 +49,8 @@ FULL = ("No space left on device", "Disk quota exceeded")
 class Staging:
     """One snapshot under way. `source`: the server that the streamer reads; `reader`: the one whose rows are read, if
     that is another. `tell` gets a line of progress; `between`, `records`: as of TableRead. `refused`: the tables
-    that the last run left out, and why. `seen`: what was in Kafka before."""
+    that the last run left out, and why; `gone`: those of them that the source has no more, and nobody named. `seen`:
+    what was in Kafka before."""
 
     spark: SparkSession
     pipeline: Pipeline
@@ -62,23 +64,23 @@ class Staging:
     seen: TopicPlaces = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.refused: dict[str, str] = {}
+        self.refused, self.gone = dict[str, str](), set[str]()
         self.reading = self.reader or self.source
         self.load = Load(self.pipeline.snapshot, self.reading, self.tell, self.places.job)
 
-    def run(self, tables: list[tuple[str, str]], named: bool = False) -> Manifest:
-        """Stages the tables. `named`: by a person, who is to be told at once of one that the lake cannot have; else the
-        others are staged. Raises LakeError."""
+    def run(self, tables: list[tuple[str, str]], named: bool = False, all: bool = False) -> Manifest:
+        """Stages the tables. `named`: by a person, who is to be told at once of one that the lake cannot have, or that
+        is not there; else the others are staged. `all`: they are all of the pipeline's. Raises LakeError."""
         self.load.prove()
         planned = self.planned(tables, named)
         p0 = self.begin()
         SnapshotTransforms(self.spark, self.pipeline, p0, self.tell)  # what is wrong with one is told before the reads
         resume = Resume(self.lake, p0, self.tell, self.seen)
-        job = resume.job([f"{one.schema.db}.{one.schema.table}" for one in planned])
+        job = resume.job([f"{one.schema.db}.{one.schema.table}" for one in planned], all)
         begun = [resume.table(job, found) or self._anew(found, p0) for found in planned]
         try:
             with job.beating(), self.reading.again() as walker:
-                read = [progress for one in begun if (progress := self._read(job, one, walker))]
+                read = [progress for one in begun if (progress := self._read(job, one, walker, named))]
                 if not read:
                     raise LakeError("; ".join(self.refused.values()))
                 return self._stage(job, read)
@@ -90,19 +92,24 @@ class Staging:
             raise
 
     def planned(self, tables: list[tuple[str, str]], named: bool) -> list[Found]:
-        """The tables as they are, without those that are refused by their shapes. Raises LakeError."""
+        """The tables as they are, without those that are refused by their shapes, or gone. Raises LakeError."""
         planned = list[Found]()
         for db, table in tables:
             try:
                 planned.append(self.found(db, table))
-            except TableStoppedError as error:
+            except TableError as error:
                 if named:
                     raise
-                self.refused[f"{db}.{table}"] = str(error)
-                self.tell(f"{db}.{table} is left out: {error}")
+                self._refuse(f"{db}.{table}", error, named)
         if not planned:
             raise LakeError("; ".join(self.refused.values()))
         return planned
+
+    def _refuse(self, name: str, error: TableError, named: bool) -> None:
+        gone = isinstance(error, TableGoneError)
+        self.refused[name] = GONE if gone else str(error)
+        self.gone |= {name} if gone and not named else set()
+        self.tell(f"{name} is left out: {self.refused[name]}")
 
     def begin(self) -> Checkpoint:
         """P0 of tables whose shapes were asked for."""
@@ -132,27 +139,37 @@ class Staging:
             letters=job.plan.letters if job.plan else BEFORE_ALL,
             seen=job.plan.seen if job.plan else {},
         )
-        job.prove_own()
+        job.leave_out(read)
         self.lake.write(f"{job.folder}/{MANIFEST}", manifest.model_dump(mode="json"))
         return manifest
 
     def found(self, db: str, table: str) -> Found:
-        """The table as it is. Raises LakeError, TableStoppedError where the lake cannot have such a table."""
+        """The table as it is. Raises LakeError; TableError where the lake cannot have such a table, or it is gone."""
         self.reading.awake()
         if self.reading.replica:
             refuse_filtered(self.reading, self.source, db, table)
         schema = self.reading.schema(db, table)
         if schema is None:
-            raise LakeError(f"{db}.{table} is no table of the source: check its name, or the user's SELECT right")
+            self._refuse_late(db, table)
+            raise TableGoneError(f"{db}.{table} is no table of the source: check its name, or the user's SELECT right")
         shapes.fields(shown_of(self.pipeline, schema).schema)
         return Found(schema, self.reading.made(db, table))
 
-    def _read(self, job: Unfinished, progress: Progress, walker: Source) -> Progress | None:
-        """None of a table with a row that the lake cannot have; the others go on."""
+    def _refuse_late(self, db: str, table: str) -> None:
+        """Of a table that the replica alone does not have it would be wrong to say that it is gone."""
+        self.source.awake()
+        if self.reading.replica and self.source.schema(db, table) is not None:
+            raise TableError(
+                f"snapshot.replica, {self.reading.pipeline.source.where}, does not show {db}.{table}, which the source "
+                "has: see how far it is behind, and to the user's SELECT right there"
+            )
+
+    def _read(self, job: Unfinished, progress: Progress, walker: Source, named: bool) -> Progress | None:
+        """None of a table with a row that the lake cannot have, or that is gone; the others go on."""
         try:
             return self._table(job, progress, walker)
-        except TableStoppedError as error:
-            self.refused[progress.name] = str(error)
+        except TableError as error:
+            self._refuse(progress.name, error, named)
             return None
 
     def _table(self, job: Unfinished, progress: Progress, walker: Source) -> Progress:
@@ -175,7 +192,7 @@ class Staging:
             self.tell(f"{progress.name}: the table was altered while it was read; it is read again")
             job.forget(progress)
             progress = self._anew(now, self.begin())
-        raise LakeError(
+        raise TableAlteredError(
             f"{progress.name}: the table was altered {ATTEMPTS} times while it was read. Run the snapshot again when "
             "the ALTER TABLEs are through"
         )

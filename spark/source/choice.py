@@ -10,7 +10,7 @@ from contract.pipeline import Pipeline
 from contract.pipeline_columns import ColumnRuleError, Shown
 from contract.pipeline_keys import told_of
 from contract.schema import TableSchema
-from spark.errors import LakeError
+from spark.errors import LakeError, TableError
 from spark.source.source import Source
 
 
@@ -65,10 +65,10 @@ def refuse_unfollowed(p0: Checkpoint, tables: list[tuple[str, str]], job: str = 
 
 
 def shown_of(pipeline: Pipeline, source: TableSchema) -> Shown:
-    """The table as the stream tells it and the lake has it. Raises LakeError where a rule of `columns` cannot hold for
+    """The table as the stream tells it and the lake has it. Raises TableError where a rule of `columns` cannot hold for
     it."""
     try:
         shown = pipeline.show(source)
     except ColumnRuleError as error:
-        raise LakeError(error.told(pipeline.path)) from None
+        raise TableError(error.told(pipeline.path)) from None
     return replace(shown, schema=pipeline.lake.lands(shown.schema))

@@ -38,20 +38,29 @@ def streamed(server: Database, gtid_set: str = "") -> Checkpoint:
 
 
 class Snapshots:
-    """Those of one pipeline. `told`: their lines."""
+    """Those of one pipeline. `told`: their lines; `gone`: as of the last one's Staging."""
 
     def __init__(self, spark: SparkSession, server: Database, pipeline: Pipeline) -> None:
         self.spark, self.server, self.pipeline = spark, server, pipeline
         self.lake, self.told = Lake(spark, pipeline), list[str]()
+        self.gone = set[str]()
 
-    def run(self, p0: Checkpoint | None = None, reader: Source | None = None, **more: Any) -> Manifest:
-        """Of every table; `p0` is the newest checkpoint that there is."""
+    def run(
+        self,
+        p0: Checkpoint | None = None,
+        reader: Source | None = None,
+        tables: Any = None,
+        named: bool = False,
+        **more: Any,
+    ) -> Manifest:
+        """Of every table, or of some; `p0` is the newest checkpoint that there is."""
         with Source(self.pipeline) as source:
             places = Places(
                 source, p0 or streamed(self.server), lambda: p0 or streamed(self.server), tell=self.told.append
             )
             staging = Staging(self.spark, self.pipeline, self.lake, source, places, reader, self.told.append, **more)
-            return staging.run(source.tables())
+            self.gone = staging.gone
+            return staging.run(tables or source.tables(), named, all=not tables)
 
     def rows(self, manifest: Manifest, table: str) -> list[str]:
         """The staged rows' texts, sorted."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -12,13 +14,16 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as fn
 
 from contract.pipeline import Pipeline
+from spark.errors import LakeError
 from spark.lake.lake import Lake
 from spark.proof.answer import Answer
 from spark.proof.checksum import sum_of, totals
 from spark.proof.chunk_reads import ChunkReads
 from spark.proof.kept import Kept
+from spark.proof.pace import Pace
 from spark.proof.reading import Reading
 from spark.proof.splits import Buckets, Ranges
+from spark.proof.verification import Verification
 from spark.source.source import Source
 from stack.database import USER, Database
 from stack.mysql import MySQL
@@ -74,6 +79,95 @@ def ask(spark: SparkSession, pipeline: Pipeline, told: list[str], *tables: str) 
         answers = {table: reading.ask("reading", table) for table in tables}
         kept.save()
     return answers
+
+
+def between(monkeypatch: pytest.MonkeyPatch, server: Database, table: str, statements: list[str]) -> None:
+    """Runs one of the statements behind each chunk that is read of the table, while there are some."""
+
+    def took(pace: Pace, rows: int, name: str, done: int, chunks: int) -> None:
+        if name == table and statements:
+            run(server, statements.pop(0), database="reading")
+
+    monkeypatch.setattr(Pace, "took", took)
+
+
+def check(
+    spark: SparkSession, pipeline: Pipeline, told: list[str], *tables: str
+) -> tuple[Verification, dict[str, Answer]]:
+    """What it answers of the tables while somebody alters them."""
+    one = pipeline.model_copy(update={"snapshot": pipeline.snapshot.model_copy(update={"parallelism": 1})})
+    with Source(one) as source:
+        made = Verification(spark, one, Lake(spark, one), source, checkpoint(pipeline="reading", pos=4), told.append)
+        answers = made.ask([("reading", table) for table in tables])
+    return made, {answer.schema.table: answer for answer in answers}
+
+
+@pytest.mark.parametrize("dropped", ["wide", "floats"], ids=["that is read", "that comes later"])
+def test_a_table_that_is_dropped_keeps_no_other_from_its_answer(
+    spark: SparkSession, server: Database, pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch, dropped: str
+) -> None:
+    told: list[str] = []
+    between(monkeypatch, server, "reading.wide", [f"DROP TABLE {dropped}"])
+    made, answers = check(spark, pipeline, told, "wide", "floats", "pairs")
+    assert {name: answer.total.rows for name, answer in answers.items()} == {
+        name: ROWS for name in ("wide", "floats", "pairs") if name != dropped
+    }
+    assert [*made.reading.unread] == [("reading", dropped)]
+    assert f"reading.{dropped}: dropped meanwhile, or renamed: the source does not have it any more" in told
+    assert made.lost == set()
+    with pytest.raises(LakeError, match=rf"^reading\.{dropped}: dropped meanwhile"):
+        check(spark, pipeline, told, dropped)  # nothing at all would be proven
+
+
+def test_a_table_that_is_altered_while_it_is_read_is_read_again(
+    spark: SparkSession, server: Database, pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    statements = ["ALTER TABLE wide DROP COLUMN v"]
+    between(monkeypatch, server, "reading.wide", statements)
+    made, answers = check(spark, pipeline, told, "wide", "pairs")
+    assert made.reading.unread == {}
+    assert [column.name for column in answers["wide"].schema.columns] == ["id"]
+    assert {answer.total.rows for answer in answers.values()} == {ROWS}
+    assert "reading.wide: the table was altered while it was read" in told
+
+    made.reading.kept.forget()
+    statements += [f"ALTER TABLE wide ADD COLUMN c{n} int" for n in range(9)]
+    made, answers = check(spark, pipeline, told, "wide", "pairs")
+    assert [*answers] == ["pairs"]
+    assert [str(error) for error in made.reading.unread.values()] == [
+        "reading.wide: the table was altered while it was read, 3 times: verify again"
+    ]
+    assert made.lost == {"reading.wide"}
+
+
+def test_a_table_that_is_another_one_than_its_transaction_began_with_is_read_again(
+    spark: SparkSession, server: Database, pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its shape is what it was, and maybe the second in which it was made."""
+    begin, anew = Source.consistent, ["CREATE TABLE other LIKE wide", "DROP TABLE wide", "RENAME TABLE other TO wide"]
+
+    @contextmanager
+    def consistent(source: Source) -> Iterator[Any]:
+        with begin(source) as end:
+            while anew:
+                run(server, anew.pop(0), database="reading")
+            yield end
+
+    monkeypatch.setattr(Source, "consistent", consistent)
+    _, answers = check(spark, pipeline, [], "wide", "pairs")
+    assert {name: answer.total.rows for name, answer in answers.items()} == {"wide": 0, "pairs": ROWS}
+
+
+@pytest.mark.parametrize("server", ["mysql"], indirect=True)
+def test_a_table_that_is_gone_when_its_rows_are_to_be_told_has_none(
+    spark: SparkSession, server: Database, pipeline: Pipeline
+) -> None:
+    with Source(pipeline) as source:
+        reading = Reading(spark, pipeline, source, 0, Kept(Lake(spark, pipeline), checkpoint()), print)
+        answer = reading.ask("reading", "wide")
+        run(server, "DROP TABLE reading.wide")
+        assert reading.open(answer, [0, 1]) is None
 
 
 def test_a_read_is_of_one_moment_whatever_isolation_the_server_has_by_default(

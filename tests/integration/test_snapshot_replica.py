@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 from spark.errors import LakeError
 from spark.snapshot.load import Load
+from spark.snapshot.snapshot import Staging
 from spark.source.source import Source
 from spark.source.streamed import reading
 from stack.database import Database
@@ -56,6 +57,14 @@ def test_rows_are_read_from_the_replica_once_it_has_p0(
     run(second, f"STOP {word}")
     with Source(asked) as source, reading(source) as reader:
         assert Load(asked.snapshot, reader)._busy() == f"{HOST}:{second.port} does not replicate"
+        run(first, "CREATE TABLE read_there.late (id int PRIMARY KEY)")
+        staging = Staging(spark, asked, snapshots.lake, source, None, reader, snapshots.told.append)  # type: ignore[arg-type]
+        assert [one.schema.table for one in staging.planned(source.tables(), named=False)] == ["t"]
+    [told] = staging.refused.values()
+    assert told.startswith(
+        f"snapshot.replica, {HOST}:{second.port}, does not show read_there.late, which the source has"
+    )
+    assert staging.gone == set(), "of that one somebody is to hear"
 
 
 @pytest.mark.parametrize("server", ["mysql", "mariadb"], indirect=True)

@@ -11,8 +11,10 @@ from contract.checkpoint import Checkpoint
 from contract.pipeline import Lake as LakeSection
 from contract.pipeline import Tables
 from contract.schema import Column, TableSchema
+from spark.lake.applied import Applied, AppliedSnapshots
+from spark.lake.growing import grown
 from spark.lake.lake import Lake
-from spark.lake.unfinished import Found, Part, Progress
+from spark.lake.unfinished import Found, Part, Progress, Unfinished
 from spark.snapshot.resume import Resume
 from tests.checkpoints import checkpoint
 
@@ -89,6 +91,32 @@ def test_a_table_that_was_left_out_for_a_time_is_read_again() -> None:
     progress, told, _ = resumed(back.model_copy(update={"pos": 400}), FOUND, READ)
     assert progress is None
     assert "did not follow it for a time" in told[0]
+
+
+def test_a_snapshot_of_all_tables_goes_on_with_another_of_all_whichever_there_were(lake: Lake) -> None:
+    """What is gone is left out, and what is new is read beside the others."""
+    told: list[str] = []
+    lake.prove_writable()
+
+    def job(*tables: str, all: bool = True) -> Unfinished:
+        return Resume(lake, P0, told.append).job([f"shop.{table}" for table in tables], all)
+
+    first = job("items", "report", "_orders_gho")
+    again = job("items", "fresh", "report")
+    assert (again.id, again.plan and again.plan.tables) == (first.id, ["shop.fresh", "shop.items", "shop.report"])
+    assert told == [f"the snapshot {first.id} goes on without what is no table of it any more: shop._orders_gho"]
+    named = job("items", "report", all=False)
+    assert named.id != first.id, "what the others have read is not to be lost for a few that a person named"
+    assert job("items", "report", all=False).id == named.id
+    assert job("items").id == first.id, "nor is a person's taken for one of all"
+    assert again.plan == Unfinished(lake, first.id).plan
+    applied = AppliedSnapshots(lake)
+    facts = {"p0": "", "p1": "", "rows": 1, "applied_at": 1, "floor": [0, 1, 4, -1, -1]}
+    applied.note(("shop", "report"), Applied(id=grown(first.id, first.id), **facts))
+    assert job("items", "fresh").id == first.id, "what is left out may have a newer snapshot"
+    applied.note(("shop", "late"), Applied(id=grown(first.id, first.id), **facts))
+    assert job("items", "late").id not in {first.id, named.id}
+    assert "shop.late has a newer snapshot" in told[-1]
 
 
 def test_rows_that_are_to_be_in_kafka_too_are_read_from_the_beginning(lake: Lake) -> None:

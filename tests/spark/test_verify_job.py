@@ -21,7 +21,7 @@ from headrace.alerts import Alert, AllClear
 from headrace.spark_job import JobFailed
 from quality import folder
 from quality.report import SUITES
-from spark.errors import LakeError
+from spark.errors import LakeError, TableAlteredError, TableGoneError
 from spark.job import JobFailedError
 from spark.jobs import verify as checking
 from spark.jobs.verify import verify
@@ -32,7 +32,18 @@ from spark.proof.answer import Answer
 from spark.proof.boundary import Read
 from spark.proof.checksum import Total
 from spark.proof.comparing import findings
-from spark.proof.differences import CHANGED, CHUNK, Difference, dated, latest, next_run, note_checks, note_differences
+from spark.proof.differences import (
+    CHANGED,
+    CHUNK,
+    Difference,
+    Unmet,
+    dated,
+    latest,
+    next_run,
+    note_checks,
+    note_differences,
+    unmet_last,
+)
 from spark.proof.finding import Finding
 from spark.proof.judged import ALTERED, ROWS, Rules
 from spark.proof.splits import Ranges
@@ -51,7 +62,7 @@ class Check:
 
     def __init__(self, spark: SparkSession, lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
         self.spark, self.lake = spark, lake
-        self.reading = SimpleNamespace(found={}, kept=SimpleNamespace(erasures=0))
+        self.reading = SimpleNamespace(found={}, kept=SimpleNamespace(erasures=0), unread={})
         self.lost, self.status = set[str](), SimpleNamespace(run=7)
         self.frames: dict[str, Any] = {}
         self.made_anew = lambda name: False
@@ -232,6 +243,50 @@ def test_one_table_that_cannot_be_compared_keeps_no_other_from_it(spark: SparkSe
     assert (check.lost, frames) == ({"shop.items"}, {"shop.lines": "read"})
 
 
+LINES, DROPPED = ("shop", "lines"), TableGoneError("shop.lines: dropped meanwhile")
+
+
+def test_a_table_that_is_gone_is_no_fault_and_nothing_is_said_of_it(
+    spark: SparkSession, lake: Lake, check: Check
+) -> None:
+    run = next_run(spark, lake, datetime.now(UTC))
+    known = Difference("shop", "lines", CHANGED, '{"id":1}', ("name",))
+    note_differences(spark, lake, run, dated([known], (), run.at))
+    failed = {"tables": {"shop.lines": {"evaluations": [{"expectation": "CHECK cheap", "ok": False}]}}}
+    note_checks(spark, lake, run, {"tables": {"shop.lines": {"equal": False}}, "expectations": failed})
+    check.reading.unread = {LINES: DROPPED}
+    report = verify(spark, lake.pipeline, [])
+    facts = report["tables"]["shop.lines"]
+    assert (facts["equal"], facts["clears"]) == (None, False)
+    assert facts["reason"].startswith("not compared: dropped meanwhile")
+    assert report["tables"]["shop.items"]["equal"]
+    assert [one.key for one in latest(spark, lake, "shop", "lines")] == [known.key], "another one of its name may come"
+    assert unmet_last(spark, lake)["shop.lines"] == [Unmet("CHECK cheap", None)]
+
+
+def test_a_table_that_is_gone_and_was_named_is_an_error_behind_the_others(
+    spark: SparkSession, lake: Lake, check: Check
+) -> None:
+    check.reading.unread = {LINES: DROPPED}
+    told = r"^1 of 2 table\(s\) could not be compared: shop\.lines: not compared: dropped meanwhile"
+    with pytest.raises(JobFailedError, match=told) as caught:
+        verify(spark, lake.pipeline, ["shop.items", "shop.lines"])
+    assert caught.value.facts["tables"]["shop.items"]["equal"]
+    assert not caught.value.facts["again"], "which another run says as well"
+
+
+def test_a_table_that_was_altered_all_the_while_is_another_check_s(
+    spark: SparkSession, lake: Lake, check: Check
+) -> None:
+    check.reading.unread, check.lost = {LINES: TableAlteredError("shop.lines: altered")}, {"shop.lines"}
+    with pytest.raises(
+        JobFailedError, match=r"1 of 2 .*shop\.lines: it could not be compared: it was altered"
+    ) as caught:
+        verify(spark, lake.pipeline, [])
+    assert caught.value.facts["again"]
+    assert caught.value.facts["tables"]["shop.items"]["equal"]
+
+
 CHEAP = {"cheap": "`price` < 5"}
 JUDGED, LEFT_OUT = Rules(ITEMS, CHEAP, {}), Rules(None, {}, {ROWS: ALTERED})
 PARTLY = Rules(ITEMS, {}, {"CHECK cheap": ALTERED})
@@ -280,6 +335,11 @@ def test_an_expectation_that_was_not_met_is_all_clear_when_it_is_judged_again(
     assert judged.run(JUDGED, (1, "a", 1)) == ["all clear: shop.items"]
     noted = spark.read.format("delta").load(lake.at("_checks")).where("check = 'CHECK cheap'").orderBy("run")
     assert [row["ok"] for row in noted.collect()] == [False, None, None, None, True]
+
+
+def test_nobody_is_alarmed_by_a_table_that_is_gone(judged: Judged) -> None:
+    judged.check.reading.unread = {LINES: DROPPED}
+    assert judged.run(JUDGED, (1, "a", 1)) == []
 
 
 def test_what_a_check_of_a_part_has_judged_is_clear(judged: Judged) -> None:
