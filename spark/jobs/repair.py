@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from contract.chosen_rows import refuse_repair
 from contract.pipeline import Pipeline
 from spark.compaction.compacting import OPTION, take_in
-from spark.errors import LakeError, TableStoppedError
+from spark.errors import LakeError, TableError
 from spark.job import run
 from spark.lake.lake import Lake
 from spark.mending.choice import Form, Name, blocked, names_of, refusing, source_of, standing, tell
@@ -58,7 +58,7 @@ def _stage(parts: SourceParts, chosen: Mapping[Name, Choose], facts: dict[str, A
     for name, choose in chosen.items():
         try:
             part, rows = parts.stage(*name, choose)
-        except TableStoppedError as error:
+        except TableError as error:
             tell(f"passed by: {error}")
             refused.append(str(error))
             continue

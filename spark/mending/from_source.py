@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from contract.pipeline_columns import Shown
-from spark.errors import LakeError
+from spark.errors import TableAlteredError
 from spark.lake.erasures import Erasures
 from spark.lake.unfinished import Beating, Found
 from spark.mending.wanted import own_key, source_condition
@@ -64,7 +64,9 @@ class SourceParts:
                 raise
             lake.delete(folder)
             self.staging.tell(f"{db}.{table}: the table was altered while it was read; it is read again")
-        raise LakeError(f"{db}.{table}: its columns keep changing; run this again when the ALTER TABLEs are through")
+        raise TableAlteredError(
+            f"{db}.{table}: its columns keep changing; run this again when the ALTER TABLEs are through"
+        )
 
     def _read(self, shown: Shown, chosen: Chosen, folder: str, found: Found) -> int | None:
         """How many rows there are; None where the table is another one by now."""

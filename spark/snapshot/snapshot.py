@@ -214,7 +214,7 @@ class Staging:
         shared = rows - staged.rows(progress.version).select(*map(quoted, key)).distinct().count()
         if shared:
             job.forget(progress)  # the next run is to see what was done about it
-            raise LakeError(
+            raise TableError(
                 f"{progress.name}: {shared:,} row(s) have the key ({', '.join(key)}) of another one, and "
                 f"the lake would have one row of each key: choose unique columns in keys of {self.pipeline.path}, or "
                 "let no transform make one key of two"

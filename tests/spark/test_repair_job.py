@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from spark.errors import LakeError, TableStoppedError
+from spark.errors import LakeError, TableError
 from spark.jobs.repair import _stage
 from spark.mending.from_source import SourceParts
 from spark.merging.parts import Chosen
@@ -18,7 +18,7 @@ WHOLE = Chosen("the whole table")
 def staged(*tables: str) -> dict[str, Any]:
     def stage(db: str, table: str, choose: object) -> tuple[Any, int]:
         if table.startswith("filtered"):
-            raise TableStoppedError(f"the replica leaves changes of {db}.{table} out")
+            raise TableError(f"the replica leaves changes of {db}.{table} out")
         return SimpleNamespace(id=f"part-{table}", p1="p1", told="2 key(s)"), 2
 
     facts: dict[str, Any] = {"p1": "", "parts": {}, "tables": {}}
