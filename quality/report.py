@@ -1,4 +1,5 @@
-"""The result of a check in words. In: the report of the verify job (contract/jobs.py). Light: no Spark, no GX."""
+"""The result of a job in words: of a check what differs, of a compaction which tables are stopped. In: its report
+(contract/jobs.py). Light: no Spark, no GX."""
 
 from __future__ import annotations
 
@@ -18,6 +19,8 @@ def differences(result: dict[str, Any]) -> dict[str, str]:
     for table, facts in (result.get("tables") or {}).items():
         if isinstance(facts, dict) and facts.get("equal") is False:
             found.setdefault(table, []).append(_unequal(facts))
+        elif isinstance(facts, dict) and facts.get("stopped"):
+            found.setdefault(table, []).append(f"stopped: {facts['stopped']}")
     for table, facts in ((result.get("expectations") or {}).get("tables") or {}).items():
         found.setdefault(table, []).extend(_failed(one) for one in facts.get("failed", ()))
     if files := (result.get("expectations") or {}).get("files"):

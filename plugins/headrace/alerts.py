@@ -34,6 +34,7 @@ NEXT_STEPS = {
         "or not snapshotted: {pipeline}.snapshot for it, then {pipeline}.quality)"
     ),
 }
+AGAIN = "Start the DAG {pipeline}.quality: what was compared changed meanwhile, and another check tells"
 NEXT_STEP = (
     "Do as the message says; then clear the task, wait for the next run, or, of a wrong conf, start the DAG again"
 )
@@ -57,13 +58,19 @@ class Alert(BaseNotifier):
             self.log.error("the alert was not kept, since the pipeline file is wrong: %s", error)
             return
         last, standing_since = last_of(pipeline, alert), at_fault(last_of(pipeline, alert, any_dag=True))
-        known = getattr(context.get("exception"), "next_step", None)
-        alert["next_step"] = known or NEXT_STEPS.get(alert["task"], NEXT_STEP).format(pipeline=pipeline.name)
+        alert["next_step"] = next_step(context, alert["task"]).format(pipeline=pipeline.name)
         self.log.error("next step: %s", alert["next_step"])
         alert |= standing(alert, context, standing_since)
         for table in alert["mended"]:
             self.log.info("ALL CLEAR %s", table)
         keep(self.log, pipeline, {"pipeline": pipeline.name, **alert}, repeated(last, alert))
+
+
+def next_step(context: Any, task: str) -> str:
+    """With a place for the `pipeline`."""
+    if known := getattr(context.get("exception"), "next_step", None):
+        return str(known).replace("{", "{{").replace("}", "}}")
+    return AGAIN if task == PROOF and _result(context).get("again") else NEXT_STEPS.get(task, NEXT_STEP)
 
 
 class AllClear(BaseNotifier):
@@ -132,12 +139,17 @@ def standing(alert: dict[str, Any], context: Any, before: dict[str, str]) -> dic
     """`since`: when each table's fault began, also of those that this failure says nothing of. `mended`: those that
     were at fault and were found equal."""
     facts = _facts(context)
-    well = {table for table, told in facts.items() if told.get("equal") and clears(told)} - {*alert["tables"]}
+    well = {table for table, told in facts.items() if _well(told)} - {*alert["tables"]}
     mended = [table for table in before if table in well]
     since = {table: at for table, at in before.items() if table not in mended}
     for table in alert["tables"]:
         since[table] = facts.get(table, {}).get("since") or before.get(table) or alert["at"]
     return {"since": since, "mended": mended}
+
+
+def _well(told: dict[str, Any]) -> bool:
+    """Of a check's line, or of a compaction's."""
+    return bool(told.get("equal") and clears(told)) or told.get("stopped", told) is None
 
 
 def repeated(last: dict[str, Any] | None, alert: dict[str, Any]) -> bool:

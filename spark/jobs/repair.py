@@ -42,8 +42,9 @@ def repair(spark: SparkSession, pipeline: Pipeline, tables: list[str], **given: 
     with refusing():
         refuse_repair(given, tables)
     lake, form = Lake(spark, pipeline), Form.of(given)
-    chosen = _named(pipeline, lake, tables, form) if form else _found(spark, pipeline, lake, tables)
-    facts: dict[str, Any] = {"p1": "", "parts": {}, "tables": {}}
+    facts: dict[str, Any] = {"p1": "", "parts": {}, "tables": {}, "passed_by": {}}
+    passed_by = facts["passed_by"]
+    chosen = _named(pipeline, lake, tables, form) if form else _found(spark, pipeline, lake, tables, passed_by)
     if chosen:
         lake.prove_writable()
         with source_of(spark, pipeline, lake, [*chosen], "the repair") as staging:
@@ -54,20 +55,20 @@ def repair(spark: SparkSession, pipeline: Pipeline, tables: list[str], **given: 
 
 def _stage(parts: SourceParts, chosen: Mapping[Name, Choose], facts: dict[str, Any], by_keys: bool) -> None:
     """Into `facts`. A table whose rows cannot be read there is passed by; LakeError where there is no other."""
-    refused = list[str]()
+    refused: dict[str, str] = facts["passed_by"]
     for name, choose in chosen.items():
         try:
             part, rows = parts.stage(*name, choose)
         except TableError as error:
             tell(f"passed by: {error}")
-            refused.append(str(error))
+            refused[".".join(name)] = str(error)
             continue
         facts["p1"], facts["parts"][part.id] = part.p1, ".".join(name)
         facts["tables"][".".join(name)] = {"part": part.told, "read": rows}
         if by_keys:
             facts["tables"][".".join(name)] |= told_unfound(parts.staging.spark, parts.staging.lake, part)
-    if refused and not facts["parts"]:
-        raise LakeError("; ".join(refused))
+    if not facts["parts"]:
+        raise LakeError("; ".join(refused.values()))
 
 
 def _named(pipeline: Pipeline, lake: Lake, tables: list[str], form: Form) -> dict[Name, Choose]:
@@ -77,8 +78,10 @@ def _named(pipeline: Pipeline, lake: Lake, tables: list[str], form: Form) -> dic
     return {name: form.choose}
 
 
-def _found(spark: SparkSession, pipeline: Pipeline, lake: Lake, tables: list[str]) -> dict[Name, Choose]:
-    """What the tables' last checks found. A table that waits for a snapshot is passed by, unless it was named."""
+def _found(
+    spark: SparkSession, pipeline: Pipeline, lake: Lake, tables: list[str], passed_by: dict[str, str]
+) -> dict[Name, Choose]:
+    """What the tables' last checks found. A table that waits for a snapshot is `passed_by`, unless it was named."""
     named = names_of(pipeline, tables)
     status, chosen = standing(lake, named), dict[Name, Choose]()
     for name in named or [(one.db, one.table) for one in status.tables.values()]:
@@ -88,6 +91,7 @@ def _found(spark: SparkSession, pipeline: Pipeline, lake: Lake, tables: list[str
             raise LakeError(reason)
         if reason:
             tell(f"passed by: {reason}")
+            passed_by[".".join(name)] = reason
         elif differences:
             chosen[name] = _choosing(differences)
         elif tables:

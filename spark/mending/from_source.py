@@ -11,15 +11,16 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from contract.pipeline_columns import Shown
-from spark.errors import TableAlteredError
+from spark.errors import TableAlteredError, TableError
 from spark.lake.erasures import Erasures
 from spark.lake.unfinished import Beating, Found
 from spark.mending.wanted import own_key, source_condition
 from spark.merging.parts import MYSQL, Chosen, Part, new_id, put, sweep, write_keys
-from spark.snapshot.snapshot import ATTEMPTS, Staging
+from spark.snapshot.snapshot import ATTEMPTS, Staging, shared_keys
 from spark.source import chunks
 from spark.source.choice import shown_of
 from spark.source.row_texts import rows_of
+from spark.tables.rows import keys_of
 
 KEYS = 200  # in one statement
 Choose = Callable[[Shown], Chosen]
@@ -56,6 +57,8 @@ class SourceParts:
                     if rows is not None:
                         if chosen.keys is not None:
                             write_keys(lake, folder, chosen.keys)
+                        if shown.schema.key != shown.source.key:
+                            self._refuse_shared_keys(part, shown)
                         part = part.model_copy(update={"p1": self.staging.end(), "count": rows})
                         put(lake, part)
                         return part, rows
@@ -78,6 +81,14 @@ class SourceParts:
             return None
         return rows if self._same(found) else None
 
+    def _refuse_shared_keys(self, part: Part, shown: Shown) -> None:
+        """Of rows with one key the lake has that which came last, and nobody can tell here which one did."""
+        spark, lake = self.staging.spark, self.staging.lake
+        rows = spark.read.parquet(f"{part.folder(lake)}/rows").groupBy("key").count().where("count > 1")
+        if shared := part.inside(spark, lake)(keys_of(rows, part.shape)).count():
+            told = f"{shared:,} key(s) ({', '.join(shown.schema.key)}) are each of several rows"
+            raise TableError(shared_keys(self.staging.pipeline, shown.schema, told))
+
     def _same(self, found: Found) -> bool:
         now = self.staging.found(found.schema.db, found.schema.table)
         return (now.schema.shape(), now.made) == (found.schema.shape(), found.made)
@@ -92,7 +103,7 @@ class SourceParts:
             rows.write.mode("append").parquet(folder)
             staging.load.took(staging.load.chunk_rows * len(wanted), began)
         count = spark.read.schema("key string, after string").parquet(folder).count()
-        staging.tell(f"{shown.schema.db}.{shown.schema.table}: {count:,} row(s) read of {chosen.told}")
+        staging.tell(f"{shown.schema.db}.{shown.schema.table}: {count:,} row(s) read for {chosen.told}")
         return count
 
     def _conditions(self, shown: Shown, chosen: Chosen) -> Iterator[tuple[list[str], str]]:

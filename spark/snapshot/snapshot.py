@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 from contract.checkpoint import Checkpoint
 from contract.names import quoted
 from contract.pipeline import Pipeline
+from contract.schema import TableSchema
 from spark.errors import LakeError, TableAlteredError, TableError, TableGoneError, chain
 from spark.kafka.topic_places import TopicPlaces
 from spark.lake.erasures import Erasures
@@ -43,6 +44,14 @@ VISIBLE = 60  # seconds until the streamer's server shows what the streamer has 
 APPLIED = 600  # seconds until a replica has it
 GONE = "the source does not have it any more; the lake keeps it as it was"
 FULL = ("No space left on device", "Disk quota exceeded")
+
+
+def shared_keys(pipeline: Pipeline, schema: TableSchema, told: str) -> str:
+    """`told`: which rows have one key."""
+    return (
+        f"{schema.db}.{schema.table}: {told}, and the lake would have one row of each key: choose unique columns in "
+        f"keys of {pipeline.path}, or let no transform make one key of two"
+    )
 
 
 @dataclass
@@ -109,7 +118,7 @@ class Staging:
         gone = isinstance(error, TableGoneError)
         self.refused[name] = GONE if gone else str(error)
         self.gone |= {name} if gone and not named else set()
-        self.tell(f"{name} is left out: {self.refused[name]}")
+        self.tell(f"{name} is left out: {self.refused[name].removeprefix(f'{name}: ')}")
 
     def begin(self) -> Checkpoint:
         """P0 of tables whose shapes were asked for."""
@@ -214,8 +223,5 @@ class Staging:
         shared = rows - staged.rows(progress.version).select(*map(quoted, key)).distinct().count()
         if shared:
             job.forget(progress)  # the next run is to see what was done about it
-            raise TableError(
-                f"{progress.name}: {shared:,} row(s) have the key ({', '.join(key)}) of another one, and "
-                f"the lake would have one row of each key: choose unique columns in keys of {self.pipeline.path}, or "
-                "let no transform make one key of two"
-            )
+            told = f"{shared:,} row(s) have the key ({', '.join(key)}) of another one"
+            raise TableError(shared_keys(self.pipeline, schema, told))

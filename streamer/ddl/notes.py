@@ -32,7 +32,7 @@ MEANING: dict[ddl.Kind, str] = {
     "drop": "the table that was there is gone in the source; the lake still has its rows",
     "rename": "the rows have another table's name in MySQL; the lake has them under the one before",
     "partition": "rows left or entered the table with a partition; the lake does not know of it",
-    "alter": "values of rows that are there may have changed; the lake has those from before",
+    "alter": "values of rows that are there may have changed; the lake carries what the shapes tell",
     "cascade": "a foreign key changes its rows from here on, and the server writes nothing of that into its binlog: "
     "neither stream nor lake know of it",
     "unknown": "it was not understood, and may have changed rows; the lake would not know of it",
@@ -130,7 +130,9 @@ class DdlNotes:
         if cascades and kind != "cascade":
             meaning, step = f"{meaning}; and {MEANING['cascade']}", f"{step[:-1]}{LATER['cascade']}."
         if kind == "alter" and renamed(item.statement, item.db, item.escapes).alone:
-            meaning, step = RENAMED, f"{step[:-1]} if the lake's status says that it stays stale."
+            meaning = RENAMED
+        if kind == "alter" and not cascades:
+            step = f"{step[:-1]}, if the lake's status says that it stays stale."
         log.warning("DDL changed rows", **note, meaning=meaning, next_step=step)
 
     def _ours(self, db: str, table: str) -> bool:

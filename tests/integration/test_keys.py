@@ -6,12 +6,15 @@ import re
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import Row, SparkSession
 
-from contract.pipeline import load
+from contract.pipeline import Pipeline, load
 from spark.compaction.compaction import compact
+from spark.jobs.repair import repair
 from spark.jobs.snapshot import snapshot
 from spark.jobs.verify import verify
+from spark.lake.lake import Lake
+from spark.lake.manifests import manifests
 from stack.kafka import Kafka
 from stack.mysql import MySQL
 from tests.integration.decoding import run
@@ -52,6 +55,11 @@ def write(mysql: MySQL, db: str, day: int) -> None:
     )
 
 
+def lake_rows(spark: SparkSession, pipeline: Pipeline) -> list[Row]:
+    rows = spark.read.format("delta").load(Lake(spark, pipeline).table("known", "readings"))
+    return rows.where("sensor = 'a' and taken_at = '2026-01-01 10:00:00'").collect()
+
+
 def test_tables_are_known_by_the_chosen_columns_and_proven_equal(
     spark: SparkSession, make: Make, mysql: MySQL, kafka: Kafka, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -78,8 +86,17 @@ def test_tables_are_known_by_the_chosen_columns_and_proven_equal(
 
     run(mysql, "INSERT INTO readings VALUES ('a', '2026-01-01 10:00:00', 7, 7)", database="known")
     streamer.wait_until_released()
-    told = message(spark, pipeline, snapshot, [])
-    assert "known.readings: 1 row(s) have the key (sensor, taken_at) of another one" in told
+    shared = "known.readings: 1 row(s) have the key (sensor, taken_at) of another one"
+    assert shared in message(spark, pipeline, snapshot, [])
+    [staged] = [one for one in manifests(Lake(spark, pipeline)) if not one.counts.get("known.readings")]
+    assert staged.counts["known.rooms"] == 4, "it keeps no other table from its snapshot"
+    compact(spark, pipeline)
+    assert "known.readings: rows 21 in the source, 20 in the lake" in message(spark, pipeline, verify, [])
+    several = "known.readings: 1 key(s) (sensor, taken_at) are each of several rows"
+    assert several in message(spark, pipeline, repair, [])
+    compact(spark, pipeline)
+    [last] = lake_rows(spark, pipeline)
+    assert last["flag"] == 7, "the row that came last stays"
 
 
 def test_a_column_that_may_be_null_is_refused_with_its_place_and_all_in_one_partition(

@@ -151,11 +151,9 @@ def test_ddl_that_changes_rows_is_warned_of_and_counted(make: Make, mysql: MySQL
     }
     warnings = [json.loads(line) for line in streamer.log().splitlines() if "DDL changed rows" in line]
     assert [warning["kind"] for warning in warnings] == ["alter", "drop"]
-    assert "the lake has those from before" in warnings[0]["meaning"]
-    assert (
-        warnings[0]["next_step"]
-        == f"Run the DAG emptied.snapshot, or `headrace snapshot {streamer.file}`, for emptied.t."
-    )
+    assert "the lake carries what the shapes tell" in warnings[0]["meaning"]
+    step = f"Run the DAG emptied.snapshot, or `headrace snapshot {streamer.file}`, for emptied.t"
+    assert warnings[0]["next_step"] == f"{step}, if the lake's status says that it stays stale."
     assert warnings[1]["next_step"].endswith("if it is made again.")
     assert warnings[0]["gtid"] == alter["gtid"]
     assert "s3cret" not in streamer.log()

@@ -125,6 +125,32 @@ def test_an_error_that_knows_its_next_step_tells_that(tmp_path: Path, received: 
     assert received.bodies[-1]["next_step"] == "Start the DAG again, with a conf of the names that it has"
 
 
+def test_what_another_check_is_to_tell_asks_for_that(tmp_path: Path, received: Any) -> None:
+    context = verified(orders={"equal": False, "reason": "a snapshot of it was applied meanwhile: verify again"})
+    context["exception"].result["again"] = True
+    Alert(pipeline_file(tmp_path, received.url))(context)
+    assert received.bodies[-1]["next_step"].startswith("Start the DAG shop.quality: ")
+
+
+def test_the_tables_that_a_compaction_stops_are_told_and_told_again_when_they_are_well(
+    tmp_path: Path, received: Any
+) -> None:
+    def compacted(**stopped: str | None) -> dict[str, Any]:
+        ti = SimpleNamespace(dag_id="shop.compaction", task_id="compact", run_id="r4", log_url="http://a/log")
+        tables = {f"shop.{name}": {"rows": 3, "stopped": told} for name, told in stopped.items()}
+        return {"ti": ti, "exception": JobFailed({**RESULT, "tables": tables})}
+
+    file = pipeline_file(tmp_path, received.url)
+    Alert(file)(compacted(orders="its key is gone", items="no column x", lines=None))
+    Alert(file)(compacted(orders="its key is gone", items=None, lines=None))
+    first, second = received.bodies
+    assert first["tables"] == {"shop.orders": "stopped: its key is gone", "shop.items": "stopped: no column x"}
+    assert first["since"] == dict.fromkeys(("shop.orders", "shop.items"), first["at"])
+    assert (second["mended"], second["since"]) == (["shop.items"], {"shop.orders": first["at"]})
+    AllClear(file)({"ti": SimpleNamespace(**vars(compacted()["ti"]), xcom_pull=lambda task_ids: {"tables": {}})})
+    assert received.bodies[-1]["message"] == "all clear: shop.orders"
+
+
 def test_of_several_tables_at_fault_the_mended_ones_are_told(tmp_path: Path, received: Any) -> None:
     file, wrong, well = pipeline_file(tmp_path, received.url), {"equal": False}, {"equal": True}
     Alert(file)(verified(orders=wrong, items=wrong, lines=well))

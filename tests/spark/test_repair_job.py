@@ -21,7 +21,7 @@ def staged(*tables: str) -> dict[str, Any]:
             raise TableError(f"the replica leaves changes of {db}.{table} out")
         return SimpleNamespace(id=f"part-{table}", p1="p1", told="2 key(s)"), 2
 
-    facts: dict[str, Any] = {"p1": "", "parts": {}, "tables": {}}
+    facts: dict[str, Any] = {"p1": "", "parts": {}, "tables": {}, "passed_by": {}}
     parts = cast(SourceParts, SimpleNamespace(stage=stage))
     _stage(parts, {("shop", table): lambda _: WHOLE for table in tables}, facts, by_keys=False)
     return facts
@@ -30,6 +30,7 @@ def staged(*tables: str) -> dict[str, Any]:
 def test_a_table_that_cannot_be_read_there_keeps_no_other(capsys: pytest.CaptureFixture[str]) -> None:
     facts = staged("a", "filtered", "b")
     assert facts["parts"] == {"part-a": "shop.a", "part-b": "shop.b"}
+    assert facts["passed_by"] == {"shop.filtered": "the replica leaves changes of shop.filtered out"}
     assert capsys.readouterr().out == "passed by: the replica leaves changes of shop.filtered out\n"
 
 
