@@ -58,7 +58,7 @@ class Alert(BaseNotifier):
             self.log.error("the alert was not kept, since the pipeline file is wrong: %s", error)
             return
         last, standing_since = last_of(pipeline, alert), at_fault(last_of(pipeline, alert, any_dag=True))
-        alert["next_step"] = next_step(context, alert["task"]).format(pipeline=pipeline.name)
+        alert["next_step"] = next_step(context, alert["task"], pipeline.name)
         self.log.error("next step: %s", alert["next_step"])
         alert |= standing(alert, context, standing_since)
         for table in alert["mended"]:
@@ -66,11 +66,11 @@ class Alert(BaseNotifier):
         keep(self.log, pipeline, {"pipeline": pipeline.name, **alert}, repeated(last, alert))
 
 
-def next_step(context: Any, task: str) -> str:
-    """With a place for the `pipeline`."""
+def next_step(context: Any, task: str, pipeline: str) -> str:
     if known := getattr(context.get("exception"), "next_step", None):
-        return str(known).replace("{", "{{").replace("}", "}}")
-    return AGAIN if task == PROOF and _result(context).get("again") else NEXT_STEPS.get(task, NEXT_STEP)
+        return str(known)
+    again = task == PROOF and _result(context).get("again")
+    return (AGAIN if again else NEXT_STEPS.get(task, NEXT_STEP)).format(pipeline=pipeline)
 
 
 class AllClear(BaseNotifier):
