@@ -24,7 +24,8 @@ def staging(pipeline: Pipeline, told: list[str]) -> Staging:
         awake=lambda: None, schema=lambda db, table: known[table], made=lambda *_: None, replica=None
     )  # fmt: skip
     found = Staging.__new__(Staging)
-    found.pipeline, found.reading, found.refused, found.tell = pipeline, source, {}, told.append
+    found.pipeline, found.reading, found.tell = pipeline, source, told.append
+    found.refused, found.gone = {}, set()
     return found
 
 
