@@ -21,9 +21,8 @@ SHOWN = {
     "expect_column_proportion_of_non_null_values_to_be_between", "unexpected_rows_expectation",
 }  # fmt: skip
 IN_PAGES = "what its page in the data docs shows"
-# Spark's errors about a value have it in quotes, and this class of SQLSTATE.
-ABOUT_VALUE = re.compile(r"SQLSTATE: 22")
-QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
+ABOUT_VALUE = re.compile(r"SQLSTATE: 22")  # Spark's errors of this class have the value in their text
+NAMED = re.compile(r"\[[A-Z_.0-9]+\]")  # how each of them begins
 
 
 def told(one: Any) -> dict[str, Any]:
@@ -57,4 +56,7 @@ def _raised(info: dict[str, Any]) -> str | None:
     text = str(raised.get("exception_message"))
     lines = [line.removeprefix(": ") for line in text.splitlines()]
     said = next((line for line in lines if line and not line.startswith(CALLING)), lines[0] if lines else "")
-    return QUOTED.sub("'...'", said) if ABOUT_VALUE.search(text) else said
+    if not ABOUT_VALUE.search(text):
+        return said
+    named = NAMED.search(text)
+    return f"{named[0] if named else 'an error about a value'}: {IN_PAGES}"

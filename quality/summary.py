@@ -65,10 +65,11 @@ def _facts(result: dict[str, Any]) -> Iterator[str]:
 
 
 def _reasons(tables: dict[str, dict[str, Any]]) -> Iterator[str]:
-    """What is too long for a column; of a table that differs the reason is told with the rest of that."""
+    """What is too long for a column; of a table that differs, or is stopped, that is told with the other faults."""
     for name, facts in sorted(tables.items()):
         for key, value in facts.items():
-            if _flat(key, value) and _long(value) and not (key == "reason" and facts.get("equal") is False):
+            fault = key == "stopped" or (key == "reason" and facts.get("equal") is False)
+            if _flat(key, value) and _long(value) and not fault:
                 yield f"{name}: {key}: {value}"
 
 

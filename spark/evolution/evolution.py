@@ -42,7 +42,8 @@ NOTHING: Mapping[Name, TableSchema | None] = {}
 BRINGS = ("rename", "partition", "cascade")
 KEPT = 1000  # statements that are known when they come again
 # MySQL logs it where the table is there as well; an application may send it at each start.
-WHERE_NONE_IS = re.compile(r"\s*create\s+table\s+if\s+not\s+exists\b", re.IGNORECASE)
+COMMENT = r"/\*[^!].*?\*/"
+WHERE_NONE_IS = re.compile(rf"(?:\s|{COMMENT})*create\s+table\s+if\s+not\s+exists\b", re.IGNORECASE | re.DOTALL)
 # Of what such differences leave as it is another column may be computed, from a member's number or a time's digits.
 RECOMPUTED = ("widened", "members")
 # Such words do more to rows than the types of the columns tell. FLOAT(7,2), which rounds, looks as FLOAT does.

@@ -59,7 +59,7 @@ class Explained:
         if (read := self.applied.get(mark.name)) is None or tuple(self.floors.get(mark.name, [])[:3]) <= begin:
             return False
         after = [s for s in self.schemas.all(*mark.name) if place(s) == mark.seq]
-        return bool(after) and not shape_changes(read, after[0])
+        return bool(after) and not of_the_source(read, after[0], shape_changes(read, after[0]))
 
     def _shown_otherwise(self, mark: Mark, begin: Place) -> bool:
         """The status of a table with a snapshot of before says so, and that it is to be read again."""

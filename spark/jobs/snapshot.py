@@ -65,7 +65,7 @@ def snapshot(
 
 
 def _left_out(refused: Mapping[str, str], facts: dict[str, Any]) -> str:
-    told = "; ".join(f"{name} was left out: {why}" for name, why in refused.items())
+    told = "; ".join(f"{name} was left out: {why.removeprefix(f'{name}: ')}" for name, why in refused.items())
     done = "are in the lake" if "compacted_seconds" in facts else "are staged, and the next compaction takes them in"
     return f"{told}. The other {len(facts['tables'])} table(s) {done}"
 

@@ -152,6 +152,8 @@ class Unfinished:
         for db in self.lake.list(self.folder):
             for table in self.lake.list(f"{self.folder}/{db}") if "." not in db else ():
                 if (folder := f"{self.folder}/{db}/{table}") not in kept:
+                    # First: a run that goes on would look there for the rows that it tells of.
+                    self.lake.delete(f"{self.folder}/progress.{db}.{table}.json")
                     self.lake.delete(folder)
 
     def _file(self, db: str, table: str) -> str:

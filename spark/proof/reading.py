@@ -112,7 +112,9 @@ class Reading:
             if not self._altered(schema, made, error):
                 raise
             return None
-        return found if self._same(schema) else None
+        # The copy that took its place (gh-ost) was there before the read, which saw it as it was then, half filled.
+        swapped = made != self.source.made(schema.db, schema.table)
+        return found if self._same(schema) and not swapped else None
 
     def _altered(self, source: TableSchema, made: str, error: Exception) -> bool:
         """Whether a read failed since the table is another one by now, or is gone."""

@@ -116,7 +116,7 @@ class Staging:
 
     def _refuse(self, name: str, error: TableError, named: bool) -> None:
         gone = isinstance(error, TableGoneError)
-        self.refused[name] = GONE if gone else str(error)
+        self.refused[name] = f"{name}: {GONE}" if gone else str(error)
         self.gone |= {name} if gone and not named else set()
         self.tell(f"{name} is left out: {self.refused[name].removeprefix(f'{name}: ')}")
 

@@ -238,6 +238,26 @@ def test_a_table_that_is_read_at_one_moment_can_be_altered_while_the_check_waits
 
 
 @pytest.mark.parametrize("server", ["mysql"], indirect=True)
+def test_a_copy_that_takes_the_tables_place_meanwhile_is_read_as_a_whole(
+    spark: SparkSession, server: Database, pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As gh-ost's: it was there before the read, and the read saw it without its last rows."""
+    time.sleep(1.1)  # a table's time of making is told in seconds
+    run(server, "CREATE TABLE copy LIKE names", "INSERT INTO copy SELECT * FROM names LIMIT 50", database="reading")
+    waits = 0
+
+    def wait(_: ChunkReads) -> None:
+        nonlocal waits
+        waits += 1
+        if waits == 2:
+            run(server, "INSERT IGNORE INTO copy SELECT * FROM names", database="reading")
+            run(server, "RENAME TABLE names TO was, copy TO names", database="reading")
+
+    monkeypatch.setattr(ChunkReads, "wait", wait)
+    assert ask(spark, pipeline, [], "names")["names"].total.rows == ROWS
+
+
+@pytest.mark.parametrize("server", ["mysql"], indirect=True)
 def test_a_sample_is_some_of_the_chunks(spark: SparkSession, pipeline: Pipeline) -> None:
     def asked(**quality: Any) -> dict[str, Answer]:
         told: list[str] = []

@@ -178,7 +178,7 @@ MADE = "create table IF NOT EXISTS items (id INT PRIMARY KEY)"
 @pytest.mark.parametrize(
     ("others", "stale"),
     [
-        ([(45, "shape", MADE), (55, "shape", MADE)], False),
+        ([(45, "shape", f"/* app */ {MADE}"), (55, "shape", MADE)], False),
         ([(55, "shape", "CREATE TABLE items (id INT PRIMARY KEY)")], True),
         ([(54, "drop", "DROP TABLE items"), (55, "shape", MADE)], True),
     ],
