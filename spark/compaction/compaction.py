@@ -151,7 +151,10 @@ class Compaction:
         """What the source's statements did to the tables, and what somebody else did to those of the lake."""
         others = self.checkpoint.other_rules if self.checkpoint else ()
         shapes = {name: applied.shape for name, applied in handoff.snapshots.tables.items()}
-        evolution.follow(*self.broker.ddl(evolution.read), self.floors, others, shapes)
+        statements, read = self.broker.ddl(evolution.read)
+        # The hand-off may have taken long: a table may be new since, and its statement does not come again.
+        known = Schemas(self.broker.schemas()) if statements else None
+        evolution.follow(statements, read, self.floors, others, shapes, known)
         self.foreign = self.foreign.without(handoff.applied)
         forget_lost(handoff.snapshots, self.foreign.gone)
         for line in (*self.foreign.told.values(), *evolution.told):

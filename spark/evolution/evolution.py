@@ -70,7 +70,7 @@ class Evolution:
     """One run's part. `told`: a line for each thing that is new."""
 
     def __init__(self, spark: SparkSession, lake: Lake, schemas: Schemas) -> None:
-        self.spark, self.lake, self.schemas = spark, lake, schemas
+        self.spark, self.lake, self.schemas, self.known = spark, lake, schemas, schemas
         self.path = lake.at(FILE)
         text = lake.text(self.path)
         self.new = text is None  # nothing was read yet
@@ -111,16 +111,20 @@ class Evolution:
     def follow(
         self, records: Iterable[DdlRecord], read: Mapping[int, int], floors: Mapping[Name, list[int]],
         others: Sequence[OtherRules] = (), applied: Mapping[Name, TableSchema | None] = NOTHING,
+        known: Schemas | None = None,
     ) -> None:  # fmt: skip
         """`records`: of the DDL topic, up to the offsets `read`. `floors`: where each table's snapshot begins, as a
-        `_seq`; `applied`: by which shape its rows are shown. `others`: rules by which tables were shown before."""
+        `_seq`; `applied`: by which shape its rows are shown. `others`: rules by which tables were shown before.
+        `known`: the shapes that were sent before the statements; the run merges by those of before, and a table that
+        is new since is among these alone."""
+        self.known = known or self.schemas
         statements = list(records)
         unseen = {
             identity(one): one for one in statements if one.kind in UNSEEN and identity(one) not in self.state.seen
         }
         new = [mark for one in unseen.values() for mark in self._marks(one, floors)]
         marks = [*self.state.marks, *new]
-        tables = sorted({*self.schemas.tables(), *floors})
+        tables = sorted({*self.known.tables(), *floors})
         meant = [(*name, one) for one in statements for name in tables if _means(one, name)]
         altered = [(db, table, one.seq) for db, table, one in meant if one.kind in UNSEEN]
         shaped = [(db, table, one.seq) for db, table, one in meant if self._shapes_anew(one, (db, table))]
@@ -221,7 +225,7 @@ class Evolution:
 
     def _marks(self, record: DdlRecord, floors: Mapping[Name, list[int]]) -> list[Mark]:
         facts = record.model_dump(exclude={"db", "table", "statement"})
-        named = [name for name in {*self.schemas.tables(), *floors} if _means(record, name)]
+        named = [name for name in {*self.known.tables(), *floors} if _means(record, name)]
         named = [name for name in named if self._had_rows(name, record.seq, floors)]
         if record.kind in BRINGS and record.table is not None:
             named.append((record.db, record.table))
@@ -231,7 +235,7 @@ class Evolution:
 
     def _had_rows(self, name: Name, seq: Place, floors: Mapping[Name, list[int]]) -> bool:
         """Whether rows of before the statement may be in the lake."""
-        return name in floors or any(s.since is None or place(s) <= seq for s in self.schemas.all(*name))
+        return name in floors or any(s.since is None or place(s) <= seq for s in self.known.all(*name))
 
     def _open(self, mark: Mark, between: Sequence[Altered], explained: Explained) -> bool:
         if tuple(explained.floors.get(mark.name, [])[:3]) > mark.seq:

@@ -6,6 +6,8 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pymysql
 import pytest
@@ -58,7 +60,8 @@ def test_rows_are_read_from_the_replica_once_it_has_p0(
     with Source(asked) as source, reading(source) as reader:
         assert Load(asked.snapshot, reader)._busy() == f"{HOST}:{second.port} does not replicate"
         run(first, "CREATE TABLE read_there.late (id int PRIMARY KEY)")
-        staging = Staging(spark, asked, snapshots.lake, source, None, reader, snapshots.told.append)  # type: ignore[arg-type]
+        places: Any = SimpleNamespace(job="the snapshot")
+        staging = Staging(spark, asked, snapshots.lake, source, places, reader, snapshots.told.append)
         assert [one.schema.table for one in staging.planned(source.tables(), named=False)] == ["t"]
     [told] = staging.refused.values()
     assert told.startswith(

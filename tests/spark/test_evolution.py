@@ -40,11 +40,12 @@ class Followed:
         self.spark, self.lake = spark, lake
         self.schemas: list[TableSchema] = [FIRST]
         self.floors: dict[tuple[str, str], list[int]] = {}
+        self.known: Schemas | None = None
         self.told: list[str] = []
 
     def run(self, *records: DdlRecord, read: int = 0) -> set[tuple[str, str]]:
         evolution = Evolution(self.spark, self.lake, Schemas(self.schemas))
-        evolution.follow(records, {0: read} if read else {}, self.floors)
+        evolution.follow(records, {0: read} if read else {}, self.floors, known=self.known)
         self.told = evolution.told
         return set(evolution.stale())
 
@@ -191,6 +192,17 @@ def test_an_application_that_makes_its_tables_at_each_start_leaves_an_alter_alon
     records = [ddl(pos, kind, statement=text) for pos, kind, text in others]
     alter = ddl(50, statement="ALTER TABLE items MODIFY name VARCHAR(200)")
     assert followed.run(*records, alter) == ({NAME} if stale else set())
+
+
+def test_a_table_that_is_made_and_made_again_while_a_run_is_under_way_is_stale(followed: Followed) -> None:
+    """The run asked for the shapes before there was one, and reads the statements behind it."""
+    followed.schemas, followed.known = [], Schemas([FIRST])
+    assert followed.run(ddl(50, "drop", statement="DROP TABLE items")) == {NAME}
+    again = FIRST.model_copy(update={"version": 2, "since": Sequence(0, 1, 60)})
+    followed.schemas, followed.known = [FIRST, again], None
+    assert followed.run() == {NAME}, "the statement does not come again"
+    followed.floors[NAME] = [0, 1, 70, -1, -1]
+    assert followed.run() == set()
 
 
 def test_such_a_statement_counts_before_the_table_is_known(followed: Followed) -> None:
