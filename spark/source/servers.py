@@ -121,7 +121,7 @@ class MySQL:
 class MariaDB:
     title = "MariaDB"
     exact = True
-    lets_alter = False  # where it writes a binlog
+    lets_alter = False  # nor may it: a savepoint within a consistent read is written to its binlog
     session: Mapping[str, str] = {**SESSION, "tx_isolation": REPEATABLE, "max_statement_time": "0"}
 
     def identity(self, ask: Ask) -> str:

@@ -127,7 +127,8 @@ class Source:
         """A consistent read in this connection, and a place in the binlog at or behind all that it sees."""
         try:
             place = known(self.server.begin(self.row))
-            self.row(f"SAVEPOINT {BEGUN}")
+            if self.server.lets_alter:
+                self.row(f"SAVEPOINT {BEGUN}")
             yield place
         finally:
             self.row("COMMIT")
@@ -136,7 +137,8 @@ class Source:
         """Within a consistent read, behind a statement of it: on a server that `lets_alter`, its table may be altered
         again, where else an ALTER TABLE, and all that comes behind it, would wait for the read's end. The read goes on
         as of the same moment, and raises the error MADE_ANEW where the table is not that of it any more."""
-        self.row(f"ROLLBACK TO SAVEPOINT {BEGUN}")
+        if self.server.lets_alter:
+            self.row(f"ROLLBACK TO SAVEPOINT {BEGUN}")
 
     def wait_for(self, gtid_set: str, seconds: int, job: str = "the snapshot") -> None:
         """Returns once a query sees every transaction of the set. `job`: what waits, in its message."""

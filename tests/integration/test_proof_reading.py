@@ -28,7 +28,7 @@ from spark.source.source import Source
 from stack.database import USER, Database
 from stack.mysql import MySQL
 from tests.checkpoints import checkpoint
-from tests.integration.decoding import HOST, run
+from tests.integration.decoding import HOST, executed, run
 
 TABLES = {
     "wide": "id bigint unsigned PRIMARY KEY, v varchar(20)",
@@ -214,6 +214,12 @@ def test_chunks_are_the_table_whatever_its_key(spark: SparkSession, server: Data
     assert not any("by the check before" in line for line in changed), "with other columns nothing of it holds"
     run(server, "CREATE TABLE other LIKE names", "DROP TABLE names", "RENAME TABLE other TO names", database="reading")
     assert ask(spark, pipeline, changed, "names")["names"].total.rows == 0, "nor of another table of its name"
+
+
+def test_a_check_writes_nothing_into_the_binlog(spark: SparkSession, server: Database, pipeline: Pipeline) -> None:
+    before = executed(server)
+    ask(spark, pipeline, [], *tables(server))
+    assert executed(server) == before
 
 
 def test_a_table_that_is_read_at_one_moment_can_be_altered_while_the_check_waits(
