@@ -68,6 +68,7 @@ def judged(
     status: Any = SimpleNamespace(checkpoint=checkpoint(pipeline="shop", pos=END))
     frame = spark.createDataFrame(ROWS_OF_NEW, "id bigint, name string, state string")
     check: Any = SimpleNamespace(spark=spark, frames={"shop.t": frame}, made_anew=lambda name: False)
+    check.reading = SimpleNamespace(unread={})
     check.later = {"shop.t": last_shape(answer, status, Schemas(known))}
     rules = job._rules(judging, check, [answer])
     told = job._expectations(check, pipeline, rules, {"shop.t": {"equal": True, "frame_rows": 3}}, some=False)
