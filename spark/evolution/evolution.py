@@ -124,11 +124,7 @@ class Evolution:
         }
         new = [mark for one in unseen.values() for mark in self._marks(one, floors)]
         marks = [*self.state.marks, *new]
-        tables = sorted({*self.known.tables(), *floors})
-        meant = [(*name, one) for one in statements for name in tables if _means(one, name)]
-        altered = [(db, table, one.seq) for db, table, one in meant if one.kind in UNSEEN]
-        shaped = [(db, table, one.seq) for db, table, one in meant if self._shapes_anew(one, (db, table))]
-        altered, shaped = [*self.state.altered, *altered][-KEPT:], [*self.state.shaped, *shaped][-KEPT:]
+        altered, shaped = self._between(statements, floors)
         explained = Explained(self.schemas, altered, floors, applied, others)
         open_ = partial(self._open, between=[*altered, *shaped], explained=explained)
         for one in self._renames([*filter(open_, marks)], [*altered, *shaped]):
@@ -182,6 +178,16 @@ class Evolution:
         for name in self.schemas.tables():
             shapes = [self.schemas.newest(*name), applied.get(name)]
             yield from breaks.of_rules(*name, filter(None, shapes), others)
+
+    def _between(
+        self, statements: Sequence[DdlRecord], floors: Mapping[Name, list[int]]
+    ) -> tuple[list[Altered], list[Altered]]:
+        """The last ones that may stand between two shapes of a table, as of State: `altered` and `shaped`."""
+        tables = sorted({*self.known.tables(), *floors})
+        meant = [(*name, one) for one in statements for name in tables if _means(one, name)]
+        altered = [(db, table, one.seq) for db, table, one in meant if one.kind in UNSEEN]
+        shaped = [(db, table, one.seq) for db, table, one in meant if self._shapes_anew(one, (db, table))]
+        return [*self.state.altered, *altered][-KEPT:], [*self.state.shaped, *shaped][-KEPT:]
 
     def _since(self) -> dict[str, Place]:
         return {".".join(name): place(self.schemas.newest(*name)) for name in self.schemas.tables()}
