@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -66,9 +66,10 @@ class Airflow:
         with self._calling(f"switch {dag} {'off' if paused else 'on'}"):
             self._json(self._http.patch(f"/api/v2/dags/{dag}", json={"is_paused": paused}))
 
-    def trigger(self, dag: str) -> Run:
+    def trigger(self, dag: str, conf: Mapping[str, Any] | None = None) -> Run:
+        """`conf`: what a person fills into the DAG's form."""
         with self._calling(f"trigger {dag}"):
-            body = {"logical_date": None}
+            body = {"logical_date": None, "conf": conf or {}}
             answer = self._http.post(f"/api/v2/dags/{dag}/dagRuns", json=body)
             return _run(self._json(answer))
 

@@ -97,9 +97,7 @@ def write(site: Site, mysql: MySQL, name: str, kafka: str, db: str, more: str = 
 
 def ended(api: Api, dag: str, conf: dict[str, Any] | None = None) -> Run:
     """Triggers the DAG and follows the run to its end, good or bad."""
-    body = {"logical_date": None, "conf": conf or {}}
-    answer = httpx.post(f"{api.url}/api/v2/dags/{dag}/dagRuns", json=body).raise_for_status().json()
-    return end_of(api, Run(dag, answer["dag_run_id"], answer["state"], 0.0))
+    return end_of(api, api.trigger(dag, conf))
 
 
 def end_of(api: Api, run: Run, seconds: float = 600.0) -> Run:
