@@ -33,6 +33,7 @@ from spark.evolution.shape_changes import ALONE, CARRIED, STALE, ShapeChange, ke
 from spark.evolution.state import Altered, Mark, State, mark_of, unlogged
 from spark.evolution.unlogged import Explained, of_the_source
 from spark.failpoints import reached
+from spark.lake.in_staging import in_staging
 from spark.lake.lake import Lake
 from spark.lake.stopped import Name
 from spark.tables.schema import Schemas
@@ -76,6 +77,7 @@ class Evolution:
         self.new = text is None  # nothing was read yet
         self.state = self.noted = State.model_validate_json(text) if text else State()
         self.told: list[str] = []
+        self.staged: Mapping[Name, Place] = {}  # tables whose rows come by a snapshot that is under way
 
     @property
     def read(self) -> Mapping[int, int]:
@@ -119,6 +121,7 @@ class Evolution:
         is new since is among these alone."""
         self.known = known or self.schemas
         statements = list(records)
+        self.staged = in_staging(self.lake) if statements else {}
         unseen = {
             identity(one): one for one in statements if one.kind in UNSEEN and identity(one) not in self.state.seen
         }
@@ -167,12 +170,8 @@ class Evolution:
 
     def stale(self) -> dict[Name, Stale]:
         """The tables that are stale, each from its first open mark on."""
-        found: dict[Name, Stale] = {}
-        for mark in sorted(self.state.marks, key=lambda mark: mark.seq):
-            # Asked here: the mark stays of a table that is left out for a while, its statement does not come again.
-            if self.lake.pipeline.tables.match(*mark.name):
-                found.setdefault(mark.name, mark.stale())
-        return found
+        # Asked here: the mark stays of a table that is left out for a while, its statement does not come again.
+        return {name: stale for name, stale in self.state.stale() if self.lake.pipeline.tables.match(*name)}
 
     def _by_rules(self, others: Sequence[OtherRules], applied: Mapping[Name, TableSchema | None]) -> Iterator[Break]:
         for name in self.schemas.tables():
@@ -183,8 +182,7 @@ class Evolution:
         self, statements: Sequence[DdlRecord], floors: Mapping[Name, list[int]]
     ) -> tuple[list[Altered], list[Altered]]:
         """The last ones that may stand between two shapes of a table, as of State: `altered` and `shaped`."""
-        tables = sorted({*self.known.tables(), *floors})
-        meant = [(*name, one) for one in statements for name in tables if _means(one, name)]
+        meant = [(*name, one) for one in statements for name in sorted(self._meant(one, floors))]
         altered = [(db, table, one.seq) for db, table, one in meant if one.kind in UNSEEN]
         shaped = [(db, table, one.seq) for db, table, one in meant if self._shapes_anew(one, (db, table))]
         return [*self.state.altered, *altered][-KEPT:], [*self.state.shaped, *shaped][-KEPT:]
@@ -231,17 +229,21 @@ class Evolution:
 
     def _marks(self, record: DdlRecord, floors: Mapping[Name, list[int]]) -> list[Mark]:
         facts = record.model_dump(exclude={"db", "table", "statement"})
-        named = [name for name in {*self.known.tables(), *floors} if _means(record, name)]
-        named = [name for name in named if self._had_rows(name, record.seq, floors)]
+        named = [name for name in self._meant(record, floors) if self._had_rows(name, record.seq, floors)]
         if record.kind in BRINGS and record.table is not None:
             named.append((record.db, record.table))
         return [
             Mark(**facts, db=db, table=table, statement=shown(record.statement)) for db, table in sorted(set(named))
         ]
 
+    def _meant(self, record: DdlRecord, floors: Mapping[Name, list[int]]) -> set[Name]:
+        return {name for name in {*self.known.tables(), *floors, *self.staged} if _means(record, name)}
+
     def _had_rows(self, name: Name, seq: Place, floors: Mapping[Name, list[int]]) -> bool:
-        """Whether rows of before the statement may be in the lake."""
-        return name in floors or any(s.since is None or place(s) <= seq for s in self.known.all(*name))
+        """Whether rows of before the statement may be in the lake, or come into it by a snapshot that began before."""
+        if name in floors or (name in self.staged and self.staged[name] <= seq):
+            return True
+        return any(s.since is None or place(s) <= seq for s in self.known.all(*name))
 
     def _open(self, mark: Mark, between: Sequence[Altered], explained: Explained) -> bool:
         if tuple(explained.floors.get(mark.name, [])[:3]) > mark.seq:

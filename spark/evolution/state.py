@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -42,12 +43,15 @@ class Mark(BaseModel):
     def unlogged(self) -> bool:
         return self.kind == UNLOGGED
 
-    def stale(self) -> Stale:
-        """As the report and the status say it."""
+    def stale(self, last: Place | None = None) -> Stale:
+        """As the report and the status say it. `last`: of a later statement on the table, behind which what was to be
+        read again before is to be read once more, or is there at all."""
         when = f" {datetime.fromtimestamp(self.ts_ms / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC" if self.ts_ms else ""
         later = {"drop": ", if it is made again", "rename": ", if it is there now"}.get(self.kind, "")
+        since = self.gtid or ":".join(map(str, self.seq))
+        again = f", and again at {':'.join(map(str, last))}" if last else ""
         reason = (
-            f"stale since{when} ({self.gtid or ':'.join(map(str, self.seq))}): {self.statement}: {TOLD[self.kind]}. "
+            f"stale since{when} ({since}{again}): {self.statement}: {TOLD[self.kind]}. "
             f"To mend it, {SNAPSHOT_TABLE}{later}"
         )
         return Stale(kind=self.kind, since=self.seq, ts_ms=self.ts_ms, gtid=self.gtid, reason=reason)
@@ -71,6 +75,18 @@ class State(BaseModel):
     renames: list[Rename] = []
     breaks: list[Break] = []
     spellings: list[Spelling] = []
+
+    def stale(self) -> Iterator[tuple[Name, Stale]]:
+        """Each table once, from its first mark on."""
+        first: dict[Name, Mark] = {}
+        for mark in sorted(self.marks, key=lambda mark: mark.seq):
+            first.setdefault(mark.name, mark)
+        return ((name, mark.stale(self._last_behind(mark))) for name, mark in first.items())
+
+    def _last_behind(self, mark: Mark) -> Place | None:
+        places = [one.seq for one in self.marks if one.name == mark.name]
+        places += [seq for *name, seq in self.shaped if tuple(name) == mark.name]
+        return max((seq for seq in places if seq > mark.seq), default=None)
 
 
 def mark_of(schema: TableSchema, change: ShapeChange) -> Mark:

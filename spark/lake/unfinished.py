@@ -16,7 +16,7 @@ from typing import NamedTuple
 from pydantic import BaseModel
 
 from contract import names
-from contract.checkpoint import Checkpoint
+from contract.checkpoint import Checkpoint, Place
 from contract.schema import TableSchema, Unfit
 from spark.errors import LakeError
 from spark.kafka.topic_places import TopicPlace
@@ -29,13 +29,14 @@ PLAN = "plan.json"
 BEAT = "beat.json"  # when it was last seen to be written, and by whom
 BEATS = 3.0  # seconds from one to the next
 LOOKS, AGAIN = 3, 0.5  # how often it is looked for a beat that is not there, and seconds from one look to the next
+BEGINNING = (0, 0, 0)
 SILENT = 20.0  # seconds without one after which nobody writes it any more
 
 
 class Plan(BaseModel):
     """`tables`: as `db.table`, sorted. `began`: Unix seconds. `landing`: the identity of compaction's own place in
     Kafka, None before the first. `all`: of all tables that the pipeline had. `to_kafka`: whether the rows go there,
-    too. `letters`: as of Applied; `seen`: as of Manifest."""
+    too. `letters`: as of Applied; `seen`: as of Manifest. `place`: of the first run's P0, which no read is before."""
 
     tables: list[str]
     began: float
@@ -44,6 +45,7 @@ class Plan(BaseModel):
     all: bool = False
     letters: int = BEFORE_ALL
     seen: dict[str, TopicPlace] = {}
+    place: Place = BEGINNING  # of an earlier version
 
 
 class Part(BaseModel):

@@ -65,7 +65,18 @@ def _key(schema: TableSchema, given: Any) -> dict[str, object]:
         values = [given]
     if len(values) != len(schema.key):
         raise LakeError(f"the key {given} has {len(values)} value(s), that of {name} has {', '.join(schema.key)}")
-    return {column: _wire(schema, column, value) for column, value in zip(schema.key, values, strict=True)}
+    return {column: _whole(schema, column, value) for column, value in zip(schema.key, values, strict=True)}
+
+
+def _whole(schema: TableSchema, name: str, value: Any) -> object:
+    """As _wire, but of a moment between two that the column can hold: the key of another row would be meant."""
+    column = schema.column(name)
+    found = _wire(schema, name, value)
+    if column.type in ("datetime", "timestamp"):
+        meant = _moment(column.model_copy(update={"fsp": 6}), value.strip())
+        if datetime.fromisoformat(meant) != datetime.fromisoformat(str(found)):
+            raise _no_value(schema, column, value, f"it has {column.fsp or 'no'} digit(s) behind the second")
+    return found
 
 
 def _wire(schema: TableSchema, name: str, value: Any) -> object:
@@ -83,7 +94,7 @@ def _wire(schema: TableSchema, name: str, value: Any) -> object:
         return text if column.mask else value_of(column, text)[0]
     except InvalidOperation:
         raise _no_value(schema, column, value, "it is to be a number") from None
-    except (TypeError, ValueError) as error:
+    except (OverflowError, TypeError, ValueError) as error:  # of a moment that UTC has beyond the calendar's end, too
         raise _no_value(schema, column, value, str(error)) from None
 
 
@@ -109,7 +120,7 @@ def _integer(column: Column, value: Any) -> int:
 
 
 def _moment(column: Column, text: str) -> str:
-    """Raises ValueError."""
+    """As a record has it, without digits of a second that the column has not. Raises OverflowError, ValueError."""
     if column.type == "date":
         return date.fromisoformat(text).isoformat()
     moment = datetime.fromisoformat(text)
@@ -123,7 +134,6 @@ def _moment(column: Column, text: str) -> str:
 
 
 def _digits(column: Column, moment: datetime, between: str) -> str:
-    """With as many digits of a second as the column has."""
     text = moment.isoformat(between, "microseconds")
     return text[: len("yyyy-MM-dd HH:mm:ss.") + column.fsp] if column.fsp else text[: len("yyyy-MM-dd HH:mm:ss")]
 

@@ -152,8 +152,8 @@ def put(lake: Lake, part: Part) -> None:
     those that were written since are not all."""
     if not lake.exists(f"{part.folder(lake)}/{BEAT}"):
         raise LakeError(
-            f"this job stood still for more than {ABANDONED:.0f} s, was taken for dead, and its folder "
-            f"{part.folder(lake)} was removed. Nothing was staged of it: run the {part.job} again"
+            f"this job stood still for so long that it was taken for dead, and its folder {part.folder(lake)} was "
+            f"removed. Nothing was staged of it: run the {part.job} again"
         )
     lake.write(f"{part.folder(lake)}/{MANIFEST}", part.model_dump(mode="json"))
 
@@ -166,12 +166,12 @@ def parts(lake: Lake) -> list[Part]:
     return sorted(landed, key=lambda part: (part.p0.place, part.id))
 
 
-def sweep(lake: Lake) -> None:
-    """Removes what was left by those that did not end."""
+def sweep(lake: Lake, abandoned: float = ABANDONED) -> None:
+    """Removes what was left by those that did not end, and has had no beat for so many seconds."""
     for name in lake.list(lake.at(names.PARTS)):
         folder = lake.at(names.PARTS, name)
         beat = lake.read(f"{folder}/{BEAT}") or {"at": 0.0}
-        old = time.time() - beat["at"] > ABANDONED  # or the clock was set forward, and somebody writes it
+        old = time.time() - beat["at"] > abandoned  # or the clock was set forward, and somebody writes it
         if old and not lake.exists(f"{folder}/{MANIFEST}") and silent(lake, folder):
             lake.delete(folder)
 

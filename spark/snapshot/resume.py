@@ -74,7 +74,7 @@ class Resume:
         made = Unfinished(self.lake, self._id(now))
         letters, to_kafka = state_of(self.lake).number, self.lake.pipeline.snapshot.to_kafka
         facts = {"landing": self.landing, "to_kafka": to_kafka, "letters": letters, "seen": self.seen}
-        made.begin(Plan(tables=sorted(tables), all=all, began=now, **facts))
+        made.begin(Plan(tables=sorted(tables), all=all, began=now, place=self.now.place, **facts))
         return made
 
     def _id(self, now: float) -> str:

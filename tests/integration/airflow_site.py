@@ -100,6 +100,11 @@ def ended(api: Api, dag: str, conf: dict[str, Any] | None = None) -> Run:
     return end_of(api, api.trigger(dag, conf))
 
 
+def done(api: Api, dag: str, conf: dict[str, Any] | None = None) -> Run:
+    """As `ended`, but raises StackError with what failed."""
+    return api.wait(api.trigger(dag, conf), 600.0)
+
+
 def end_of(api: Api, run: Run, seconds: float = 600.0) -> Run:
     deadline = time.monotonic() + seconds
     while run.state not in ("success", "failed"):

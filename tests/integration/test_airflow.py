@@ -23,7 +23,7 @@ from stack.kafka import Kafka
 from stack.maven import spark_jars
 from stack.mysql import MySQL
 from stack.streamer import StreamerService
-from tests.integration.airflow_site import Site, end_of, ended, log_of, states
+from tests.integration.airflow_site import Site, done, end_of, ended, log_of, states
 from tests.integration.streaming import execute
 
 pytestmark = pytest.mark.timeout(2400)  # five Spark applications, on whatever else the machine does
@@ -183,7 +183,7 @@ def test_a_check_starts_the_compaction_it_waits_for_and_proves_the_tables_equal(
 @pytest.mark.usefixtures("checked")
 def test_a_second_compaction_changes_nothing(api: Api, status: Status) -> None:
     before = status()
-    assert ended(api, "dags.compaction").state == "success"
+    done(api, "dags.compaction")
     pool = httpx.get(f"{api.url}/api/v2/pools/headrace-dags-lake", timeout=30).raise_for_status().json()
     assert (pool["slots"], pool["occupied_slots"]) == (1, 0)
     after = status()
@@ -199,13 +199,12 @@ def test_a_second_compaction_changes_nothing(api: Api, status: Status) -> None:
 def test_maintenance_by_its_form(api: Api, airflow_site: Site, status: Status) -> None:
     before = status()
     api.pause("dags.maintenance", False)  # one with a schedule begins as Airflow is set
-    run = ended(api, "dags.maintenance", {"tables": ["dagshop.orders"], "steps": ["optimize", "vacuum"]})
-    assert run.state == "success"
+    run = done(api, "dags.maintenance", {"tables": ["dagshop.orders"], "steps": ["optimize", "vacuum"]})
     told = api.result(run, "maintain")
     assert (list(told["tables"]), told["held_back"], told["warnings"]) == (["dagshop.orders"], [], [])
     assert "maintain of dags: done" in log_of(airflow_site.airflow, run, "maintain")
-    assert ended(api, "dags.maintenance").state == "success"
-    assert ended(api, "dags.compaction").state == "success"
+    done(api, "dags.maintenance")
+    done(api, "dags.compaction")
     after = status()
     assert [(t.rows, t.changes) for t in after.tables.values()] == [(t.rows, t.changes) for t in before.tables.values()]
     with pytest.raises(StackError, match="polish"):
@@ -232,8 +231,7 @@ def test_a_difference_fails_the_task_which_names_it_and_alerts(api: Api, mysql: 
 @pytest.mark.soak
 @pytest.mark.usefixtures("checked")
 def test_a_repair_mends_what_the_check_found_and_proves_it(api: Api, status: Status) -> None:
-    run = ended(api, "dags.repair")
-    assert run.state == "success"
+    run = done(api, "dags.repair")
     assert api.result(run, "stage")["tables"] == {
         "dagshop.orders": {"part": "1 key(s) that the last check found", "read": 0}
     }
@@ -247,16 +245,14 @@ def test_a_repair_mends_what_the_check_found_and_proves_it(api: Api, status: Sta
 @pytest.mark.usefixtures("checked")
 def test_a_backfill_of_one_table_from_its_changes(api: Api) -> None:
     keys = ['{"shop": 3, "id": 17}', "[4, 18]", ""]
-    run = ended(api, "dags.backfill", {"tables": ["dagshop.items"], "keys": keys})
-    assert run.state == "success"
+    run = done(api, "dags.backfill", {"tables": ["dagshop.items"], "keys": keys})
     assert api.result(run, "stage")["tables"] == {"dagshop.items": {"part": "2 key(s)"}}
 
 
 @pytest.mark.soak
 @pytest.mark.usefixtures("checked")
 def test_a_snapshot_of_one_table_mends_it(api: Api, status: Status) -> None:
-    run = ended(api, "dags.snapshot", {"tables": ["dagshop.orders"]})
-    assert run.state == "success"
+    run = done(api, "dags.snapshot", {"tables": ["dagshop.orders"]})
     assert list(api.result(run, "stage")["tables"]) == ["dagshop.orders"]
     assert status().tables["dagshop.orders"].rows == 1000
 
@@ -267,10 +263,9 @@ def test_an_erasure_by_its_form_leaves_nothing_of_the_row(
     api: Api, airflow_site: Site, mysql: MySQL, status: Status
 ) -> None:
     execute(mysql, "DELETE FROM dagshop.items WHERE shop = 3 AND id = 24")
-    assert ended(api, "dags.compaction").state == "success"
+    done(api, "dags.compaction")
     before = status().tables["dagshop.items"].rows
-    run = ended(api, "dags.erase", {"table": "dagshop.items", "keys": ['{"shop": 3, "id": 24}']})
-    assert run.state == "success"
+    run = done(api, "dags.erase", {"table": "dagshop.items", "keys": ['{"shop": 3, "id": 24}']})
     told = api.result(run, "erase")
     facts = told["tables"]["dagshop.items"]
     assert facts["keys"] == 1

@@ -32,7 +32,7 @@ from spark.lake.applied import AppliedSnapshots
 from spark.lake.erasures import Erased, Erasures, Topic
 from spark.lake.lake import Lake
 from spark.lake.letters import BEFORE_ALL
-from spark.lake.unfinished import Beating
+from spark.lake.unfinished import BEAT, Beating
 from spark.landing.changes import MARK_COLUMNS
 from spark.proof.differences import Difference, next_run, note_differences
 from spark.tables.schema import Schemas
@@ -361,6 +361,19 @@ def test_a_row_of_a_table_of_which_nothing_was_changed(
     snapshots.note(NAME, snapshots.tables[NAME].model_copy(update={"shape": None}))
     with pytest.raises(LakeError, match=r"an older version of Headrace applied its snapshot.*run the snapshot DAG"):
         job.erase(spark, lake.pipeline, ["shop.items"], "[1]", present="yes")
+
+
+def test_rows_that_a_killed_repair_has_read_are_nowhere(stats: None, spark: SparkSession, lake: Lake) -> None:
+    filled(spark, lake)
+    for name, beat in (("p1", 1.0), ("p2", None)):
+        rows = spark.createDataFrame([(1, GONE)], "id int, name string")
+        rows.write.parquet(lake.at("_parts", name, "rows"))
+        lake.write(lake.at("_parts", name, "keys.json"), [{"key": '{"id":1}'}])
+        if beat:
+            lake.write(lake.at("_parts", name, BEAT), {"at": beat, "by": "x"})
+    erasing(spark, lake).run()
+    assert holding(lake, GONE) == []
+    assert lake.list(lake.at("_parts")) == []
 
 
 def test_staged_rows_of_before_are_not_applied(spark: SparkSession, lake: Lake) -> None:

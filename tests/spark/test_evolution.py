@@ -15,8 +15,10 @@ from contract.schema import Column, TableSchema
 from contract.sequence import Sequence
 from spark.evolution.evolution import Evolution
 from spark.lake.lake import Lake
+from spark.lake.unfinished import Plan, Unfinished
 from spark.tables.schema import Schemas
 from tests.spark.changes_by_hand import ITEMS, LINES
+from tests.spark.lake_by_hand import stage
 
 NAME = ("shop", "items")
 NOTE = Column(name="note", type="varchar", length=9)
@@ -83,9 +85,23 @@ def test_it_says_since_when_why_and_what_mends_it(followed: Followed) -> None:
     stale = evolution.stale()[NAME]
     assert (stale.kind, stale.since, stale.ts_ms, stale.gtid) == ("alter", (0, 1, 50), 1000, "u:50")
     assert stale.reason == (
-        "stale since 1970-01-01 00:00:01 UTC (u:50): ALTER TABLE items ADD c VARCHAR(9) DEFAULT '...': values of rows "
-        "that were there may have changed. To mend it, run the snapshot DAG, or `headrace snapshot`, for the table"
+        "stale since 1970-01-01 00:00:01 UTC (u:50, and again at 0:1:60): ALTER TABLE items ADD c VARCHAR(9) DEFAULT "
+        "'...': values of rows that were there may have changed. To mend it, run the snapshot DAG, or `headrace "
+        "snapshot`, for the table"
     )
+
+
+def test_a_table_that_is_dropped_and_made_again_and_again_is_stale_anew_each_time(followed: Followed) -> None:
+    """What is to read it again by itself does so once for the same reason."""
+    followed.floors[NAME] = [0, 1, 1, -1, -1]
+    told = []
+    for record in (ddl(50, "drop"), ddl(60, "shape"), ddl(70, "drop"), ddl(80, "shape", table="lines")):
+        evolution = Evolution(followed.spark, followed.lake, Schemas([FIRST]))
+        evolution.follow([record], {}, followed.floors)
+        told.append(evolution.stale()[NAME].reason)
+    assert "(u:50): ALTER" in told[0]
+    assert ["(u:50, and again at 0:1:60)" in told[1], "(u:50, and again at 0:1:70)" in told[2]] == [True, True]
+    assert told[3] == told[2]
 
 
 @pytest.mark.parametrize(
@@ -122,6 +138,29 @@ def test_a_table_of_which_nothing_older_is_in_the_lake_is_not_stale(followed: Fo
     assert followed.run(ddl(5)) == set()
     followed.floors[NAME] = [0, 1, 1, -1, -1]
     assert followed.run(ddl(6)) == {NAME}
+
+
+@pytest.mark.parametrize("kind", ["alter", "drop", "unknown"])
+def test_a_statement_behind_the_reads_of_a_table_that_is_in_no_lake_yet_makes_it_stale(
+    followed: Followed, kind: str
+) -> None:
+    """Nothing was streamed of it, and other tables of its snapshot are still being read."""
+    followed.schemas = []
+    plan = Plan(tables=["shop.items"], began=1.0, landing=None, place=(0, 1, 40))
+    Unfinished(followed.lake, "20260101T000000000Z").begin(plan)
+    assert followed.run(ddl(30, kind)) == set(), "the snapshot has that"
+    assert followed.run(ddl(50, kind)) == {NAME}
+    followed.floors[NAME] = [0, 1, 40, -1, -1]
+    assert followed.run() == {NAME}
+    followed.floors[NAME] = [0, 1, 51, -1, -1]
+    assert followed.run() == set()
+
+
+def test_also_where_the_snapshot_is_staged_whole(followed: Followed) -> None:
+    followed.schemas = []
+    stage(followed.spark, followed.lake, "1", 40, {"id": 1, "name": "a", "price": "1.00"})
+    assert followed.run(ddl(30)) == set()
+    assert followed.run(ddl(50)) == {NAME}
 
 
 def test_a_table_that_takes_rows_of_another_name_is_stale_before_it_is_known(followed: Followed) -> None:

@@ -38,7 +38,10 @@ def asked(sql: str) -> tuple[str, ...]:
             table("timestamp", fsp=3), '["2026-01-02 01:00:00.5+01:00"]', ('{"k":"2026-01-02T00:00:00.500Z"}',),
             "(k0 = '2026-01-02 00:00:00.500')",
         ),
-        (table("datetime"), '["2026-01-02 01:00"]', ('{"k":"2026-01-02 01:00:00"}',), "(k0 = '2026-01-02 01:00:00')"),
+        (
+            table("datetime"), '["2026-01-02 01:00", "2026-01-02 01:00:00.000"]', ('{"k":"2026-01-02 01:00:00"}',),
+            "(k0 = '2026-01-02 01:00:00')",
+        ),
         (table("decimal", precision=9, scale=2), '["1.50"]', ('{"k":"1.50"}',), "(k0 = _utf8mb4 x'312e3530')"),
         (table("bit", length=9), '["AQA="]', ('{"k":"AQA="}',), "(k0 = 256)"),
         (table("char", length=2, charset="latin1"), '["€"]', ('{"k":"€"}',), "(k0 = _latin1 x'80')"),
@@ -106,6 +109,10 @@ def test_a_masked_key_is_taken_as_records_have_it() -> None:
         (LINES, '[["a", -1]]', "which is bigint unsigned: it holds 0 to"),
         (table("date"), '["2026-02-30"]', "which is date: day"),
         (table("timestamp"), '["2026-01-01 00:00:00"]', "it needs a time zone"),
+        (table("timestamp"), '["9999-12-31T23:59:59-12:00"]', "which is timestamp: date value out of range"),
+        (table("timestamp"), '["0001-01-01T00:00:00+12:00"]', "which is timestamp: date value out of range"),
+        (table("timestamp", fsp=3), '["2026-01-01T00:00:00.0005Z"]', "which is timestamp: it has 3 digit"),
+        (table("datetime"), '["2026-01-01 00:00:00.7"]', "which is datetime: it has no digit"),
         (table("varbinary", length=9), '["???"]', "which is varbinary"),
         (table("time"), '["1:2"]', "which is time: it is not written as one"),
         (table("enum", members=("x",)), '["z"]', "which is enum: it is none of its members"),
@@ -139,6 +146,8 @@ def test_a_range_has_both_ends_and_may_be_open() -> None:
     moment = wanted.span(ALL.show(table("timestamp")), "2026-01-01T00:00:00Z", "")
     assert moment.where == "`k` >= cast('2026-01-01T00:00:00Z' as timestamp)"
     assert moment.within == "`k` >= '2026-01-01 00:00:00'"
+    finer = wanted.span(ALL.show(table("datetime")), "", "2026-01-01 23:59:59.999999")
+    assert finer.within == "`k` <= '2026-01-01 23:59:59'"
 
 
 @pytest.mark.parametrize(
