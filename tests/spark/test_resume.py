@@ -13,6 +13,7 @@ from contract.pipeline import Tables
 from contract.schema import Column, TableSchema
 from spark.lake.applied import Applied, AppliedSnapshots
 from spark.lake.growing import grown
+from spark.lake.in_staging import in_staging
 from spark.lake.lake import Lake
 from spark.lake.unfinished import Found, Part, Progress, Unfinished
 from spark.snapshot.resume import Resume
@@ -110,6 +111,9 @@ def test_a_snapshot_of_all_tables_goes_on_with_another_of_all_whichever_there_we
     assert job("items", "report", all=False).id == named.id
     assert job("items").id == first.id, "nor is a person's taken for one of all"
     assert again.plan == Unfinished(lake, first.id).plan
+    behind = P0.model_copy(update={"pos": P0.pos + 1})
+    later = Resume(lake, behind, told.append).job(["shop.items"], all=True)
+    assert (later.id, in_staging(lake)) == (first.id, dict.fromkeys([("shop", "items"), ("shop", "report")], P0.place))
     applied = AppliedSnapshots(lake)
     facts = {"p0": "", "p1": "", "rows": 1, "applied_at": 1, "floor": [0, 1, 4, -1, -1]}
     applied.note(("shop", "report"), Applied(id=grown(first.id, first.id), **facts))
