@@ -284,7 +284,25 @@ def test_hand_written_suites_run_too(spark: SparkSession, pipeline: Pipeline, tm
     [
         ("shop.orders.json", "{", "cannot be read as a suite"),
         ("shop.orders.json", '{"expectations": [{"type": "expect_luck"}]}', "expect_luck"),
+        ("shop.orders.json", '{"expectations": ["expect_column_to_exist"]}', "cannot be read as a suite ("),
+        ("shop.orders.json", '{"expectations": {"type": "expect_column_to_exist"}}', "cannot be read as a suite ("),
+        ("shop.orders.json", '{"expectations": [null]}', "cannot be read as a suite ("),
+        ("shop.orders.json", "[null]", "cannot be read as a suite ("),
+        (
+            "shop.orders.json",
+            '{"expectations": [{"type": "expect_table_row_count_to_equal", "kwargs": {"value": {"$PARAMETER": "x"}}}]}',
+            "expect_table_row_count_to_equal cannot be run: No value found for $PARAMETER x",
+        ),
         ("shop.orders.py", "x = 1", "no function expectations"),
+        ("shop.orders.py", "import sys\nsys.exit()", "shop.orders.py:2: SystemExit"),
+        ("shop.orders.py", "def expectations(schema):\n    return {}['name']", "shop.orders.py:2: KeyError: 'name'"),
+        ("shop.orders.py", "{}['name']", "shop.orders.py:1: KeyError: 'name'"),
+        (
+            "shop.orders.py",
+            "def expectations(schema): return [schema.column('nope')]",
+            "shop.orders has no column nope",
+        ),
+        ("shop.orders.py", "def expectations(:", "SyntaxError: "),
         ("shop.orders.py", "def expectations(schema): return [1]", "no GX expectation"),
         ("shop.order.json", '{"expectations": []}', "is no table of pipeline shop"),
         (
@@ -311,3 +329,17 @@ def test_a_wrong_suite_file_is_named(
     fault = differences({"expectations": result})["suite files"]
     assert name in fault
     assert told in fault
+
+
+def test_what_great_expectations_cannot_run_keeps_no_other_of_the_users_from_it(
+    spark: SparkSession, pipeline: Pipeline, tmp_path: Path
+) -> None:
+    unknown = {"type": "expect_table_row_count_to_equal", "kwargs": {"value": {"$PARAMETER": "x"}}}
+    entry = {"type": "expect_column_values_to_be_between", "kwargs": {"column": "id", "max_value": 1}}
+    own(tmp_path, "shop.orders.json", json.dumps({"expectations": [unknown, entry]}))
+    result = check(spark, pipeline, ROWS, 4)
+    assert len(result["files"]) == 1
+    table = result["tables"]["shop.orders"]
+    assert table["evaluated"] == 10
+    assert {one["expectation"] for one in table["failed"]} == {"expect_column_values_to_be_between"}
+    assert len(list((Path(result["docs"]) / "validations").rglob("*.html"))) == 1
