@@ -149,19 +149,26 @@ def _current(spark: SparkSession, pipeline: Pipeline, schema: TableSchema) -> Da
 
 def _keep(pipeline: Pipeline, results: Mapping[str, Any], result: dict[str, Any], some: bool) -> None:
     at = datetime.now(UTC).isoformat(timespec="seconds")
-    before = _others(pipeline, results) if some else {"tables": {}, "expectations": {}}
-    tables = {**before["tables"], **{name: dict(facts) for name, facts in results.items()}}
-    told = {**result, "tables": {**before["expectations"], **result["tables"]}}
+    last = _last(pipeline) if some else {}
+    expected = last.get("expectations") or {}
+    tables = {**_others(last.get("tables"), results), **{name: dict(facts) for name, facts in results.items()}}
+    of_tables = {**_others(expected.get("tables"), results), **result["tables"]}
+    told = {**result, "tables": of_tables, "files": [*result["files"], *_unread(expected.get("files"), result)]}
     folder.write_last(pipeline, {"at": at, "pipeline": pipeline.name, "tables": tables, "expectations": told})
 
 
-def _others(pipeline: Pipeline, results: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """What was kept of tables that have no result now: `tables` and, by table too, `expectations`."""
+def _last(pipeline: Pipeline) -> dict[str, Any]:
     try:
-        last = folder.read_last(pipeline) or {}
+        return folder.read_last(pipeline) or {}
     except (OSError, ValueError):  # it is a convenience of the page's
-        last = {}
-    parts = {"tables": last.get("tables") or {}, "expectations": (last.get("expectations") or {}).get("tables") or {}}
-    return {
-        part: {name: facts for name, facts in known.items() if name not in results} for part, known in parts.items()
-    }
+        return {}
+
+
+def _others(known: Mapping[str, Any] | None, results: Mapping[str, Any]) -> dict[str, Any]:
+    """What was kept of tables that have no result now."""
+    return {name: facts for name, facts in (known or {}).items() if name not in results}
+
+
+def _unread(known: list[str] | None, result: Mapping[str, Any]) -> list[str]:
+    """What was wrong with the files that are there, and that this check did not look into."""
+    return [told for told in known or () if told.startswith(tuple(f"{path}:" for path in result["unread"]))]

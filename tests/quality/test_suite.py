@@ -81,17 +81,21 @@ def test_a_suite_of_which_a_table_was_not_judged_is_not_well_and_not_wrong(
     assert suite.run(spark, pipeline, results, **given, unjudged={"shop.items": {"its rows": "altered"}})["ok"] is False
 
 
-def test_a_suite_file_of_a_table_that_is_checked_no_more_is_warned_of(
-    spark: SparkSession, pipeline: Pipeline, tmp_path: Path
-) -> None:
-    """It was renamed in the source, and the lake keeps the one of before."""
-    tables = {f"shop.{name}": TableStatus(db="shop", table=name, rows=1, changes=1) for name in ("orders", "buys")}
+def in_lake(tmp_path: Path, *names: str) -> None:
+    tables = {f"shop.{name}": TableStatus(db="shop", table=name, rows=1, changes=1) for name in names}
     lake = LakeStatus(
         pipeline="shop", run=1, written_at=1, seconds=1, checkpoint=None, changes_version=None, tables=tables
     )
     status = tmp_path / "lake" / "shop" / "_status.json"
     status.parent.mkdir(parents=True)
     status.write_text(lake.model_dump_json())
+
+
+def test_a_suite_file_of_a_table_that_is_checked_no_more_is_warned_of(
+    spark: SparkSession, pipeline: Pipeline, tmp_path: Path
+) -> None:
+    """It was renamed in the source, and the lake keeps the one of before."""
+    in_lake(tmp_path, "orders", "buys")
     own(tmp_path, "shop.buys.json", '{"expectations": []}')
     result = check(spark, pipeline, ROWS, 4)
     assert (result["ok"], result["files"]) == (True, [])
@@ -100,15 +104,26 @@ def test_a_suite_file_of_a_table_that_is_checked_no_more_is_warned_of(
     assert "shop.buys.json was not run: shop.buys is in the lake, and no table of the source any more" in told
 
 
-def test_a_check_of_some_tables_keeps_what_is_known_of_the_others(spark: SparkSession, pipeline: Pipeline) -> None:
+def test_a_check_of_some_tables_keeps_what_is_known_of_the_others(
+    spark: SparkSession, pipeline: Pipeline, tmp_path: Path
+) -> None:
+    in_lake(tmp_path, "orders", "items", "buys")
+    files = [str(tmp_path / "suites" / "shop" / f"shop.{name}") for name in ("items.py", "orders.json", "buys.json")]
+    for name in ("items.py", "orders.json"):
+        own(tmp_path, f"shop.{name}", '{"expectations": []}')
     wrong = {"at": "2026-01-01", "tables": {"shop.items": {"equal": False, "source_count": 2, "lake_count": 1}}}
-    folder.write_last(pipeline, {**wrong, "expectations": {"tables": {"shop.items": {"ok": True}}}})
+    told = [f"{files[0]}:1: KeyError: 'id'", f"{files[1]}: cannot be read", f"{files[2]}: was removed since"]
+    folder.write_last(pipeline, {**wrong, "expectations": {"tables": {"shop.items": {"ok": True}}, "files": told}})
     rows = spark.createDataFrame(ROWS, "shop_id bigint, id bigint, state string")
     given: dict[str, Any] = {"schemas": {"shop.orders": SCHEMA}, "frames": {"shop.orders": rows}}
-    suite.run(spark, pipeline, {"shop.orders": {"source_count": 4, "equal": True}}, **given, some=True)
+    found = suite.run(spark, pipeline, {"shop.orders": {"source_count": 4, "equal": True}}, **given, some=True)
+    assert found["files"] == [], "a report is of what the check itself looked at"
     kept = folder.read_last(pipeline)
     assert kept is not None
-    assert differences(kept) == {"shop.items": "rows 2 in the source, 1 in the lake"}
+    assert differences(kept) == {
+        "shop.items": "rows 2 in the source, 1 in the lake",
+        "suite files": f"{files[0]}:1: KeyError: 'id'",
+    }
     assert {*kept["expectations"]["tables"]} == {"shop.items", "shop.orders"}
 
 
