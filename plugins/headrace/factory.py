@@ -19,7 +19,7 @@ until its state is `success` or `failed`; `GET .../taskInstances/<task>/xcomEntr
 has several columns the JSON of an object of them (`{"region": "eu", "n": 7}`). A name in `conf` that the DAG's form
 does not have fails the run (run_conf.py); `topics` and `compaction` take none. Where compaction has no schedule,
 `streamed` and `compact` come between `stage` and `applied`, and `waits`, `streamed`, `compact` run beside `verify`:
-both need a compaction, and start it.
+both need a compaction, and start it. One that fails fails `applied` alone, where that then lacks what was staged.
 Results (XCom `return_value`): `provision` gives `created, as_wanted, differing`; `stage`, `compact`, `verify`,
 `maintain` and `erase` the report of their Spark job (contract/jobs.py), a failed one too. A failed check fails
 `verify`.
@@ -37,7 +37,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
-from airflow.sdk import DAG, Asset
+from airflow.sdk import DAG, Asset, DagRunState
 
 from contract.pipeline import Pipeline
 from headrace import forms, guides
@@ -96,7 +96,9 @@ def _snapshot(pipeline: Pipeline) -> DAG:
             tables=form.tables,
             options=form.options,
         )
-        applied = SnapshotApplied(task_id="applied", pipeline_file=file, stage="stage")
+        applied = SnapshotApplied(
+            task_id="applied", pipeline_file=file, stage="stage", compaction=_own_compaction(pipeline)
+        )
         if pipeline.compaction.schedule:
             stage >> applied
         else:
@@ -106,13 +108,22 @@ def _snapshot(pipeline: Pipeline) -> DAG:
 
 
 def _compact_now(pipeline: Pipeline, task_id: str = "compact") -> TriggerDagRunOperator:
+    """Ends well behind a compaction that failed, too: one table that is stopped fails it, and all others are complete.
+    What waits for the lake tells of those that it is about."""
     return TriggerDagRunOperator(
         task_id=task_id,
         trigger_dag_id=f"{pipeline.name}.compaction",
         wait_for_completion=True,
         deferrable=True,
         poke_interval=3,
+        allowed_states=[DagRunState.SUCCESS, DagRunState.FAILED],
+        failed_states=[],
     )
+
+
+def _own_compaction(pipeline: Pipeline) -> str:
+    """The DAG of which a run that needs a compaction starts one; empty where a schedule does."""
+    return "" if pipeline.compaction.schedule else f"{pipeline.name}.compaction"
 
 
 def lake_asset(pipeline: Pipeline) -> Asset:
@@ -163,7 +174,9 @@ def _mending(pipeline: Pipeline, purpose: str, form: forms.Form) -> DAG:
             tables=form.tables,
             options={**form.options, "by": "{{ run_id }}"},
         )
-        applied = PartsApplied(task_id="applied", pipeline_file=file, stage="stage")
+        applied = PartsApplied(
+            task_id="applied", pipeline_file=file, stage="stage", compaction=_own_compaction(pipeline)
+        )
         verify = SparkJob(
             task_id="verify",
             job="verify",

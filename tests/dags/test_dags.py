@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 from airflow.dag_processing.dagbag import DagBag
+from airflow.sdk import DagRunState
 from airflow.sdk.exceptions import ParamValidationError
 
 from headrace import forms
@@ -84,6 +85,31 @@ def test_tasks_and_their_order(folder: Path) -> None:
     assert set(dags["crm.quality"].task_ids) == {"verify", *tasks, *(f"{task}_again" for task in tasks)}
     assert dags["crm.quality"].get_task("waits_again").upstream_task_ids == {"compact"}
     assert dags["crm.quality"].get_task("compact").upstream_task_ids == {"streamed"}
+
+
+def test_a_stopped_table_which_fails_a_compaction_fails_no_run_for_other_tables(folder: Path) -> None:
+    """All others are complete behind it: the task that follows tells of those that the run is for."""
+    (folder / "crm.yaml").write_text(text("crm"))
+    dags, failed = bag().dags, ("", {"run_ids": ["r"], "r": "failed"})
+    for purpose, names in {
+        "snapshot": ["compact"], "quality": ["compact", "compact_again"],
+        **{purpose: ["compact", "compact_proof", "compact_proof_again"] for purpose in ("repair", "backfill")},
+    }.items():  # fmt: skip
+        dag = dags[f"crm.{purpose}"]
+        assert sorted(task for task in dag.task_ids if task.startswith("compact")) == names
+        for name in names:
+            task = dag.get_task(name)
+            task.execute_complete({}, failed)
+            assert DagRunState.FAILED in task.allowed_states, "else it would be waited for without an end"
+        if purpose != "quality":
+            assert dag.get_task("applied").compaction == "crm.compaction"
+
+
+def test_a_wait_behind_a_compaction_by_schedule_asks_for_no_run_of_it(folder: Path) -> None:
+    (folder / "shop.yaml").write_text(text("shop", SCHEDULED))
+    dags = bag().dags
+    for purpose in ("snapshot", "repair", "backfill"):
+        assert dags[f"shop.{purpose}"].get_task("applied").compaction == ""
 
 
 def test_what_was_mended_is_proven_behind_the_compaction_that_puts_it_in_its_place(folder: Path) -> None:
