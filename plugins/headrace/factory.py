@@ -19,7 +19,8 @@ until its state is `success` or `failed`; `GET .../taskInstances/<task>/xcomEntr
 has several columns the JSON of an object of them (`{"region": "eu", "n": 7}`). A name in `conf` that the DAG's form
 does not have fails the run (run_conf.py); `topics` and `compaction` take none. Where compaction has no schedule,
 `streamed` and `compact` come between `stage` and `applied`, and `waits`, `streamed`, `compact` run beside `verify`:
-both need a compaction, and start it. One that fails fails `applied` alone, where that then lacks what was staged.
+both need a compaction, and start it. One that fails fails `applied` alone, where that then lacks what was staged. A
+`verify` that is tried again, or cleared, compacts by itself.
 Results (XCom `return_value`): `provision` gives `created, as_wanted, differing`; `stage`, `compact`, `verify`,
 `maintain` and `erase` the report of their Spark job (contract/jobs.py), a failed one too. A failed check fails
 `verify`.
@@ -162,6 +163,11 @@ def _compacted(pipeline: Pipeline, again: str, wait: int) -> tuple[CheckWaits, T
     return waits, compact
 
 
+def _compacts_again(pipeline: Pipeline) -> dict[str, str]:
+    """An option of a check. Tried again it compacts by itself: what does that for its first try has run by then."""
+    return {} if pipeline.compaction.schedule else {"compact": "{{ 'yes' if ti.try_number > 1 else '' }}"}
+
+
 def _mending(pipeline: Pipeline, purpose: str, form: forms.Form) -> DAG:
     """Makes a part of a table anew, and proves the table."""
     file, scheduled = str(pipeline.path), pipeline.compaction.schedule
@@ -183,7 +189,7 @@ def _mending(pipeline: Pipeline, purpose: str, form: forms.Form) -> DAG:
             name=f"headrace-{pipeline.name}-quality",
             pipeline_file=file,
             tables="{{ ti.xcom_pull(task_ids='stage').tables | join(',') }}",
-            options={"whole": "yes"},
+            options={"whole": "yes", **_compacts_again(pipeline)},
         )
         if scheduled:
             stage >> applied >> verify
@@ -205,7 +211,7 @@ def _quality(pipeline: Pipeline) -> DAG:
             name=f"headrace-{pipeline.name}-quality",
             pipeline_file=file,
             tables=form.tables,
-            options=form.options,
+            options={**form.options, **_compacts_again(pipeline)},
         )
         if not pipeline.compaction.schedule:  # else nothing would take the lake to where the check compares
             # A check waits for the second time where it has found a difference, and read the rows in question.

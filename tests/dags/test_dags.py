@@ -17,6 +17,7 @@ from headrace import forms
 DAGS = Path(__file__).resolve().parents[2] / "dags"
 PURPOSES = ("topics", "snapshot", "compaction", "quality", "maintenance", "erase", "repair", "backfill")
 CHANGING = ("compaction/compact", "erase/erase")
+FIRST_TRY = SimpleNamespace(try_number=1)
 SCHEDULED = 'compaction: {schedule: "*/5 * * * *"}\nquality: {schedule: "0 3 * * *"}\n'
 
 
@@ -112,6 +113,22 @@ def test_a_wait_behind_a_compaction_by_schedule_asks_for_no_run_of_it(folder: Pa
         assert dags[f"shop.{purpose}"].get_task("applied").compaction == ""
 
 
+@pytest.mark.parametrize(("tries", "compacts"), [(1, ""), (2, "yes")])
+def test_a_check_that_is_tried_again_compacts_by_itself_where_no_schedule_does(
+    folder: Path, tries: int, compacts: str
+) -> None:
+    """The tasks that compact for the first try have run, and do not run again."""
+    (folder / "crm.yaml").write_text(text("crm"))
+    (folder / "shop.yaml").write_text(text("shop", SCHEDULED))
+    for purpose in ("quality", "repair", "backfill"):
+        for name, wanted in (("crm", compacts), ("shop", "")):
+            task = bag().dags[f"{name}.{purpose}"].get_task("verify")
+            report = {"tables": {"a.b": {}}}
+            ti = SimpleNamespace(try_number=tries, xcom_pull=lambda task_ids, report=report: SimpleNamespace(**report))
+            task.render_template_fields({"params": dict.fromkeys(("tables", "whole")), "ti": ti})
+            assert task.options.get("compact", "") == wanted
+
+
 def test_what_was_mended_is_proven_behind_the_compaction_that_puts_it_in_its_place(folder: Path) -> None:
     (folder / "shop.yaml").write_text(text("shop", SCHEDULED))
     (folder / "crm.yaml").write_text(text("crm"))
@@ -199,7 +216,7 @@ def test_tables_are_named_in_lines_of_which_empty_ones_are_nothing(
         dag = bag().dags[f"shop.{purpose}"]
         assert dag.params.get_param("tables").resolve(given) == given
         task = dag.get_task(task_id)
-        task.render_template_fields({"params": {**dag.params.dump(), "tables": given}})
+        task.render_template_fields({"params": {**dag.params.dump(), "tables": given}, "ti": FIRST_TRY})
         assert task.tables == taken
 
 
