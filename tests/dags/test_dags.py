@@ -193,7 +193,8 @@ def test_what_a_form_refuses_is_told_in_words(folder: Path) -> None:
         ("backfill", "tables", "a table, as db.table"): (["orders"],),
         ("backfill", "tables", "at least one"): ([], [""], [" ", ""]),
         ("erase", "keys", "at least one"): ([], [""]),
-        ("erase", "table", "as db.table"): ("orders",),
+        ("erase", "table", "as db.table"): ("orders", "orders."),
+        ("snapshot", "tables", "a name with a comma is not taken"): (["a.b,c"],),
         ("repair", "keys", 'a list of keys, each a text, such as ["7", "8"]'): ("[1, 2]", "1", {"id": 1}),
         ("backfill", "keys", "a key, as a text"): ([7], [{"id": 1}]),
         ("erase", "keys", "a list of keys, each a text"): ("[1, 2]", "1"),
@@ -202,6 +203,24 @@ def test_what_a_form_refuses_is_told_in_words(folder: Path) -> None:
         for value in values:
             with pytest.raises(ParamValidationError, match=re.escape(told)):
                 dags[f"shop.{purpose}"].params.get_param(name).resolve(value)
+    for purpose in ("snapshot", "backfill"):
+        assert dags[f"shop.{purpose}"].params.get_param("tables").resolve(["shop.a.b"]) == ["shop.a.b"]
+    assert dags["shop.erase"].params.get_param("table").resolve("shop.orders.2024") == "shop.orders.2024"
+
+
+@pytest.mark.parametrize(
+    ("mended", "proven"), [(["shop.a", "shop.b.c"], "shop.a,shop.b.c"), (["shop.a", "shop.b,c"], "")]
+)
+def test_where_a_name_with_a_comma_was_mended_all_tables_are_proven(
+    folder: Path, mended: list[str], proven: str
+) -> None:
+    """The job would take it for two."""
+    (folder / "shop.yaml").write_text(text("shop", SCHEDULED))
+    for purpose in ("repair", "backfill"):
+        task = bag().dags[f"shop.{purpose}"].get_task("verify")
+        report = SimpleNamespace(tables={name: {"part": ""} for name in mended})
+        task.render_template_fields({"ti": SimpleNamespace(xcom_pull=lambda task_ids, report=report: report)})
+        assert task.tables == proven
 
 
 @pytest.mark.parametrize(
