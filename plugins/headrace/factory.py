@@ -37,12 +37,12 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
-from airflow.sdk import DAG, Asset, DagRunState
+from airflow.sdk import DAG, Asset
 
 from contract.pipeline import Pipeline
 from headrace import forms, guides
 from headrace.alerts import Alert, AllClear
+from headrace.compacting import CompactNow
 from headrace.pools import pool_of
 from headrace.rereading import RereadStale
 from headrace.spark_job import SparkJob
@@ -109,22 +109,8 @@ def _snapshot(pipeline: Pipeline) -> DAG:
             stage >> applied
         else:
             streamed = StreamerPassed(task_id="streamed", pipeline_file=file, stage="stage")
-            stage >> streamed >> _compact_now(pipeline) >> applied
+            stage >> streamed >> CompactNow(task_id="compact", compaction=_own_compaction(pipeline)) >> applied
     return dag
-
-
-def _compact_now(pipeline: Pipeline, task_id: str = "compact") -> TriggerDagRunOperator:
-    """Ends well behind a compaction that failed, too: one table that is stopped fails it, and all others are complete.
-    What waits for the lake tells of those that it is about."""
-    return TriggerDagRunOperator(
-        task_id=task_id,
-        trigger_dag_id=f"{pipeline.name}.compaction",
-        wait_for_completion=True,
-        deferrable=True,
-        poke_interval=3,
-        allowed_states=[DagRunState.SUCCESS, DagRunState.FAILED],
-        failed_states=[],
-    )
 
 
 def _own_compaction(pipeline: Pipeline) -> str:
@@ -159,11 +145,11 @@ def _reread(pipeline: Pipeline, **of: str) -> RereadStale:
     return reread
 
 
-def _compacted(pipeline: Pipeline, again: str, wait: int) -> tuple[CheckWaits, TriggerDagRunOperator]:
+def _compacted(pipeline: Pipeline, again: str, wait: int) -> tuple[CheckWaits, CompactNow]:
     """The tasks that compact when the check waits for the nth time: the first of them and the last."""
     waits = CheckWaits(task_id=f"waits{again}", check="verify", wait=wait)
     streamed = StreamerPassed(task_id=f"streamed{again}", pipeline_file=str(pipeline.path), stage=waits.task_id)
-    compact = _compact_now(pipeline, f"compact{again}")
+    compact = CompactNow(task_id=f"compact{again}", compaction=_own_compaction(pipeline))
     waits >> streamed >> compact
     return waits, compact
 
@@ -200,7 +186,13 @@ def _mending(pipeline: Pipeline, purpose: str, form: forms.Form) -> DAG:
             stage >> applied >> verify
         else:
             streamed = StreamerPassed(task_id="streamed", pipeline_file=file, stage="stage")
-            stage >> streamed >> _compact_now(pipeline) >> applied >> verify
+            (
+                stage
+                >> streamed
+                >> CompactNow(task_id="compact", compaction=_own_compaction(pipeline))
+                >> applied
+                >> verify
+            )
             first, second = _compacted(pipeline, "_proof", 1), _compacted(pipeline, "_proof_again", 2)
             applied >> first[0]
             first[1] >> second[0]

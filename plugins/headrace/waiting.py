@@ -15,11 +15,12 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from airflow.providers.standard.operators.trigger_dagrun import XCOM_RUN_ID
-from airflow.sdk import BaseOperator, BaseSensorOperator, DagRunState, PokeReturnValue, TaskInstanceState
+from airflow.sdk import BaseOperator, BaseSensorOperator, PokeReturnValue, TaskInstanceState
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from headrace import progress
+from headrace.compacting import failure
 from headrace.spark_job import WAITS
 
 POLL_SECONDS = 3.0
@@ -83,28 +84,21 @@ class _Wait(BaseOperator):
 
     def resume(self, context: Any, event: dict[str, Any]) -> str:
         if event["missing"]:
-            failure = self._failure(context)
-            told = f"{event['missing']}{failure or ''}"
-            raise AirflowFailException(f"not done after {self._patience(failure)} s: {told}")
+            failed = self._failure(context)
+            told = f"{event['missing']}. {failed}" if failed else event["missing"]
+            raise AirflowFailException(f"not done after {self._patience(failed)} s: {told}")
         self.log.info("%s", self.done)
         return self.done
 
-    def _patience(self, failure: str | None) -> int:
-        return self.patience_seconds if failure is None else min(self.patience_seconds, FAILED_SECONDS)
+    def _patience(self, failed: str | None) -> int:
+        return self.patience_seconds if failed is None else min(self.patience_seconds, FAILED_SECONDS)
 
     def _failure(self, context: Any) -> str | None:
-        """Of the compaction, None where none failed. Empty where it came to its end: what of it failed are stopped
-        tables, and the question says why those of this run are."""
+        """Of the compaction, as compacting.py tells it."""
         if not self.compaction:
             return None
-        ti = context["ti"]
-        run = ti.xcom_pull(task_ids="compact", key=XCOM_RUN_ID)
-        if not run or ti.get_dagrun_state(dag_id=self.compaction, run_id=run) != DagRunState.FAILED:
-            return None
-        report = ti.xcom_pull(dag_id=self.compaction, run_id=run, task_ids="compact") or {}
-        if report.get("tables"):
-            return ""
-        return f". The compaction failed: {report.get('error') or f'see the run {run} of {self.compaction}'}"
+        run = context["ti"].xcom_pull(task_ids="compact", key=XCOM_RUN_ID)
+        return failure(context["ti"], self.compaction, run) if run else None
 
 
 class StreamerPassed(_Wait):

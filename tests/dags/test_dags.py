@@ -6,6 +6,7 @@ import json
 import re
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import MagicMock
 
 import pytest
 from airflow.dag_processing.dagbag import DagBag
@@ -92,6 +93,9 @@ def test_a_stopped_table_which_fails_a_compaction_fails_no_run_for_other_tables(
     """All others are complete behind it: the task that follows tells of those that the run is for."""
     (folder / "crm.yaml").write_text(text("crm"))
     dags, failed = bag().dags, ("", {"run_ids": ["r"], "r": "failed"})
+    ti = MagicMock(try_number=1, max_tries=1)
+    ti.get_dagrun_state.return_value = "failed"
+    ti.xcom_pull.return_value = {"tables": {"crm.b": {"stopped": "crm.b: no key"}}, "error": "crm.b: no key"}
     for purpose, names in {
         "snapshot": ["compact"], "quality": ["compact", "compact_again"],
         **{purpose: ["compact", "compact_proof", "compact_proof_again"] for purpose in ("repair", "backfill")},
@@ -100,7 +104,7 @@ def test_a_stopped_table_which_fails_a_compaction_fails_no_run_for_other_tables(
         assert sorted(task for task in dag.task_ids if task.startswith("compact")) == names
         for name in names:
             task = dag.get_task(name)
-            task.execute_complete({}, failed)
+            task.execute_complete({"ti": ti}, failed)
             assert DagRunState.FAILED in task.allowed_states, "else it would be waited for without an end"
         if purpose != "quality":
             assert dag.get_task("applied").compaction == "crm.compaction"
