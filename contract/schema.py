@@ -59,7 +59,10 @@ class TableSchema(BaseModel):
     since: Sequence | None = None
 
     def column(self, name: str) -> Column:
-        return next(column for column in self.columns if column.name == name)
+        """Raises LookupError, which a user's own suite may show to a person."""
+        if found := next((column for column in self.columns if column.name == name), None):
+            return found
+        raise LookupError(f"{self.db}.{self.table} has no column {name}")
 
     def of_key(self) -> TableSchema:
         """The key's columns alone, in key order."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import runpy
+import traceback
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -26,6 +27,8 @@ COLUMN = ("column", "column_A", "column_B")  # what an expectation calls its col
 ASKS_FOR_IT = "expect_column_to_exist"
 NEAR = 0.6  # of a column that may be meant: its name is short
 FOLDER = Path(__file__).resolve().parent
+FORM = '{"expectations": [{"type": ..., "kwargs": {...}}]}'
+Own = tuple[Path, Expectation]  # and the file that it stands in
 
 
 class SuiteFileError(ValueError):
@@ -36,9 +39,9 @@ def folder(pipeline: str) -> Path:
     return Path(os.environ.get("HEADRACE_SUITES") or FOLDER) / pipeline
 
 
-def of_table(pipeline: str, schema: TableSchema, wrong: list[str]) -> list[Expectation]:
+def of_table(pipeline: str, schema: TableSchema, wrong: list[str]) -> list[Own]:
     """What the user's files say of the table, `.json` before `.py`; what is wrong with a file goes to `wrong`."""
-    path, found = folder(pipeline) / f"{schema.db}.{schema.table}.json", list[Expectation]()
+    path, found = folder(pipeline) / f"{schema.db}.{schema.table}.json", list[Own]()
     for file, reads in ((path, _from_json), (path.with_suffix(".py"), _from_python)):
         try:
             listed = reads(file, schema) if file.exists() else []
@@ -49,7 +52,7 @@ def of_table(pipeline: str, schema: TableSchema, wrong: list[str]) -> list[Expec
             if told := _no_column(one, schema):
                 wrong.append(f"{file}: {told}")
             else:
-                found.append(one)
+                found.append((file, one))
     return found
 
 
@@ -114,12 +117,11 @@ def _in_the_lake(pipeline: Pipeline) -> set[str]:
 def _from_json(path: Path, _: TableSchema) -> list[Expectation]:
     try:
         listed = json.loads(path.read_text())["expectations"]
-        return [_expectation(path, entry) for entry in listed]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        if isinstance(error, SuiteFileError):
-            raise
-        form = '{"expectations": [{"type": ..., "kwargs": {...}}]}'
-        raise SuiteFileError(f"{path}: cannot be read as a suite ({error}); the form is {form}") from None
+        if strange := [entry for entry in listed if not isinstance(entry, dict)]:
+            raise TypeError(f"{json.dumps(strange[0])} is no object")
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise SuiteFileError(f"{path}: cannot be read as a suite ({error}); the form is {FORM}") from None
+    return [_expectation(path, entry) for entry in listed]
 
 
 def _expectation(path: Path, entry: dict[str, object]) -> Expectation:
@@ -127,17 +129,30 @@ def _expectation(path: Path, entry: dict[str, object]) -> Expectation:
     try:
         return ExpectationConfiguration(type=kind, kwargs=dict(entry.get("kwargs", {}))).to_domain_obj()  # type: ignore[call-overload]
     except Exception as error:  # GX raises its own, pydantic's and plain ones for a wrong entry
-        first = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise SuiteFileError(f"{path}: the expectation {kind!r} is refused: {first}") from None
+        raise SuiteFileError(f"{path}: the expectation {kind!r} is refused: {first_line(error)}") from None
+
+
+def first_line(error: Exception) -> str:
+    return str(error).splitlines()[0] if str(error) else type(error).__name__
 
 
 def _from_python(path: Path, schema: TableSchema) -> list[Expectation]:
     try:
-        found = list(runpy.run_path(str(path))["expectations"](schema))
-    except KeyError:
-        raise SuiteFileError(f"{path}: has no function expectations(schema)") from None
-    except Exception as error:  # whatever the user's code raises is the user's to mend
-        raise SuiteFileError(f"{path}: {type(error).__name__}: {error}") from None
+        expectations = runpy.run_path(str(path)).get("expectations")
+        if not callable(expectations):
+            raise SuiteFileError(f"{path}: has no function expectations(schema)")
+        found = list(expectations(schema))
+    except SuiteFileError:
+        raise
+    except (Exception, SystemExit) as error:  # whatever the user's code raises is the user's to mend
+        raise SuiteFileError(_raised(path, error)) from None
     if strange := [one for one in found if not isinstance(one, Expectation)]:
         raise SuiteFileError(f"{path}: expectations(schema) gave {strange[0]!r}, which is no GX expectation")
     return found
+
+
+def _raised(path: Path, error: BaseException) -> str:
+    """With the last line of the file itself, where the error has one: a KeyError's own text may be a mere name."""
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+    told = f": {error}" if str(error) else ""
+    return f"{path}{f':{lines[-1]}' if lines else ''}: {type(error).__name__}{told}"

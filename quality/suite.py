@@ -13,19 +13,16 @@ from datetime import UTC, datetime
 from typing import Any
 
 import great_expectations as gx
-from great_expectations.core import ExpectationSuite
-from great_expectations.core.result_format import ResultFormat
-from great_expectations.core.validation_definition import ValidationDefinition
 from great_expectations.data_context.types.base import ProgressBarsConfig
-from great_expectations.expectations import Expectation
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 from contract.names import lake_table
 from contract.pipeline import Pipeline
 from contract.schema import TableSchema
-from quality import checks, custom, expectations, folder, found
+from quality import checks, custom, expectations, folder
 from quality.operands import UntranslatableError
+from quality.validation import Validation
 
 INTERNAL = ("_seq", "_ts")
 UNNAMED = "Great Expectations takes its name for an expression (the rows are compared with the source all the same)"
@@ -67,10 +64,10 @@ def run(
         conditions, untranslated = _conditions(schema, (constraints or {}).get(name, {}), data)
         rows = results[name].get("frame_rows", results[name].get("source_count"))
         derived = expectations.from_schema(schema, conditions, rows is not None, _lacking(schema, data))
-        checked = _definition(context, source, name, [*derived, *own])
+        checked = Validation(context, source, name, data, rows).run(derived, own, files)
         unasked = dict.fromkeys(expectations.unasked(schema), UNNAMED)
         told, left_out = untranslated | unasked, dict((unjudged or {}).get(name, {}))
-        tables[name] = {**_validate(context, checked, data, rows), "untranslated": told, "unjudged": left_out}
+        tables[name] = {**checked, "untranslated": told, "unjudged": left_out}
         if passed := later(name):
             tables[name] = {**_nothing(), "unjudged": {**left_out, **passed}}
     for name, why in (unjudged or {}).items():
@@ -146,57 +143,32 @@ def _conditions(
     return done, not_done
 
 
-def _definition(context: Any, source: Any, name: str, wanted: list[Expectation]) -> ValidationDefinition:
-    batch = source.add_dataframe_asset(name=name).add_batch_definition_whole_dataframe("now")
-    suite = context.suites.add(ExpectationSuite(name=name))
-    for expectation in wanted:
-        suite.add_expectation(expectation)
-    return context.validation_definitions.add(ValidationDefinition(name=name, data=batch, suite=suite))
-
-
 def _current(spark: SparkSession, pipeline: Pipeline, schema: TableSchema) -> DataFrame:
     return spark.read.format("delta").load(lake_table(pipeline, schema.db, schema.table))
 
 
-def _validate(context: Any, checked: ValidationDefinition, frame: DataFrame, rows: Any) -> dict[str, Any]:
-    """First only whether all holds, which Spark answers in one pass; the details, a pass an expectation, where not."""
-    given: dict[str, Any] = {
-        "batch_parameters": {"dataframe": frame},
-        "expectation_parameters": {expectations.SOURCE_ROWS: rows},
-    }
-    outcome = checked.run(**given, result_format=ResultFormat.BOOLEAN_ONLY)
-    if not outcome.success:
-        _forget(context, checked.name)
-        outcome = checked.run(**given, result_format=ResultFormat.SUMMARY)
-    frame.unpersist()  # GX keeps what it has read
-    told = [found.told(one) for one in outcome.results]
-    failed = [{key: value for key, value in one.items() if key != "ok"} for one in told if not one["ok"]]
-    return {"ok": bool(outcome.success), "evaluated": len(told), "failed": failed, "evaluations": told}
-
-
-def _forget(context: Any, suite: str) -> None:
-    """Takes the table's first result out of what the pages are made from: the second says more."""
-    store = context.validation_results_store
-    for key in store.list_keys():
-        if key.expectation_suite_identifier.name == suite:
-            store.remove_key(key)
-
-
 def _keep(pipeline: Pipeline, results: Mapping[str, Any], result: dict[str, Any], some: bool) -> None:
     at = datetime.now(UTC).isoformat(timespec="seconds")
-    before = _others(pipeline, results) if some else {"tables": {}, "expectations": {}}
-    tables = {**before["tables"], **{name: dict(facts) for name, facts in results.items()}}
-    told = {**result, "tables": {**before["expectations"], **result["tables"]}}
+    last = _last(pipeline) if some else {}
+    expected = last.get("expectations") or {}
+    tables = {**_others(last.get("tables"), results), **{name: dict(facts) for name, facts in results.items()}}
+    of_tables = {**_others(expected.get("tables"), results), **result["tables"]}
+    told = {**result, "tables": of_tables, "files": [*result["files"], *_unread(expected.get("files"), result)]}
     folder.write_last(pipeline, {"at": at, "pipeline": pipeline.name, "tables": tables, "expectations": told})
 
 
-def _others(pipeline: Pipeline, results: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """What was kept of tables that have no result now: `tables` and, by table too, `expectations`."""
+def _last(pipeline: Pipeline) -> dict[str, Any]:
     try:
-        last = folder.read_last(pipeline) or {}
+        return folder.read_last(pipeline) or {}
     except (OSError, ValueError):  # it is a convenience of the page's
-        last = {}
-    parts = {"tables": last.get("tables") or {}, "expectations": (last.get("expectations") or {}).get("tables") or {}}
-    return {
-        part: {name: facts for name, facts in known.items() if name not in results} for part, known in parts.items()
-    }
+        return {}
+
+
+def _others(known: Mapping[str, Any] | None, results: Mapping[str, Any]) -> dict[str, Any]:
+    """What was kept of tables that have no result now."""
+    return {name: facts for name, facts in (known or {}).items() if name not in results}
+
+
+def _unread(known: list[str] | None, result: Mapping[str, Any]) -> list[str]:
+    """What was wrong with the files that are there, and that this check did not look into."""
+    return [told for told in known or () if told.startswith(tuple(f"{path}:" for path in result["unread"]))]

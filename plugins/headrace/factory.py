@@ -19,7 +19,8 @@ until its state is `success` or `failed`; `GET .../taskInstances/<task>/xcomEntr
 has several columns the JSON of an object of them (`{"region": "eu", "n": 7}`). A name in `conf` that the DAG's form
 does not have fails the run (run_conf.py); `topics` and `compaction` take none. Where compaction has no schedule,
 `streamed` and `compact` come between `stage` and `applied`, and `waits`, `streamed`, `compact` run beside `verify`:
-both need a compaction, and start it.
+both need a compaction, and start it. One that fails fails `applied` alone, where that then lacks what was staged. A
+`verify` that is tried again, or cleared, compacts by itself.
 Results (XCom `return_value`): `provision` gives `created, as_wanted, differing`; `stage`, `compact`, `verify`,
 `maintain` and `erase` the report of their Spark job (contract/jobs.py), a failed one too. A failed check fails
 `verify`.
@@ -36,12 +37,12 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
 from airflow.sdk import DAG, Asset
 
 from contract.pipeline import Pipeline
 from headrace import forms, guides
 from headrace.alerts import Alert, AllClear
+from headrace.compacting import CompactNow
 from headrace.pools import pool_of
 from headrace.rereading import RereadStale
 from headrace.spark_job import SparkJob
@@ -49,6 +50,11 @@ from headrace.topics import ProvisionTopics
 from headrace.waiting import CheckWaits, PartsApplied, SnapshotApplied, StreamerPassed
 
 START = datetime(2026, 1, 1, tzinfo=UTC)  # fixed, so that a parse is the same at any time; catchup is off
+
+# The job takes a name with a comma for two: where there is one, all tables are proven.
+MENDED = (
+    "{% set names = ti.xcom_pull(task_ids='stage').tables | list %}{{ names | join(',') if ',' not in names | join }}"
+)
 
 
 def dags(pipeline: Pipeline) -> list[DAG]:
@@ -96,23 +102,20 @@ def _snapshot(pipeline: Pipeline) -> DAG:
             tables=form.tables,
             options=form.options,
         )
-        applied = SnapshotApplied(task_id="applied", pipeline_file=file, stage="stage")
+        applied = SnapshotApplied(
+            task_id="applied", pipeline_file=file, stage="stage", compaction=_own_compaction(pipeline)
+        )
         if pipeline.compaction.schedule:
             stage >> applied
         else:
             streamed = StreamerPassed(task_id="streamed", pipeline_file=file, stage="stage")
-            stage >> streamed >> _compact_now(pipeline) >> applied
+            stage >> streamed >> CompactNow(task_id="compact", compaction=_own_compaction(pipeline)) >> applied
     return dag
 
 
-def _compact_now(pipeline: Pipeline, task_id: str = "compact") -> TriggerDagRunOperator:
-    return TriggerDagRunOperator(
-        task_id=task_id,
-        trigger_dag_id=f"{pipeline.name}.compaction",
-        wait_for_completion=True,
-        deferrable=True,
-        poke_interval=3,
-    )
+def _own_compaction(pipeline: Pipeline) -> str:
+    """The DAG of which a run that needs a compaction starts one; empty where a schedule does."""
+    return "" if pipeline.compaction.schedule else f"{pipeline.name}.compaction"
 
 
 def lake_asset(pipeline: Pipeline) -> Asset:
@@ -142,13 +145,18 @@ def _reread(pipeline: Pipeline, **of: str) -> RereadStale:
     return reread
 
 
-def _compacted(pipeline: Pipeline, again: str, wait: int) -> tuple[CheckWaits, TriggerDagRunOperator]:
+def _compacted(pipeline: Pipeline, again: str, wait: int) -> tuple[CheckWaits, CompactNow]:
     """The tasks that compact when the check waits for the nth time: the first of them and the last."""
     waits = CheckWaits(task_id=f"waits{again}", check="verify", wait=wait)
     streamed = StreamerPassed(task_id=f"streamed{again}", pipeline_file=str(pipeline.path), stage=waits.task_id)
-    compact = _compact_now(pipeline, f"compact{again}")
+    compact = CompactNow(task_id=f"compact{again}", compaction=_own_compaction(pipeline))
     waits >> streamed >> compact
     return waits, compact
+
+
+def _compacts_again(pipeline: Pipeline) -> dict[str, str]:
+    """An option of a check. Tried again it compacts by itself: what does that for its first try has run by then."""
+    return {} if pipeline.compaction.schedule else {"compact": "{{ 'yes' if ti.try_number > 1 else '' }}"}
 
 
 def _mending(pipeline: Pipeline, purpose: str, form: forms.Form) -> DAG:
@@ -163,20 +171,28 @@ def _mending(pipeline: Pipeline, purpose: str, form: forms.Form) -> DAG:
             tables=form.tables,
             options={**form.options, "by": "{{ run_id }}"},
         )
-        applied = PartsApplied(task_id="applied", pipeline_file=file, stage="stage")
+        applied = PartsApplied(
+            task_id="applied", pipeline_file=file, stage="stage", compaction=_own_compaction(pipeline)
+        )
         verify = SparkJob(
             task_id="verify",
             job="verify",
             name=f"headrace-{pipeline.name}-quality",
             pipeline_file=file,
-            tables="{{ ti.xcom_pull(task_ids='stage').tables | join(',') }}",
-            options={"whole": "yes"},
+            tables=MENDED,
+            options={"whole": "yes", **_compacts_again(pipeline)},
         )
         if scheduled:
             stage >> applied >> verify
         else:
             streamed = StreamerPassed(task_id="streamed", pipeline_file=file, stage="stage")
-            stage >> streamed >> _compact_now(pipeline) >> applied >> verify
+            (
+                stage
+                >> streamed
+                >> CompactNow(task_id="compact", compaction=_own_compaction(pipeline))
+                >> applied
+                >> verify
+            )
             first, second = _compacted(pipeline, "_proof", 1), _compacted(pipeline, "_proof_again", 2)
             applied >> first[0]
             first[1] >> second[0]
@@ -192,7 +208,7 @@ def _quality(pipeline: Pipeline) -> DAG:
             name=f"headrace-{pipeline.name}-quality",
             pipeline_file=file,
             tables=form.tables,
-            options=form.options,
+            options={**form.options, **_compacts_again(pipeline)},
         )
         if not pipeline.compaction.schedule:  # else nothing would take the lake to where the check compares
             # A check waits for the second time where it has found a difference, and read the rows in question.

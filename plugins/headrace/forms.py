@@ -14,9 +14,10 @@ from airflow.sdk import Param
 
 from contract.pipeline_maintenance import STEPS
 
-TABLE_NAME = r"^[^.,]+\.[^.,]+$"
-NAME: dict[str, Any] = {"pattern": TABLE_NAME, "$comment": "as db.table"}
-LINES = {"type": "string", "pattern": rf"^\s*$|{TABLE_NAME}", "$comment": "a table, as db.table"}
+TABLE_NAME = r"^[^.,]+\.[^,]+$"  # the job takes its tables by comma; of a database's name no dot is a part in the lake
+FORM = "as db.table; a name with a comma is not taken"
+NAME: dict[str, Any] = {"pattern": TABLE_NAME, "$comment": FORM}
+LINES = {"type": "string", "pattern": rf"^\s*$|{TABLE_NAME}", "$comment": f"a table, {FORM}"}
 WRITTEN: dict[str, Any] = {"contains": {"type": "string", "pattern": r"\S", "$comment": "at least one"}}
 KEY = {"type": "string", "$comment": 'a key, as a text, such as "7"'}
 TEXTS: dict[str, Any] = {"$comment": 'a list of keys, each a text, such as ["7", "8"]'}

@@ -59,8 +59,8 @@ def parts_applied(pipeline_file: str, report: dict[str, Any]) -> str | None:
     if not missing:
         return None
     stopped = _stopped(known, missing)
-    told = f": {stopped}" if stopped else _behind(known, report["p1"])
-    return f"the lake has not taken the rows of {', '.join(missing)}{told}: does {pipeline.name}.compaction run?"
+    compaction = f"{_behind(known, report['p1'])}: does {pipeline.name}.compaction run?"
+    return f"the lake has not taken the rows of {', '.join(missing)}{f': {stopped}' if stopped else compaction}"
 
 
 def _stopped(known: status.LakeStatus | None, names: list[str]) -> str:

@@ -8,10 +8,15 @@ same stale tables start it once, whatever became of that run: a snapshot that fa
 from __future__ import annotations
 
 import hashlib
+import re
 from typing import Any
 
 from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
 from airflow.sdk.exceptions import AirflowSkipException
+
+from headrace.forms import TABLE_NAME
+
+UNNAMABLE = "%s is not read again: a name with a comma cannot be given. Start %s of all tables, with none named"
 
 
 class RereadStale(TriggerDagRunOperator):
@@ -23,10 +28,13 @@ class RereadStale(TriggerDagRunOperator):
 
     def execute(self, context: Any) -> None:
         found = stale(context["ti"].xcom_pull(task_ids=self.of) or {})
-        if not found:
-            raise AirflowSkipException("no table is stale")
         for table, reason in found.items():
             self.log.info("%s: %s", table, reason)
+        for table in [name for name in found if not re.search(TABLE_NAME, name)]:
+            del found[table]  # Airflow would refuse the whole conf, with all others
+            self.log.warning(UNNAMABLE, table, self.trigger_dag_id)
+        if not found:
+            raise AirflowSkipException("no table is stale that can be named")
         self.conf = {"tables": list(found), "existing": True}
         self.trigger_run_id = run_id(found)
         super().execute(context)

@@ -14,14 +14,17 @@ import time
 from collections.abc import AsyncIterator
 from typing import Any
 
+from airflow.providers.standard.operators.trigger_dagrun import XCOM_RUN_ID
 from airflow.sdk import BaseOperator, BaseSensorOperator, PokeReturnValue, TaskInstanceState
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from headrace import progress
+from headrace.compacting import failure
 from headrace.spark_job import WAITS
 
 POLL_SECONDS = 3.0
+FAILED_SECONDS = 60  # behind a compaction that failed: for a lake's status that cannot be read at once
 ENDED = {TaskInstanceState.SUCCESS, TaskInstanceState.FAILED, TaskInstanceState.UPSTREAM_FAILED}
 
 
@@ -57,27 +60,45 @@ class Until(BaseTrigger):
 
 
 class _Wait(BaseOperator):
+    """`compaction`: the DAG of which the task `compact` of the same run started a run, if one did."""
+
     question = ""
     done = ""
 
-    def __init__(self, *, pipeline_file: str, stage: str, patience_seconds: int = 3600, **kwargs: Any) -> None:
+    def __init__(
+        self, *, pipeline_file: str, stage: str, compaction: str = "", patience_seconds: int = 3600, **kwargs: Any
+    ) -> None:
         super().__init__(**kwargs)
         self.pipeline_file = pipeline_file
         self.stage = stage
+        self.compaction = compaction
         self.patience_seconds = patience_seconds
 
     def execute(self, context: Any) -> None:
         report = context["ti"].xcom_pull(task_ids=self.stage)
         if not report:
             raise AirflowFailException(f"the task {self.stage} left no report: clear it, so that it runs again")
-        trigger = Until(self.question, self.pipeline_file, report, time.time() + self.patience_seconds)
+        patience = self._patience(self._failure(context))
+        trigger = Until(self.question, self.pipeline_file, report, time.time() + patience)
         self.defer(trigger=trigger, method_name="resume")
 
     def resume(self, context: Any, event: dict[str, Any]) -> str:
         if event["missing"]:
-            raise AirflowFailException(f"not done after {self.patience_seconds} s: {event['missing']}")
+            failed = self._failure(context)
+            told = f"{event['missing']}. {failed}" if failed else event["missing"]
+            raise AirflowFailException(f"not done after {self._patience(failed)} s: {told}")
         self.log.info("%s", self.done)
         return self.done
+
+    def _patience(self, failed: str | None) -> int:
+        return self.patience_seconds if failed is None else min(self.patience_seconds, FAILED_SECONDS)
+
+    def _failure(self, context: Any) -> str | None:
+        """Of the compaction, as compacting.py tells it."""
+        if not self.compaction:
+            return None
+        run = context["ti"].xcom_pull(task_ids="compact", key=XCOM_RUN_ID)
+        return failure(context["ti"], self.compaction, run) if run else None
 
 
 class StreamerPassed(_Wait):

@@ -6,9 +6,11 @@ import json
 import re
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import MagicMock
 
 import pytest
 from airflow.dag_processing.dagbag import DagBag
+from airflow.sdk import DagRunState
 from airflow.sdk.exceptions import ParamValidationError
 
 from headrace import forms
@@ -16,6 +18,7 @@ from headrace import forms
 DAGS = Path(__file__).resolve().parents[2] / "dags"
 PURPOSES = ("topics", "snapshot", "compaction", "quality", "maintenance", "erase", "repair", "backfill")
 CHANGING = ("compaction/compact", "erase/erase")
+FIRST_TRY = SimpleNamespace(try_number=1)
 SCHEDULED = 'compaction: {schedule: "*/5 * * * *"}\nquality: {schedule: "0 3 * * *"}\n'
 
 
@@ -86,6 +89,50 @@ def test_tasks_and_their_order(folder: Path) -> None:
     assert dags["crm.quality"].get_task("compact").upstream_task_ids == {"streamed"}
 
 
+def test_a_stopped_table_which_fails_a_compaction_fails_no_run_for_other_tables(folder: Path) -> None:
+    """All others are complete behind it: the task that follows tells of those that the run is for."""
+    (folder / "crm.yaml").write_text(text("crm"))
+    dags, failed = bag().dags, ("", {"run_ids": ["r"], "r": "failed"})
+    ti = MagicMock(try_number=1, max_tries=1)
+    ti.get_dagrun_state.return_value = "failed"
+    ti.xcom_pull.return_value = {"tables": {"crm.b": {"stopped": "crm.b: no key"}}, "error": "crm.b: no key"}
+    for purpose, names in {
+        "snapshot": ["compact"], "quality": ["compact", "compact_again"],
+        **{purpose: ["compact", "compact_proof", "compact_proof_again"] for purpose in ("repair", "backfill")},
+    }.items():  # fmt: skip
+        dag = dags[f"crm.{purpose}"]
+        assert sorted(task for task in dag.task_ids if task.startswith("compact")) == names
+        for name in names:
+            task = dag.get_task(name)
+            task.execute_complete({"ti": ti}, failed)
+            assert DagRunState.FAILED in task.allowed_states, "else it would be waited for without an end"
+        if purpose != "quality":
+            assert dag.get_task("applied").compaction == "crm.compaction"
+
+
+def test_a_wait_behind_a_compaction_by_schedule_asks_for_no_run_of_it(folder: Path) -> None:
+    (folder / "shop.yaml").write_text(text("shop", SCHEDULED))
+    dags = bag().dags
+    for purpose in ("snapshot", "repair", "backfill"):
+        assert dags[f"shop.{purpose}"].get_task("applied").compaction == ""
+
+
+@pytest.mark.parametrize(("tries", "compacts"), [(1, ""), (2, "yes")])
+def test_a_check_that_is_tried_again_compacts_by_itself_where_no_schedule_does(
+    folder: Path, tries: int, compacts: str
+) -> None:
+    """The tasks that compact for the first try have run, and do not run again."""
+    (folder / "crm.yaml").write_text(text("crm"))
+    (folder / "shop.yaml").write_text(text("shop", SCHEDULED))
+    for purpose in ("quality", "repair", "backfill"):
+        for name, wanted in (("crm", compacts), ("shop", "")):
+            task = bag().dags[f"{name}.{purpose}"].get_task("verify")
+            report = {"tables": {"a.b": {}}}
+            ti = SimpleNamespace(try_number=tries, xcom_pull=lambda task_ids, report=report: SimpleNamespace(**report))
+            task.render_template_fields({"params": dict.fromkeys(("tables", "whole")), "ti": ti})
+            assert task.options.get("compact", "") == wanted
+
+
 def test_what_was_mended_is_proven_behind_the_compaction_that_puts_it_in_its_place(folder: Path) -> None:
     (folder / "shop.yaml").write_text(text("shop", SCHEDULED))
     (folder / "crm.yaml").write_text(text("crm"))
@@ -150,7 +197,8 @@ def test_what_a_form_refuses_is_told_in_words(folder: Path) -> None:
         ("backfill", "tables", "a table, as db.table"): (["orders"],),
         ("backfill", "tables", "at least one"): ([], [""], [" ", ""]),
         ("erase", "keys", "at least one"): ([], [""]),
-        ("erase", "table", "as db.table"): ("orders",),
+        ("erase", "table", "as db.table"): ("orders", "orders."),
+        ("snapshot", "tables", "a name with a comma is not taken"): (["a.b,c"],),
         ("repair", "keys", 'a list of keys, each a text, such as ["7", "8"]'): ("[1, 2]", "1", {"id": 1}),
         ("backfill", "keys", "a key, as a text"): ([7], [{"id": 1}]),
         ("erase", "keys", "a list of keys, each a text"): ("[1, 2]", "1"),
@@ -159,6 +207,24 @@ def test_what_a_form_refuses_is_told_in_words(folder: Path) -> None:
         for value in values:
             with pytest.raises(ParamValidationError, match=re.escape(told)):
                 dags[f"shop.{purpose}"].params.get_param(name).resolve(value)
+    for purpose in ("snapshot", "backfill"):
+        assert dags[f"shop.{purpose}"].params.get_param("tables").resolve(["shop.a.b"]) == ["shop.a.b"]
+    assert dags["shop.erase"].params.get_param("table").resolve("shop.orders.2024") == "shop.orders.2024"
+
+
+@pytest.mark.parametrize(
+    ("mended", "proven"), [(["shop.a", "shop.b.c"], "shop.a,shop.b.c"), (["shop.a", "shop.b,c"], "")]
+)
+def test_where_a_name_with_a_comma_was_mended_all_tables_are_proven(
+    folder: Path, mended: list[str], proven: str
+) -> None:
+    """The job would take it for two."""
+    (folder / "shop.yaml").write_text(text("shop", SCHEDULED))
+    for purpose in ("repair", "backfill"):
+        task = bag().dags[f"shop.{purpose}"].get_task("verify")
+        report = SimpleNamespace(tables={name: {"part": ""} for name in mended})
+        task.render_template_fields({"ti": SimpleNamespace(xcom_pull=lambda task_ids, report=report: report)})
+        assert task.tables == proven
 
 
 @pytest.mark.parametrize(
@@ -173,7 +239,7 @@ def test_tables_are_named_in_lines_of_which_empty_ones_are_nothing(
         dag = bag().dags[f"shop.{purpose}"]
         assert dag.params.get_param("tables").resolve(given) == given
         task = dag.get_task(task_id)
-        task.render_template_fields({"params": {**dag.params.dump(), "tables": given}})
+        task.render_template_fields({"params": {**dag.params.dump(), "tables": given}, "ti": FIRST_TRY})
         assert task.tables == taken
 
 

@@ -70,11 +70,12 @@ def job(mysql: MySQL, airflow_site: Site, monkeypatch: pytest.MonkeyPatch) -> Jo
     """The tables and the options with a value that the first task's job gets of a run's conf."""
     monkeypatch.setenv("HEADRACE_MYSQL_PASSWORD", mysql.password)
     pipeline, by = load(airflow_site.pipelines / f"{PIPELINE}.yaml"), SimpleNamespace(triggering_user_name="ada")
+    first = SimpleNamespace(try_number=1)
 
     def of(purpose: str, conf: dict[str, Any]) -> tuple[str, dict[str, str]]:
         dags = {dag.dag_id: dag for dag in factory.dags(pipeline)}  # anew: rendered, a task has no template any more
         task: Any = dags[f"{PIPELINE}.{purpose}"].get_task(FIRST[purpose])
-        task.render_template_fields({"params": conf, "run_id": "r", "dag_run": by})
+        task.render_template_fields({"params": conf, "run_id": "r", "dag_run": by, "ti": first})
         return task.tables, {name: value for name, value in task.options.items() if value}
 
     return of

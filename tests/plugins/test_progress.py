@@ -78,6 +78,10 @@ def test_it_waits_for_every_part_that_was_staged(tmp_path: Path, file: str) -> N
     complete = "the lake has not taken the rows of shop.b: does shop.compaction run?"
     assert progress.parts_applied(file, report) == complete
     assert progress.parts_applied(file, {**report, "p1": ""}) == complete  # a backfill from history
+    written = json.loads(status_of(tmp_path).read_text())
+    written["tables"]["shop.b"] = {**written["tables"]["shop.a"], "table": "b", "stopped": "shop.b: no key"}
+    status_of(tmp_path).write_text(json.dumps(written))
+    assert progress.parts_applied(file, report) == "the lake has not taken the rows of shop.b: shop.b: no key"
     write_status(tmp_path, 50, {"a": "s1"}, {"one": None, "two": "read anew"})
     assert progress.parts_applied(file, report) is None
     assert [part.refused for part in progress.parts(file, report)] == [None, "read anew"]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 from airflow.sdk.exceptions import AirflowSkipException, DagRunTriggerException
 
+from headrace import forms
 from headrace.rereading import RereadStale
 
 STALE = {"shop.a": {"rows": 1, "stale": "stale since an ALTER"}, "shop.b": {"rows": 2, "stale": None}}
@@ -27,6 +29,21 @@ def test_the_stale_tables_are_read_again() -> None:
     assert run.conf == {"tables": ["shop.a"], "existing": True}
     assert run.skip_when_already_exists
     assert not run.wait_for_completion
+
+
+def test_a_table_whose_name_no_form_takes_keeps_no_other_from_being_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = MagicMock()
+    monkeypatch.setattr(RereadStale, "log", log)
+    told = {"stale": "stale since an ALTER"}
+    run = triggered({"tables": {"shop.a": told, "shop.b,c": told, "shop.d.e": told}})
+    assert run.conf == {"tables": ["shop.a", "shop.d.e"], "existing": True}
+    for name in run.conf["tables"]:
+        assert forms.SNAPSHOT.params["tables"].resolve([name])
+    text, *names = log.warning.call_args.args
+    assert (text % tuple(names)).startswith("shop.b,c is not read again: a name with a comma cannot be given")
+    ti = SimpleNamespace(xcom_pull=lambda task_ids: {"tables": {"shop.b,c": told}})
+    with pytest.raises(AirflowSkipException, match="no table is stale that can be named"):
+        RereadStale(task_id="reread", pipeline="shop").execute({"ti": ti})
 
 
 def test_behind_a_check_its_own_report_says_which_are_stale() -> None:

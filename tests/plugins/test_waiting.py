@@ -69,6 +69,48 @@ def test_the_wait_is_deferred_and_survives_a_restart_of_the_triggerer() -> None:
     assert Until(**arguments).deadline == pytest.approx(time.time() + 3600, abs=60)
 
 
+def behind(state: str, report: dict[str, Any] | None) -> Any:
+    """A task instance behind a compaction that it started: how its run ended, and its report."""
+    given = {"stage": REPORT, "trigger_run_id": "manual__1", "crm.compaction manual__1 compact": report}
+
+    def xcom_pull(task_ids: str, key: str = "", dag_id: str = "", run_id: str = "") -> Any:
+        return given[key or (f"{dag_id} {run_id} {task_ids}" if dag_id else task_ids)]
+
+    ti = MagicMock()
+    ti.xcom_pull.side_effect = xcom_pull
+    ti.get_dagrun_state.side_effect = lambda dag_id, run_id: {"crm.compaction manual__1": state}[f"{dag_id} {run_id}"]
+    return ti
+
+
+@pytest.mark.parametrize(
+    ("state", "report", "patience", "told"),
+    [
+        ("success", {"tables": {}}, 3600, "not done after 3600 s: shop.b is missing"),
+        ("failed", {"tables": {"shop.b": {}}, "error": "shop.b: no key"}, 60, "not done after 60 s: shop.b is missing"),
+        (
+            "failed", {"error": "no lake at s3a://b"}, 60,
+            "not done after 60 s: shop.b is missing. The compaction failed: no lake at s3a://b",
+        ),
+        (
+            "failed", None, 60,
+            "not done after 60 s: shop.b is missing. The compaction failed: see the run manual__1 of crm.compaction",
+        ),
+    ],
+)  # fmt: skip
+def test_behind_a_compaction_that_failed_the_wait_is_short_and_says_why(
+    state: str, report: dict[str, Any] | None, patience: int, told: str
+) -> None:
+    """What is there of it by then is enough; of a table that is stopped the question itself tells it."""
+    wait = SnapshotApplied(task_id="t", pipeline_file="/p", stage="stage", compaction="crm.compaction")
+    ti = behind(state, report)
+    with pytest.raises(TaskDeferred) as deferred:
+        wait.execute({"ti": ti})
+    assert deferred.value.trigger.deadline == pytest.approx(time.time() + patience, abs=20)
+    with pytest.raises(AirflowFailException, match=f"^{told}$"):
+        wait.resume({"ti": ti}, {"missing": "shop.b is missing"})
+    assert wait.resume({"ti": ti}, {"missing": None}) == SnapshotApplied.done
+
+
 def test_without_the_report_of_the_stage_there_is_nothing_to_wait_for() -> None:
     ti = MagicMock()
     ti.xcom_pull.return_value = None

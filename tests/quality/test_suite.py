@@ -81,17 +81,21 @@ def test_a_suite_of_which_a_table_was_not_judged_is_not_well_and_not_wrong(
     assert suite.run(spark, pipeline, results, **given, unjudged={"shop.items": {"its rows": "altered"}})["ok"] is False
 
 
-def test_a_suite_file_of_a_table_that_is_checked_no_more_is_warned_of(
-    spark: SparkSession, pipeline: Pipeline, tmp_path: Path
-) -> None:
-    """It was renamed in the source, and the lake keeps the one of before."""
-    tables = {f"shop.{name}": TableStatus(db="shop", table=name, rows=1, changes=1) for name in ("orders", "buys")}
+def in_lake(tmp_path: Path, *names: str) -> None:
+    tables = {f"shop.{name}": TableStatus(db="shop", table=name, rows=1, changes=1) for name in names}
     lake = LakeStatus(
         pipeline="shop", run=1, written_at=1, seconds=1, checkpoint=None, changes_version=None, tables=tables
     )
     status = tmp_path / "lake" / "shop" / "_status.json"
     status.parent.mkdir(parents=True)
     status.write_text(lake.model_dump_json())
+
+
+def test_a_suite_file_of_a_table_that_is_checked_no_more_is_warned_of(
+    spark: SparkSession, pipeline: Pipeline, tmp_path: Path
+) -> None:
+    """It was renamed in the source, and the lake keeps the one of before."""
+    in_lake(tmp_path, "orders", "buys")
     own(tmp_path, "shop.buys.json", '{"expectations": []}')
     result = check(spark, pipeline, ROWS, 4)
     assert (result["ok"], result["files"]) == (True, [])
@@ -100,15 +104,26 @@ def test_a_suite_file_of_a_table_that_is_checked_no_more_is_warned_of(
     assert "shop.buys.json was not run: shop.buys is in the lake, and no table of the source any more" in told
 
 
-def test_a_check_of_some_tables_keeps_what_is_known_of_the_others(spark: SparkSession, pipeline: Pipeline) -> None:
+def test_a_check_of_some_tables_keeps_what_is_known_of_the_others(
+    spark: SparkSession, pipeline: Pipeline, tmp_path: Path
+) -> None:
+    in_lake(tmp_path, "orders", "items", "buys")
+    files = [str(tmp_path / "suites" / "shop" / f"shop.{name}") for name in ("items.py", "orders.json", "buys.json")]
+    for name in ("items.py", "orders.json"):
+        own(tmp_path, f"shop.{name}", '{"expectations": []}')
     wrong = {"at": "2026-01-01", "tables": {"shop.items": {"equal": False, "source_count": 2, "lake_count": 1}}}
-    folder.write_last(pipeline, {**wrong, "expectations": {"tables": {"shop.items": {"ok": True}}}})
+    told = [f"{files[0]}:1: KeyError: 'id'", f"{files[1]}: cannot be read", f"{files[2]}: was removed since"]
+    folder.write_last(pipeline, {**wrong, "expectations": {"tables": {"shop.items": {"ok": True}}, "files": told}})
     rows = spark.createDataFrame(ROWS, "shop_id bigint, id bigint, state string")
     given: dict[str, Any] = {"schemas": {"shop.orders": SCHEMA}, "frames": {"shop.orders": rows}}
-    suite.run(spark, pipeline, {"shop.orders": {"source_count": 4, "equal": True}}, **given, some=True)
+    found = suite.run(spark, pipeline, {"shop.orders": {"source_count": 4, "equal": True}}, **given, some=True)
+    assert found["files"] == [], "a report is of what the check itself looked at"
     kept = folder.read_last(pipeline)
     assert kept is not None
-    assert differences(kept) == {"shop.items": "rows 2 in the source, 1 in the lake"}
+    assert differences(kept) == {
+        "shop.items": "rows 2 in the source, 1 in the lake",
+        "suite files": f"{files[0]}:1: KeyError: 'id'",
+    }
     assert {*kept["expectations"]["tables"]} == {"shop.items", "shop.orders"}
 
 
@@ -284,7 +299,25 @@ def test_hand_written_suites_run_too(spark: SparkSession, pipeline: Pipeline, tm
     [
         ("shop.orders.json", "{", "cannot be read as a suite"),
         ("shop.orders.json", '{"expectations": [{"type": "expect_luck"}]}', "expect_luck"),
+        ("shop.orders.json", '{"expectations": ["expect_column_to_exist"]}', "cannot be read as a suite ("),
+        ("shop.orders.json", '{"expectations": {"type": "expect_column_to_exist"}}', "cannot be read as a suite ("),
+        ("shop.orders.json", '{"expectations": [null]}', "cannot be read as a suite ("),
+        ("shop.orders.json", "[null]", "cannot be read as a suite ("),
+        (
+            "shop.orders.json",
+            '{"expectations": [{"type": "expect_table_row_count_to_equal", "kwargs": {"value": {"$PARAMETER": "x"}}}]}',
+            "expect_table_row_count_to_equal cannot be run: No value found for $PARAMETER x",
+        ),
         ("shop.orders.py", "x = 1", "no function expectations"),
+        ("shop.orders.py", "import sys\nsys.exit()", "shop.orders.py:2: SystemExit"),
+        ("shop.orders.py", "def expectations(schema):\n    return {}['name']", "shop.orders.py:2: KeyError: 'name'"),
+        ("shop.orders.py", "{}['name']", "shop.orders.py:1: KeyError: 'name'"),
+        (
+            "shop.orders.py",
+            "def expectations(schema): return [schema.column('nope')]",
+            "shop.orders has no column nope",
+        ),
+        ("shop.orders.py", "def expectations(:", "SyntaxError: "),
         ("shop.orders.py", "def expectations(schema): return [1]", "no GX expectation"),
         ("shop.order.json", '{"expectations": []}', "is no table of pipeline shop"),
         (
@@ -311,3 +344,17 @@ def test_a_wrong_suite_file_is_named(
     fault = differences({"expectations": result})["suite files"]
     assert name in fault
     assert told in fault
+
+
+def test_what_great_expectations_cannot_run_keeps_no_other_of_the_users_from_it(
+    spark: SparkSession, pipeline: Pipeline, tmp_path: Path
+) -> None:
+    unknown = {"type": "expect_table_row_count_to_equal", "kwargs": {"value": {"$PARAMETER": "x"}}}
+    entry = {"type": "expect_column_values_to_be_between", "kwargs": {"column": "id", "max_value": 1}}
+    own(tmp_path, "shop.orders.json", json.dumps({"expectations": [unknown, entry]}))
+    result = check(spark, pipeline, ROWS, 4)
+    assert len(result["files"]) == 1
+    table = result["tables"]["shop.orders"]
+    assert table["evaluated"] == 10
+    assert {one["expectation"] for one in table["failed"]} == {"expect_column_values_to_be_between"}
+    assert len(list((Path(result["docs"]) / "validations").rglob("*.html"))) == 1
