@@ -275,3 +275,20 @@ def test_an_erasure_by_its_form_leaves_nothing_of_the_row(
     wrong = ended(api, "dags.erase", {"table": "dagshop.items", "keys": ['{"shop": "x", "id": 24}']})
     assert wrong.state == "failed"
     assert "Nothing was erased" in log_of(airflow_site.airflow, wrong, "erase")
+
+
+@pytest.mark.soak
+@pytest.mark.usefixtures("checked")
+def test_a_table_that_is_stopped_keeps_no_other_from_being_mended_and_proven(
+    api: Api, airflow_site: Site, mysql: MySQL, status: Status
+) -> None:
+    execute(
+        mysql,
+        "ALTER TABLE dagshop.orders DROP PRIMARY KEY",
+        "INSERT INTO dagshop.orders VALUES (7000, 'new', 1.00)",
+    )
+    run = done(api, "dags.backfill", {"tables": ["dagshop.items"], "keys": ["[4, 18]"]})
+    assert status().tables["dagshop.orders"].stopped
+    assert states(api, run)["compact"] == "success"
+    assert api.result(run, "verify")["tables"]["dagshop.items"]["equal"] is True
+    assert ended(api, "dags.compaction").state == "failed"
