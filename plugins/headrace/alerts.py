@@ -13,19 +13,16 @@ that the table did not meet (its report says so: `clears`).
 
 from __future__ import annotations
 
-import json
-import urllib.request
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from airflow.sdk import BaseNotifier
 
 from contract.pipeline import Pipeline, PipelineFileError
-from headrace import pipeline_files
+from headrace import pipeline_files, webhook
 from quality import folder
 from quality.report import SUITES, differences
 
-TIMEOUT_SECONDS = 10
 PROOF = "verify"  # the task of every DAG that checks
 PAUSE = timedelta(hours=1)  # after so long without one, a failure is news even with the same text
 NEXT_STEPS = {
@@ -161,22 +158,12 @@ def repeated(last: dict[str, Any] | None, alert: dict[str, Any]) -> bool:
 
 def keep(log: Any, pipeline: Pipeline, alert: dict[str, Any], posted: bool = False) -> None:
     """Posts it, unless that was done, and writes it down."""
-    alert["posted"] = posted or _posted(log, pipeline, alert)
+    url = pipeline.quality.webhook
+    alert["posted"] = posted or (bool(url) and webhook.took(log, str(url), alert))
     try:
         log.info("kept in %s", folder.append_alert(pipeline, alert))
     except OSError as error:
         log.error("the alert was not kept in %s: %s", folder.folder(pipeline), error)
-
-
-def _posted(log: Any, pipeline: Pipeline, alert: dict[str, Any]) -> bool:
-    if not pipeline.quality.webhook:
-        return False
-    try:
-        post(pipeline.quality.webhook, alert)
-    except (OSError, ValueError) as error:  # URLError and HTTPError are OSErrors; ValueError: no such scheme
-        log.error("quality.webhook did not take the alert: %s", error)
-        return False
-    return True
 
 
 def describe(context: Any) -> dict[str, Any]:
@@ -203,11 +190,3 @@ def _facts(context: Any) -> dict[str, dict[str, Any]]:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def post(url: str, alert: dict[str, Any]) -> None:
-    """Raises OSError, ValueError."""
-    body = json.dumps(alert, default=str).encode()
-    request = urllib.request.Request(url, body, {"Content-Type": "application/json"})
-    with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS):
-        pass

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -34,27 +34,6 @@ RESULT = {
         "shop.items": {"equal": True, "source_count": 9, "lake_count": 9},
     },
 }
-
-
-@pytest.fixture
-def received() -> Any:
-    """A webhook: `received.url`, and `received.bodies` of what it got."""
-    got = SimpleNamespace(bodies=[], status=200)
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            got.bodies.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-            self.send_response(got.status)
-            self.end_headers()
-
-        def log_message(self, *_: Any) -> None: ...
-
-    server = HTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    got.url = f"http://127.0.0.1:{server.server_port}/hook"
-    yield got
-    server.shutdown()
-    server.server_close()
 
 
 def pipeline_file(tmp_path: Path, webhook: str = "") -> str:
@@ -260,15 +239,32 @@ def test_it_is_logged_kept_and_posted(tmp_path: Path, received: Any, capsys: pyt
     assert "next step: Start the DAG shop.repair" in logged
 
 
+@pytest.fixture
+def garbage() -> Any:
+    """The URL of a server that answers one request, with what is no HTTP."""
+
+    def answer() -> None:
+        with server.accept()[0] as caller:
+            caller.recv(65_536)
+            caller.sendall(b"garbage\r\n\r\n")
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=answer, daemon=True).start()
+        yield f"http://127.0.0.1:{server.getsockname()[1]}/secret"
+
+
 def test_a_webhook_that_refuses_or_is_away_is_only_logged(
-    tmp_path: Path, received: Any, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, received: Any, garbage: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     received.status = 500
-    Alert(pipeline_file(tmp_path, received.url))(failed())
-    Alert(pipeline_file(tmp_path, "http://127.0.0.1:9/"))(failed())
-    Alert(pipeline_file(tmp_path, "nonsense"))(failed())
-    assert capsys.readouterr().out.count("quality.webhook did not take the alert") == 3
-    assert len(folder.read_alerts(pipeline_files.load(pipeline_file(tmp_path)))) == 3
+    urls = (received.url, "http://127.0.0.1:9/secret", "http://127.0.0.1:9/se cret", garbage)
+    for url in urls:
+        Alert(pipeline_file(tmp_path, url))(failed())
+    assert len(folder.read_alerts(pipeline_files.load(pipeline_file(tmp_path)))) == len(urls)
+    logged = capsys.readouterr().out
+    for cause in ("HTTPError 500", "ConnectionRefusedError Connection refused", "InvalidURL", "BadStatusLine"):
+        assert f"quality.webhook (127.0.0.1) did not take the alert: {cause}" in logged
+    assert "cret" not in logged, "a webhook's path is a secret"
 
 
 def test_any_other_failure_is_told_too(tmp_path: Path) -> None:
