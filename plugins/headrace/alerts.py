@@ -20,21 +20,11 @@ from airflow.sdk import BaseNotifier
 
 from contract.pipeline import Pipeline, PipelineFileError
 from headrace import pipeline_files, webhook
+from headrace.next_step import PROOF, next_step
 from quality import folder
 from quality.report import SUITES, differences
 
-PROOF = "verify"  # the task of every DAG that checks
 PAUSE = timedelta(hours=1)  # after so long without one, a failure is news even with the same text
-NEXT_STEPS = {
-    PROOF: (
-        "Start the DAG {pipeline}.repair: it mends what this check found and proves it (a table that is stale, stopped "
-        "or not snapshotted: {pipeline}.snapshot for it, then {pipeline}.quality)"
-    ),
-}
-AGAIN = "Start the DAG {pipeline}.quality: what was compared changed meanwhile, and another check tells"
-NEXT_STEP = (
-    "Do as the message says; then clear the task, wait for the next run, or, of a wrong conf, start the DAG again"
-)
 
 
 class Alert(BaseNotifier):
@@ -55,19 +45,12 @@ class Alert(BaseNotifier):
             self.log.error("the alert was not kept, since the pipeline file is wrong: %s", error)
             return
         last, standing_since = last_of(pipeline, alert), at_fault(last_of(pipeline, alert, any_dag=True))
-        alert["next_step"] = next_step(context, alert["task"], pipeline.name)
+        alert["next_step"] = next_step(context.get("exception"), alert["task"], pipeline.name)
         self.log.error("next step: %s", alert["next_step"])
         alert |= standing(alert, context, standing_since)
         for table in alert["mended"]:
             self.log.info("ALL CLEAR %s", table)
         keep(self.log, pipeline, {"pipeline": pipeline.name, **alert}, repeated(last, alert))
-
-
-def next_step(context: Any, task: str, pipeline: str) -> str:
-    if known := getattr(context.get("exception"), "next_step", None):
-        return str(known)
-    again = task == PROOF and _result(context).get("again")
-    return (AGAIN if again else NEXT_STEPS.get(task, NEXT_STEP)).format(pipeline=pipeline)
 
 
 class AllClear(BaseNotifier):
