@@ -210,6 +210,46 @@ def test_the_proof_of_a_repair_clears_what_a_check_found(tmp_path: Path, receive
     assert not received.bodies[-1].get("clear"), "another task's success says nothing"
 
 
+def of_dag(context: dict[str, Any], dag: str) -> dict[str, Any]:
+    context["ti"].dag_id = dag
+    return context
+
+
+def test_a_fault_that_comes_back_behind_another_dags_all_clear_is_news(tmp_path: Path, received: Any) -> None:
+    file, wrong = pipeline_file(tmp_path, received.url), {"equal": False}
+
+    def posted(notify: Any, context: dict[str, Any]) -> int:
+        before = len(received.bodies)
+        notify(file)(context)
+        return len(received.bodies) - before
+
+    for clears in (("shop.orders",), ()):
+        Alert(file)(verified(orders=wrong, items=wrong))
+        assert posted(AllClear, of_dag(succeeded("verify", *clears), "shop.repair")) == 1
+        assert posted(Alert, verified(orders=wrong, items=wrong)) == 1
+        assert posted(Alert, verified(orders=wrong, items=wrong)) == 0
+    Alert(file)(of_dag(verified(lines=wrong), "shop.backfill"))
+    assert posted(AllClear, of_dag(succeeded("verify", "shop.lines"), "shop.repair")) == 1
+    assert posted(Alert, verified(orders=wrong, items=wrong)) == 0, "of another table"
+    mends = {"orders": {"equal": True}, "lines": wrong}
+    assert posted(Alert, of_dag(verified(**mends), "shop.backfill")) == 1
+    assert posted(Alert, verified(orders=wrong, items=wrong)) == 1, "a check that failed found it well"
+
+
+def test_a_fault_of_no_table_is_news_behind_another_dags_all_clear(tmp_path: Path, received: Any) -> None:
+    file = pipeline_file(tmp_path, received.url)
+    away = {**failed(), "exception": RuntimeError("MySQL is away")}
+    Alert(file)(away)
+    AllClear(file)(of_dag(succeeded(), "shop.repair"))
+    Alert(file)(away)
+    assert [body["message"] for body in received.bodies] == ["MySQL is away", "all clear", "MySQL is away"]
+    other = {"dag_id": "shop.repair", "task_id": "stage", "run_id": "r", "log_url": ""}
+    Alert(file)({"ti": SimpleNamespace(**other), "exception": RuntimeError("MySQL is away")})
+    AllClear(file)({"ti": SimpleNamespace(**other, xcom_pull=lambda task_ids: None)})
+    Alert(file)(away)
+    assert len(received.bodies) == 5, "of another task"
+
+
 def test_a_sample_clears_what_it_looked_at_and_no_more(tmp_path: Path, received: Any) -> None:
     file, wrong = pipeline_file(tmp_path, received.url), {"equal": False}
     sampled = {"equal": True, "chunks": 100, "chunks_compared": 1}
