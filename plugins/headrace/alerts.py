@@ -5,7 +5,7 @@ where there is one. An alert that cannot be delivered is logged and never hides 
 again and again for one reason is posted once: anew when the text differs, when the webhook did not take it, when the
 task had not failed for an hour, or when what failed was well in between. An alert says since when each table is at
 fault, which ones are well again, and what to do next. The first success behind a failure says all clear, in the same
-three places.
+three places. What is well again and the webhook did not take goes with the next alert, or all clear.
 
 What is at fault is known by the checks of a pipeline, whichever DAG they are of: a repair's proof clears what it
 proves (earlier.py, standing.py).
@@ -22,7 +22,7 @@ from contract.pipeline import Pipeline, PipelineFileError
 from headrace import pipeline_files, webhook
 from headrace.earlier import earlier
 from headrace.next_step import next_step
-from headrace.standing import at_fault, looked_at, standing
+from headrace.standing import UNSEEN, at_fault, cleared, standing
 from quality import folder
 from quality.report import differences
 
@@ -47,7 +47,7 @@ class Alert(BaseNotifier):
         before = earlier(pipeline, alert)
         alert["next_step"] = next_step(context.get("exception"), alert["task"], pipeline.name)
         self.log.error("next step: %s", alert["next_step"])
-        alert |= standing(alert, _result(context), at_fault(before.newest))
+        alert |= standing(alert, _result(context), at_fault(before.newest), before.untold())
         for table in alert["mended"]:
             self.log.info("ALL CLEAR %s", table)
         keep(self.log, pipeline, {"pipeline": pipeline.name, **alert}, before.has(alert))
@@ -62,32 +62,40 @@ class AllClear(BaseNotifier):
         self.pipeline_file = pipeline_file
 
     def notify(self, context: Any) -> None:
-        clear = {"at": _now(), **_task(context)}
+        task = _task(context)
         try:
             pipeline = pipeline_files.load(self.pipeline_file)
         except PipelineFileError:
             return  # told by whoever reads the file for its work
-        last = earlier(pipeline, clear).newest
-        if last is None or last.get("clear"):
+        before = earlier(pipeline, task)
+        if before.newest is None:
             return
-        since, report = at_fault(last), _report(context)
-        left = {table: at for table, at in since.items() if not looked_at(report, table)}
-        mended = {table: at for table, at in since.items() if table not in left}
-        if left and not mended:
-            self.log.info("not looked at, and at fault since it was: %s", ", ".join(left))
+        if before.newest.get("clear"):
+            tell_again(self.log, pipeline, before.newest)
             return
-        named = f": {', '.join(mended)}" if mended else ""
-        still = f"; not looked at, and at fault since it was: {', '.join(left)}" if left else ""
-        tables = {table: f"all clear, at fault since {at}" for table, at in mended.items()}
-        clear |= {"clear": not left, "message": f"all clear{named}{still}", "tables": tables, "since": left or since}
-        self.log.info("ALL CLEAR %s %s%s", clear["dag"], clear["task"], named)
-        keep(self.log, pipeline, {"pipeline": pipeline.name, **clear, "mended": [*mended]})
+        since = at_fault(before.newest)
+        if not (told := cleared(_report(context), since, before.untold())):
+            self.log.info("%s: %s", UNSEEN, ", ".join(since))
+            return
+        self.log.info("ALL CLEAR %s %s: %s", task["dag"], task["task"], told["message"])
+        keep(self.log, pipeline, {"pipeline": pipeline.name, "at": _now(), **task, **told})
+
+
+def tell_again(log: Any, pipeline: Pipeline, clear: dict[str, Any]) -> None:
+    """An all clear that the webhook did not take; it is kept once more when the webhook has it."""
+    url, told = pipeline.quality.webhook, {key: value for key, value in clear.items() if key != "posted"}
+    if url and clear.get("posted") is False and webhook.took(log, url, told):
+        append(log, pipeline, {**told, "posted": True})
 
 
 def keep(log: Any, pipeline: Pipeline, alert: dict[str, Any], posted: bool = False) -> None:
-    """Posts it, unless that was done, and writes it down."""
+    """Posts it, unless that was done, and writes it down. `posted` is None where there is no webhook."""
     url = pipeline.quality.webhook
-    alert["posted"] = posted or (bool(url) and webhook.took(log, str(url), alert))
+    alert["posted"] = posted or (webhook.took(log, url, alert) if url else None)
+    append(log, pipeline, alert)
+
+
+def append(log: Any, pipeline: Pipeline, alert: dict[str, Any]) -> None:
     try:
         log.info("kept in %s", folder.append_alert(pipeline, alert))
     except OSError as error:

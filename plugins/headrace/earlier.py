@@ -26,13 +26,18 @@ class Earlier:
     def newest(self) -> dict[str, Any] | None:
         return self.others[0] if self.others else self.own
 
+    def untold(self) -> list[str]:
+        """The tables that are well again which the webhook did not take; where there was none, nothing waits."""
+        last = self.newest or {}
+        return [*last.get("mended", ())] if last.get("posted") is False else []
+
     def has(self, alert: dict[str, Any]) -> bool:
-        """Whether the webhook has taken the same from the task's last failure, a short while ago, and no all clear of
-        it since."""
+        """Whether the webhook has taken the same from the task's last failure, a short while ago, no all clear of it
+        since, and nothing is well again."""
         last = self.own
         if last is None or not last.get("posted") or any(last.get(key) != alert[key] for key in ("message", "tables")):
             return False
-        if any(_clears(other, alert) for other in self.others):
+        if alert["mended"] or any(_clears(other, alert) for other in self.others):
             return False
         return datetime.fromisoformat(alert["at"]) - datetime.fromisoformat(last["at"]) < PAUSE
 

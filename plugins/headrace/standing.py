@@ -6,9 +6,12 @@ table did not meet (its report says so: `clears`).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from quality.report import SUITES
+
+UNSEEN = "not looked at, and at fault since it was"
 
 
 def at_fault(last: dict[str, Any] | None) -> dict[str, str]:
@@ -16,19 +19,39 @@ def at_fault(last: dict[str, Any] | None) -> dict[str, str]:
     return {} if last is None or last.get("clear") else dict(last.get("since") or {})
 
 
-def standing(alert: dict[str, Any], report: dict[str, Any], before: dict[str, str]) -> dict[str, Any]:
+def standing(
+    alert: dict[str, Any], report: dict[str, Any], before: dict[str, str], untold: Iterable[str] = ()
+) -> dict[str, Any]:
     """`since`: when each table's fault began, also of those that this failure says nothing of. `mended`: those that
-    were at fault and were found equal."""
+    were at fault and were found equal, and those of before that are `untold`."""
     facts = _facts(report)
-    well = {table for table, told in facts.items() if _well(told)} - {*alert["tables"]}
-    mended = [table for table in before if table in well]
-    since = {table: at for table, at in before.items() if table not in mended}
+    well = {table for table, told in facts.items() if _well(told)}
+    found = [table for table in before if table in well]
+    since = {table: at for table, at in before.items() if table not in found}
     for table in alert["tables"]:
         since[table] = facts.get(table, {}).get("since") or before.get(table) or alert["at"]
-    return {"since": since, "mended": mended}
+    return {"since": since, "mended": [table for table in (*untold, *found) if table not in alert["tables"]]}
 
 
-def looked_at(report: dict[str, Any], table: str) -> bool:
+def cleared(report: dict[str, Any], before: dict[str, str], untold: Iterable[str] = ()) -> dict[str, Any]:
+    """What is all clear behind a task that went well: `clear` (whether all is), `message`, `tables`, `since` and
+    `mended`. Empty where nothing is; `untold`: as above."""
+    waiting = {table: at for table, at in before.items() if not _looked_at(report, table)}
+    mended = [*untold, *(table for table in before if table not in waiting)]
+    if waiting and not mended:
+        return {}
+    told = {table: f", at fault since {before[table]}" if table in before else "" for table in mended}
+    named = f": {', '.join(mended)}" if mended else ""
+    return {
+        "clear": not waiting,
+        "message": f"all clear{named}{f'; {UNSEEN}: ' if waiting else ''}{', '.join(waiting)}",
+        "tables": {table: f"all clear{since}" for table, since in told.items()},
+        "since": waiting or before,
+        "mended": mended,
+    }
+
+
+def _looked_at(report: dict[str, Any], table: str) -> bool:
     """Whether the task that went well was about the table: about all, where its report does not name some; and about
     what was at fault in it."""
     if table == SUITES:

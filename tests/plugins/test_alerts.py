@@ -166,6 +166,60 @@ def test_of_several_tables_at_fault_the_mended_ones_are_told(tmp_path: Path, rec
     assert received.bodies[-1]["message"] == "all clear: shop.orders"
 
 
+def taken(received: Any, status: int, *told: tuple[Any, dict[str, Any]], file: str) -> list[dict[str, Any]]:
+    """What was sent to the webhook, which answers so, of each notifier and its context."""
+    received.status = status
+    received.bodies.clear()
+    for notifier, context in told:
+        notifier(file)(context)
+    return [*received.bodies]
+
+
+def test_an_all_clear_that_the_webhook_did_not_take_is_sent_again(tmp_path: Path, received: Any) -> None:
+    file, well = pipeline_file(tmp_path, received.url), (AllClear, succeeded())
+    taken(received, 200, (Alert, failed()), file=file)
+    refused = taken(received, 500, well, well, file=file)
+    assert len(refused) == 2
+    assert len(folder.read_alerts(pipeline_files.load(file))) == 2, "kept once, however often it is tried"
+    [clear] = taken(received, 200, well, well, well, file=file)
+    assert (clear["message"], clear["clear"]) == ("all clear: shop.orders", True)
+    assert clear == {key: value for key, value in refused[0].items() if key != "posted"}
+    assert [kept["posted"] for kept in folder.read_alerts(pipeline_files.load(file))] == [True, False, True]
+
+
+def test_a_webhook_gets_no_all_clear_from_before_it_was_there(tmp_path: Path, received: Any) -> None:
+    without = pipeline_file(tmp_path)
+    Alert(without)(failed())
+    AllClear(without)(succeeded())
+    assert taken(received, 200, (AllClear, succeeded()), file=pipeline_file(tmp_path, received.url)) == []
+
+
+def test_mended_tables_that_the_webhook_did_not_take_are_told_by_the_next_alert(tmp_path: Path, received: Any) -> None:
+    file, wrong, well = pipeline_file(tmp_path, received.url), {"equal": False}, {"equal": True}
+    all_wrong, one_left = (Alert, verified(orders=wrong, items=wrong)), (Alert, verified(orders=wrong, items=well))
+    for last, told in ((one_left, ["shop.items"]), ((Alert, failed()), ["shop.items"]), (all_wrong, [])):
+        taken(received, 200, all_wrong, file=file)
+        taken(received, 500, one_left, file=file)
+        [alert] = taken(received, 200, last, last, file=file)
+        assert alert["mended"] == told
+    taken(received, 500, (AllClear, succeeded("verify", "shop.items")), one_left, file=file)
+    [clear] = taken(received, 200, (AllClear, succeeded()), file=file)
+    assert (clear["message"], clear["clear"]) == ("all clear: shop.items, shop.orders", True)
+    taken(received, 200, all_wrong, file=file)
+    taken(received, 500, (AllClear, succeeded()), file=file)
+    [alert] = taken(received, 200, one_left, file=file)
+    assert (alert["mended"], [*alert["since"]]) == (["shop.items"], ["shop.orders"])
+
+
+def test_what_is_mended_is_posted_beside_a_fault_that_was_told(tmp_path: Path, received: Any) -> None:
+    file, wrong = pipeline_file(tmp_path, received.url), {"equal": False}
+    mends = verified(orders=wrong, items={"equal": True})
+    Alert(file)(mends)
+    Alert(file)(of_dag(verified(items=wrong), "shop.backfill"))
+    [alert] = taken(received, 200, (Alert, mends), (Alert, mends), file=file)
+    assert (alert["mended"], [*alert["since"]]) == (["shop.items"], ["shop.orders"])
+
+
 def test_a_check_of_some_tables_clears_no_other(tmp_path: Path, received: Any) -> None:
     file = pipeline_file(tmp_path, received.url)
     Alert(file)(verified(orders={"equal": False}, items={"equal": False}))
