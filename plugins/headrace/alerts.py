@@ -5,7 +5,8 @@ where there is one. An alert that cannot be delivered is logged and never hides 
 again and again for one reason is posted once: anew when the text differs, when the webhook did not take it, when the
 task had not failed for an hour, or when what failed was well in between. An alert says since when each table is at
 fault, which ones are well again, and what to do next. The first success behind a failure says all clear, in the same
-three places. What is well again and the webhook did not take goes with the next alert, or all clear.
+three places. What is well again, or no table of the pipeline any more, and the webhook did not take goes with the next
+alert, or all clear.
 
 What is at fault is known by the checks of a pipeline, whichever DAG they are of: a repair's proof clears what it
 proves (earlier.py, standing.py).
@@ -22,7 +23,7 @@ from contract.pipeline import Pipeline, PipelineFileError
 from headrace import pipeline_files, webhook
 from headrace.earlier import earlier
 from headrace.next_step import next_step
-from headrace.standing import UNSEEN, at_fault, cleared, standing
+from headrace.standing import LEFT, UNSEEN, at_fault, cleared, standing
 from quality import folder
 from quality.report import differences
 
@@ -50,6 +51,8 @@ class Alert(BaseNotifier):
         alert |= standing(alert, _result(context), at_fault(before.newest), before.untold())
         for table in alert["mended"]:
             self.log.info("ALL CLEAR %s", table)
+        for table in alert["left"]:
+            self.log.info("%s: %s", LEFT, table)
         keep(self.log, pipeline, {"pipeline": pipeline.name, **alert}, before.has(alert))
 
 

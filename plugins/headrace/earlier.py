@@ -10,6 +10,7 @@ from typing import Any
 
 from contract.pipeline import Pipeline
 from headrace.next_step import PROOF
+from headrace.standing import ENDS
 from quality import folder
 
 PAUSE = timedelta(hours=1)  # after so long without one, a failure is news even with the same text
@@ -26,25 +27,26 @@ class Earlier:
     def newest(self) -> dict[str, Any] | None:
         return self.others[0] if self.others else self.own
 
-    def untold(self) -> list[str]:
-        """The tables that are well again which the webhook did not take; where there was none, nothing waits."""
-        last = self.newest or {}
-        return [*last.get("mended", ())] if last.get("posted") is False else []
+    def untold(self) -> dict[str, list[str]]:
+        """The tables that are well again (`mended`), or are no more (`left`), which the webhook did not take; where
+        there was none, nothing waits."""
+        last = (self.newest or {}) if (self.newest or {}).get("posted") is False else {}
+        return {word: [*last.get(word, ())] for word in ENDS}
 
     def has(self, alert: dict[str, Any]) -> bool:
         """Whether the webhook has taken the same from the task's last failure, a short while ago, no all clear of it
-        since, and nothing is well again."""
+        since, and no other fault has ended."""
         last = self.own
         if last is None or not last.get("posted") or any(last.get(key) != alert[key] for key in ("message", "tables")):
             return False
-        if alert["mended"] or any(_clears(other, alert) for other in self.others):
+        if any(alert[word] for word in ENDS) or any(_clears(other, alert) for other in self.others):
             return False
         return datetime.fromisoformat(alert["at"]) - datetime.fromisoformat(last["at"]) < PAUSE
 
 
 def _clears(other: dict[str, Any], alert: dict[str, Any]) -> bool:
     """All, or a table of the alert."""
-    return bool(other.get("clear")) or any(table in alert["tables"] for table in other.get("mended") or ())
+    return bool(other.get("clear")) or any(table in alert["tables"] for word in ENDS for table in other.get(word, ()))
 
 
 def earlier(pipeline: Pipeline, task: dict[str, Any]) -> Earlier:

@@ -6,11 +6,13 @@ table did not meet (its report says so: `clears`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from quality.report import SUITES
 
+ENDS = ("mended", "left")  # of a fault: the table is well again, or no more one of the pipeline's
+LEFT = "dropped, renamed or excluded since"
 UNSEEN = "not looked at, and at fault since it was"
 
 
@@ -20,35 +22,50 @@ def at_fault(last: dict[str, Any] | None) -> dict[str, str]:
 
 
 def standing(
-    alert: dict[str, Any], report: dict[str, Any], before: dict[str, str], untold: Iterable[str] = ()
+    alert: dict[str, Any], report: dict[str, Any], before: dict[str, str], untold: Mapping[str, list[str]]
 ) -> dict[str, Any]:
     """`since`: when each table's fault began, also of those that this failure says nothing of. `mended`: those that
-    were at fault and were found equal, and those of before that are `untold`."""
+    were at fault and were found equal; `left`: those that a check of all has no more; both with what of before is
+    `untold`."""
     facts = _facts(report)
-    well = {table for table, told in facts.items() if _well(told)}
-    found = [table for table in before if table in well]
-    since = {table: at for table, at in before.items() if table not in found}
+    well, gone = [table for table in before if _well(facts.get(table, {}))], _gone(report, before)
+    since = {table: at for table, at in before.items() if table not in (*well, *gone)}
     for table in alert["tables"]:
         since[table] = facts.get(table, {}).get("since") or before.get(table) or alert["at"]
-    return {"since": since, "mended": [table for table in (*untold, *found) if table not in alert["tables"]]}
+    ended = {"mended": [*untold["mended"], *well], "left": [*untold["left"], *gone]}
+    return {"since": since, **{word: [one for one in found if one not in since] for word, found in ended.items()}}
 
 
-def cleared(report: dict[str, Any], before: dict[str, str], untold: Iterable[str] = ()) -> dict[str, Any]:
-    """What is all clear behind a task that went well: `clear` (whether all is), `message`, `tables`, `since` and
-    `mended`. Empty where nothing is; `untold`: as above."""
-    waiting = {table: at for table, at in before.items() if not _looked_at(report, table)}
-    mended = [*untold, *(table for table in before if table not in waiting)]
-    if waiting and not mended:
+def cleared(report: dict[str, Any], before: dict[str, str], untold: Mapping[str, list[str]]) -> dict[str, Any]:
+    """What is all clear behind a task that went well: `clear` (whether all is), `message`, `tables`, `since`, `mended`
+    and `left`. Empty where nothing is. `before`, `untold`: as above."""
+    gone = _gone(report, before)
+    waiting = {table: at for table, at in before.items() if table not in gone and not _looked_at(report, table)}
+    mended = [*untold["mended"], *(table for table in before if table not in (*waiting, *gone))]
+    left = [*untold["left"], *gone]
+    if waiting and not (mended or left):
         return {}
-    told = {table: f", at fault since {before[table]}" if table in before else "" for table in mended}
-    named = f": {', '.join(mended)}" if mended else ""
+    since = {table: f", at fault since {before[table]}" if table in before else "" for table in mended}
     return {
         "clear": not waiting,
-        "message": f"all clear{named}{f'; {UNSEEN}: ' if waiting else ''}{', '.join(waiting)}",
-        "tables": {table: f"all clear{since}" for table, since in told.items()},
+        "message": _message(mended, left, waiting),
+        "tables": {table: f"all clear{told}" for table, told in since.items()} | dict.fromkeys(left, LEFT),
         "since": waiting or before,
         "mended": mended,
+        "left": left,
     }
+
+
+def _message(mended: Iterable[str], left: Iterable[str], waiting: Iterable[str]) -> str:
+    parts = (("all clear", mended), (LEFT, left), (UNSEEN, waiting))
+    told = [f"{words}: {', '.join(tables)}" for words, tables in parts if tables]
+    return "; ".join(told if mended or waiting else ["all clear", *told])
+
+
+def _gone(report: dict[str, Any], before: Iterable[str]) -> list[str]:
+    """The tables that a check of all does not have: its report alone tells that it is one, by an empty `named`."""
+    facts = _facts(report)
+    return [one for one in before if one not in (*facts, SUITES)] if facts and report.get("named") == [] else []
 
 
 def _looked_at(report: dict[str, Any], table: str) -> bool:

@@ -166,6 +166,58 @@ def test_of_several_tables_at_fault_the_mended_ones_are_told(tmp_path: Path, rec
     assert received.bodies[-1]["message"] == "all clear: shop.orders"
 
 
+def test_a_table_that_left_the_pipeline_is_told_once_and_neither_at_fault_nor_well(
+    tmp_path: Path, received: Any
+) -> None:
+    file, wrong, well = pipeline_file(tmp_path, received.url), {"equal": False}, {"equal": True}
+
+    def of_all(tables: dict[str, Any], *named: str) -> dict[str, Any]:
+        context = verified(**tables)
+        context["exception"].result["named"] = [*named]
+        return context
+
+    Alert(file)(verified(orders=wrong, items=wrong, lines=wrong))
+    Alert(file)(of_all({"orders": wrong, "lines": wrong}, "shop.orders", "shop.lines"))
+    assert {*received.bodies[-1]["since"]} == {"shop.orders", "shop.items", "shop.lines"}, (
+        "of the others it says nothing"
+    )
+    Alert(file)(of_all({"orders": wrong, "lines": wrong}))
+    told = received.bodies[-1]
+    assert (told["left"], told["mended"], {*told["since"]}) == (["shop.items"], [], {"shop.orders", "shop.lines"})
+    Alert(file)(of_all({"orders": wrong}))
+    assert (received.bodies[-1]["left"], {*received.bodies[-1]["since"]}) == (["shop.lines"], {"shop.orders"})
+    context = succeeded()
+    context["ti"].xcom_pull = lambda task_ids: {"named": [], "tables": {"shop.other": well}}
+    AllClear(file)(context)
+    clear = received.bodies[-1]
+    assert (clear["clear"], clear["mended"], clear["left"]) == (True, [], ["shop.orders"])
+    assert clear["tables"] == {"shop.orders": "dropped, renamed or excluded since"}
+    assert clear["message"] == "all clear; dropped, renamed or excluded since: shop.orders"
+    Alert(file)(verified(orders=wrong, items=wrong))
+    context["ti"].xcom_pull = lambda task_ids: {"named": [], "tables": {"shop.items": {**well, "clears": False}}}
+    AllClear(file)(context)
+    message = "dropped, renamed or excluded since: shop.orders; not looked at, and at fault since it was: shop.items"
+    assert (received.bodies[-1]["message"], received.bodies[-1]["clear"]) == (message, False)
+
+
+def test_a_suite_file_at_fault_leaves_no_pipeline(tmp_path: Path, received: Any) -> None:
+    file, found = pipeline_file(tmp_path, received.url), {"tables": {"shop.orders": {"equal": False}}, "named": []}
+    files = {"expectations": {"files": ["shop.items.json: cannot be read"]}}
+    for report in ({**found, **files}, found):
+        Alert(file)({**failed(), "exception": JobFailed({**RESULT, **report})})
+    assert (received.bodies[-1]["left"], len(received.bodies[-1]["since"])) == ([], 2)
+
+
+def test_a_table_that_left_is_told_again_until_the_webhook_takes_it(tmp_path: Path, received: Any) -> None:
+    file = pipeline_file(tmp_path, received.url)
+    report = {"named": [], "tables": {"shop.items": {"equal": False}}}
+    left = (Alert, {**failed(), "exception": JobFailed({**RESULT, **report})})
+    taken(received, 200, (Alert, failed()), file=file)
+    taken(received, 500, left, file=file)
+    [alert] = taken(received, 200, left, left, file=file)
+    assert alert["left"] == ["shop.orders"]
+
+
 def taken(received: Any, status: int, *told: tuple[Any, dict[str, Any]], file: str) -> list[dict[str, Any]]:
     """What was sent to the webhook, which answers so, of each notifier and its context."""
     received.status = status
