@@ -39,6 +39,7 @@ from contract.pipeline_keys import KeyRule
 from contract.pipeline_lake import Lake
 from contract.pipeline_maintenance import Maintenance
 from contract.pipeline_mistakes import problems_of
+from contract.pipeline_quality import Quality
 from contract.pipeline_records import Records
 from contract.pipeline_secrets import SECRET, Keys
 from contract.pipeline_sinks import AnOutput, APosition, KafkaCheckpoint, KafkaOutput
@@ -135,13 +136,6 @@ class Compaction(Section):
     max_offsets_per_batch: int = Field(1_000_000, ge=1_000)
     every_seconds: float = Field(5, gt=0, le=3600, description="looping: from the beginning of a round to the next")
     unreadable: Literal["stop", "dead_letter"] = Field("stop", description="what becomes of a record that is no change")
-
-
-class Quality(Section):
-    schedule: Schedule | None = Field(None, description="cron; none: only when triggered")
-    wait_seconds: int = Field(600, ge=1, description="for the lake to reach the position that was read")
-    webhook: str | None = Field(None, description="POSTed a JSON alert when a check fails")
-    sample_percent: int = Field(100, ge=1, le=100, description="of each table's chunks, others by chance each time")
 
 
 class Pipeline(Section):

@@ -75,10 +75,10 @@ def read_alerts(pipeline: Pipeline, last: int = 20) -> list[dict[str, Any]]:
     return list(islice(_alerts(pipeline), last))
 
 
-def last_alert(pipeline: Pipeline, dag: str | None, task: str) -> dict[str, Any] | None:
-    """The newest of a task; `dag` None: of the tasks of this name of whichever DAG. Raises OSError, ValueError."""
-    mine = (one for one in _alerts(pipeline) if one.get("task") == task and dag in (None, one.get("dag")))
-    return next(mine, None)
+def alerts_of(pipeline: Pipeline, task: str, dag: str | None = None) -> Iterator[dict[str, Any]]:
+    """Those of a task, newest first; without `dag` of the tasks of this name of whichever DAG. Raises OSError,
+    ValueError."""
+    return (one for one in _alerts(pipeline) if one.get("task") == task and dag in (None, one.get("dag")))
 
 
 def _alerts(pipeline: Pipeline) -> Iterator[dict[str, Any]]:

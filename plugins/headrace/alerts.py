@@ -2,42 +2,30 @@
 
 It logs, keeps one JSON line (quality/folder.py), and POSTs the same JSON to the pipeline's `quality.webhook`
 where there is one. An alert that cannot be delivered is logged and never hides the failure itself. A task that fails
-again and again for one reason is posted once: anew when the text differs, when the webhook did not take it, or when the
-task had not failed for an hour. An alert says since when each table is at fault, which ones are well again, and what to
-do next. The first success behind a failure says all clear, in the same three places.
+again and again for one reason is posted once: anew when the text differs, when the webhook did not take it, when the
+task had not failed for an hour, or when what failed was well in between. An alert says since when each table is at
+fault, which ones are well again, and what to do next. The first success behind a failure says all clear, in the same
+three places. What is well again, or no table of the pipeline any more, and the webhook did not take goes with the next
+alert, or all clear.
 
 What is at fault is known by the checks of a pipeline, whichever DAG they are of: a repair's proof clears what it
-proves. A check of a sample clears what it looked at, and one that could not judge a table's expectations clears none
-that the table did not meet (its report says so: `clears`).
+proves (earlier.py, standing.py).
 """
 
 from __future__ import annotations
 
-import json
-import urllib.request
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 from airflow.sdk import BaseNotifier
 
 from contract.pipeline import Pipeline, PipelineFileError
-from headrace import pipeline_files
+from headrace import pipeline_files, webhook
+from headrace.earlier import earlier
+from headrace.next_step import next_step
+from headrace.standing import LEFT, UNSEEN, at_fault, cleared, standing
 from quality import folder
-from quality.report import SUITES, differences
-
-TIMEOUT_SECONDS = 10
-PROOF = "verify"  # the task of every DAG that checks
-PAUSE = timedelta(hours=1)  # after so long without one, a failure is news even with the same text
-NEXT_STEPS = {
-    PROOF: (
-        "Start the DAG {pipeline}.repair: it mends what this check found and proves it (a table that is stale, stopped "
-        "or not snapshotted: {pipeline}.snapshot for it, then {pipeline}.quality)"
-    ),
-}
-AGAIN = "Start the DAG {pipeline}.quality: what was compared changed meanwhile, and another check tells"
-NEXT_STEP = (
-    "Do as the message says; then clear the task, wait for the next run, or, of a wrong conf, start the DAG again"
-)
+from quality.report import differences
 
 
 class Alert(BaseNotifier):
@@ -57,20 +45,15 @@ class Alert(BaseNotifier):
         except PipelineFileError as error:
             self.log.error("the alert was not kept, since the pipeline file is wrong: %s", error)
             return
-        last, standing_since = last_of(pipeline, alert), at_fault(last_of(pipeline, alert, any_dag=True))
-        alert["next_step"] = next_step(context, alert["task"], pipeline.name)
+        before = earlier(pipeline, alert)
+        alert["next_step"] = next_step(context.get("exception"), alert["task"], pipeline.name)
         self.log.error("next step: %s", alert["next_step"])
-        alert |= standing(alert, context, standing_since)
+        alert |= standing(alert, _result(context), at_fault(before.newest), before.untold())
         for table in alert["mended"]:
             self.log.info("ALL CLEAR %s", table)
-        keep(self.log, pipeline, {"pipeline": pipeline.name, **alert}, repeated(last, alert))
-
-
-def next_step(context: Any, task: str, pipeline: str) -> str:
-    if known := getattr(context.get("exception"), "next_step", None):
-        return str(known)
-    again = task == PROOF and _result(context).get("again")
-    return (AGAIN if again else NEXT_STEPS.get(task, NEXT_STEP)).format(pipeline=pipeline)
+        for table in alert["left"]:
+            self.log.info("%s: %s", LEFT, table)
+        keep(self.log, pipeline, {"pipeline": pipeline.name, **alert}, before.has(alert))
 
 
 class AllClear(BaseNotifier):
@@ -82,101 +65,44 @@ class AllClear(BaseNotifier):
         self.pipeline_file = pipeline_file
 
     def notify(self, context: Any) -> None:
-        clear = {"at": _now(), **_task(context)}
+        task = _task(context)
         try:
             pipeline = pipeline_files.load(self.pipeline_file)
         except PipelineFileError:
             return  # told by whoever reads the file for its work
-        last = last_of(pipeline, clear, any_dag=True)
-        if last is None or last.get("clear"):
+        before = earlier(pipeline, task)
+        if before.newest is None:
             return
-        since = at_fault(last)
-        left = {table: at for table, at in since.items() if not _looked_at(context, table)}
-        mended = {table: at for table, at in since.items() if table not in left}
-        if left and not mended:
-            self.log.info("not looked at, and at fault since it was: %s", ", ".join(left))
+        if before.newest.get("clear"):
+            tell_again(self.log, pipeline, before.newest)
             return
-        named = f": {', '.join(mended)}" if mended else ""
-        still = f"; not looked at, and at fault since it was: {', '.join(left)}" if left else ""
-        tables = {table: f"all clear, at fault since {at}" for table, at in mended.items()}
-        clear |= {"clear": not left, "message": f"all clear{named}{still}", "tables": tables, "since": left or since}
-        self.log.info("ALL CLEAR %s %s%s", clear["dag"], clear["task"], named)
-        keep(self.log, pipeline, {"pipeline": pipeline.name, **clear, "mended": [*mended]})
+        since = at_fault(before.newest)
+        if not (told := cleared(_report(context), since, before.untold())):
+            self.log.info("%s: %s", UNSEEN, ", ".join(since))
+            return
+        self.log.info("ALL CLEAR %s %s: %s", task["dag"], task["task"], told["message"])
+        keep(self.log, pipeline, {"pipeline": pipeline.name, "at": _now(), **task, **told})
 
 
-def _looked_at(context: Any, table: str) -> bool:
-    """Whether the task that went well was about the table: about all, where its report does not name some; and about
-    what was at fault in it."""
-    told = context["ti"].xcom_pull(task_ids=context["ti"].task_id)
-    report = told if isinstance(told, dict) else {}
-    if table == SUITES:
-        return not (report.get("expectations") or {}).get("unread")
-    named = report.get("named")
-    return (not named or table in named) and clears((report.get("tables") or {}).get(table) or {})
-
-
-def clears(facts: dict[str, Any]) -> bool:
-    """Whether a table's line of a check speaks for what was at fault in it: not that of a sample of other chunks, nor
-    where the expectations that it did not meet were not judged."""
-    return bool(facts.get("clears", facts.get("chunks_compared") == facts.get("chunks")))
-
-
-def last_of(pipeline: Pipeline, alert: dict[str, Any], any_dag: bool = False) -> dict[str, Any] | None:
-    """What was kept last of the same task; `any_dag`: of a check also of another DAG's."""
-    dag = None if any_dag and alert["task"] == PROOF else alert["dag"]
-    try:
-        return folder.last_alert(pipeline, dag, alert["task"])
-    except (OSError, ValueError):
-        return None
-
-
-def at_fault(last: dict[str, Any] | None) -> dict[str, str]:
-    """Each table at fault behind a task's last alert, and since when, ISO 8601."""
-    return {} if last is None or last.get("clear") else dict(last.get("since") or {})
-
-
-def standing(alert: dict[str, Any], context: Any, before: dict[str, str]) -> dict[str, Any]:
-    """`since`: when each table's fault began, also of those that this failure says nothing of. `mended`: those that
-    were at fault and were found equal."""
-    facts = _facts(context)
-    well = {table for table, told in facts.items() if _well(told)} - {*alert["tables"]}
-    mended = [table for table in before if table in well]
-    since = {table: at for table, at in before.items() if table not in mended}
-    for table in alert["tables"]:
-        since[table] = facts.get(table, {}).get("since") or before.get(table) or alert["at"]
-    return {"since": since, "mended": mended}
-
-
-def _well(told: dict[str, Any]) -> bool:
-    """Of a check's line, or of a compaction's."""
-    return bool(told.get("equal") and clears(told)) or told.get("stopped", told) is None
-
-
-def repeated(last: dict[str, Any] | None, alert: dict[str, Any]) -> bool:
-    """Whether the webhook has taken the same from this task's last failure, a short while ago."""
-    if last is None or not last.get("posted") or any(last.get(key) != alert[key] for key in ("message", "tables")):
-        return False
-    return datetime.fromisoformat(alert["at"]) - datetime.fromisoformat(last["at"]) < PAUSE
+def tell_again(log: Any, pipeline: Pipeline, clear: dict[str, Any]) -> None:
+    """An all clear that the webhook did not take; it is kept once more when the webhook has it."""
+    url, told = pipeline.quality.webhook, {key: value for key, value in clear.items() if key != "posted"}
+    if url and clear.get("posted") is False and webhook.took(log, url, told):
+        append(log, pipeline, {**told, "posted": True})
 
 
 def keep(log: Any, pipeline: Pipeline, alert: dict[str, Any], posted: bool = False) -> None:
-    """Posts it, unless that was done, and writes it down."""
-    alert["posted"] = posted or _posted(log, pipeline, alert)
+    """Posts it, unless that was done, and writes it down. `posted` is None where there is no webhook."""
+    url = pipeline.quality.webhook
+    alert["posted"] = posted or (webhook.took(log, url, alert) if url else None)
+    append(log, pipeline, alert)
+
+
+def append(log: Any, pipeline: Pipeline, alert: dict[str, Any]) -> None:
     try:
         log.info("kept in %s", folder.append_alert(pipeline, alert))
     except OSError as error:
         log.error("the alert was not kept in %s: %s", folder.folder(pipeline), error)
-
-
-def _posted(log: Any, pipeline: Pipeline, alert: dict[str, Any]) -> bool:
-    if not pipeline.quality.webhook:
-        return False
-    try:
-        post(pipeline.quality.webhook, alert)
-    except (OSError, ValueError) as error:  # URLError and HTTPError are OSErrors; ValueError: no such scheme
-        log.error("quality.webhook did not take the alert: %s", error)
-        return False
-    return True
 
 
 def describe(context: Any) -> dict[str, Any]:
@@ -196,18 +122,11 @@ def _result(context: Any) -> dict[str, Any]:
     return getattr(context.get("exception"), "result", None) or {}
 
 
-def _facts(context: Any) -> dict[str, dict[str, Any]]:
-    found = _result(context).get("tables") or {}
-    return {name: facts for name, facts in found.items() if isinstance(facts, dict)}
+def _report(context: Any) -> dict[str, Any]:
+    """That of the job that went well."""
+    told = context["ti"].xcom_pull(task_ids=context["ti"].task_id)
+    return told if isinstance(told, dict) else {}
 
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def post(url: str, alert: dict[str, Any]) -> None:
-    """Raises OSError, ValueError."""
-    body = json.dumps(alert, default=str).encode()
-    request = urllib.request.Request(url, body, {"Content-Type": "application/json"})
-    with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS):
-        pass

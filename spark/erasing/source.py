@@ -37,15 +37,9 @@ def place_without(pipeline: Pipeline, broker: Broker, db: str, table: str, keys:
 
 
 def _refuse_present(source: Source, shown: Shown, keys: Sequence[ErasedKey]) -> None:
-    there = [(one, texts) for one in keys if (texts := _texts(source, shown, one))]
-    if otherwise := [(one, texts[0]) for one, texts in there if one.text not in texts]:
-        one, text = otherwise[0]
-        raise LakeError(
-            f"{shown.schema.db}.{shown.schema.table}: the source has the row {one.text} as {text}, which is the same "
-            "row to it and another one to the lake. Write the key as it is there; or, if the one is meant that was "
-            "spelled so once, tell the erasure that it is meant so (--present, or present in the DAG's form). Nothing "
-            "was erased"
-        )
+    there = [(at, one, texts) for at, one in enumerate(keys, 1) if (texts := _texts(source, shown, one))]
+    if otherwise := [(at, one.text, texts[0]) for at, one, texts in there if one.text not in texts]:
+        raise _otherwise(f"{shown.schema.db}.{shown.schema.table}", otherwise)
     if count := len(there):
         raise LakeError(
             f"{shown.schema.db}.{shown.schema.table}: the source still has {count} of the {len(keys)} row(s), and a "
@@ -53,6 +47,19 @@ def _refuse_present(source: Source, shown: Shown, keys: Sequence[ErasedKey]) -> 
             "(--present, or present in the DAG's form), and know that the next change, snapshot or repair of such a "
             "row brings it back. Nothing was erased"
         )
+
+
+def _otherwise(table: str, keys: Sequence[tuple[int, str, str]]) -> LakeError:
+    """`keys`: of each its number, and how it is spelled here and there. The log alone has that, which is deleted with
+    the run: an error goes to alerts and their webhook, where no erasure looks."""
+    for at, here, there in keys:
+        _tell(f"{table}: key {at}: {here} is {there} in the source")
+    return LakeError(
+        f"{table}: the source has the row of key {', '.join(str(at) for at, *_ in keys)} otherwise spelled, which is "
+        "the same row to it and another one to the lake. Write the key as it is there (this job's log has both "
+        "spellings); or, if the one is meant that was spelled so once, tell the erasure that it is meant so "
+        "(--present, or present in the DAG's form). Nothing was erased"
+    )
 
 
 def columns_of(

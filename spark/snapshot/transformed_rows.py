@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from contract import transforms
-from contract.pipeline import Pipeline, Quality, Streamer
+from contract.pipeline import Pipeline, Streamer
 from contract.pipeline_columns import Columns
+from contract.pipeline_quality import Quality
 from contract.pipeline_sinks import KafkaCheckpoint, KafkaOutput
 from contract.schema import TableSchema
 from contract.transform_event import Event

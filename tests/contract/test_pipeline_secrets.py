@@ -84,7 +84,8 @@ def test_a_password_in_a_url_is_a_mistake(tmp_path: Path, more: str, password: s
     assert "holds a password, and is shown" in told
     assert "fix: leave user and password out" in told
     assert HIDDEN not in told
-    for harmless in ("https://h:8443/a@b", "abfs://box@account.dfs.core.windows.net/x", "s3://bucket/a:b@c"):
+    stores = () if "webhook" in more else ("abfs://box@account.dfs.core.windows.net/x", "s3://bucket/a:b@c")
+    for harmless in ("https://h:8443/a@b", *stores):
         assert parse(FILE + more % harmless + "\n", tmp_path / "shop.yaml").name == "shop"
 
 
@@ -93,7 +94,37 @@ def test_a_password_in_a_url_that_is_referred_to_is_a_mistake(tmp_path: Path, mo
     told = refused(FILE + "archive: {target: '${FTP}', spool: s}\n", tmp_path)
     assert "archive.target: holds a password" in told
     assert HIDDEN not in told
-    assert parse(FILE + "quality: {webhook: '${FTP}'}\n", tmp_path / "shop.yaml").name == "shop"  # never shown
+    monkeypatch.setenv("HOOK", f"https://user:{HIDDEN}@h/x")
+    assert HIDDEN not in repr(parse(FILE + "quality: {webhook: '${HOOK}'}\n", tmp_path / "shop.yaml"))
+
+
+WRONG_HOOKS = [
+    "nonsense",
+    "h/x",
+    "ftp://h/x",
+    "file:///x",
+    "https:///x",
+    "https://?x=",
+    "http://h:x/y",
+    "https://[::1/x",
+]
+
+
+@pytest.mark.parametrize("url", [one + HIDDEN for one in WRONG_HOOKS])
+@pytest.mark.parametrize("referred", [False, True])
+def test_a_webhook_is_a_url_of_the_web(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str, referred: bool
+) -> None:
+    monkeypatch.setenv("HOOK", url)
+    told = refused(FILE + "quality: {webhook: '%s'}\n" % ("${HOOK}" if referred else url), tmp_path)
+    assert "7: quality.webhook: " in told
+    assert "fix: correct the value behind ${HOOK}" in told if referred else "fix: write https://HOST/PATH" in told
+    assert HIDDEN not in told
+
+
+@pytest.mark.parametrize("url", ["", "http://h", "HTTPS://h:8443/x?y=z", "http://[::1]:80/x"])
+def test_a_webhook_may_be_left_empty_or_have_a_port(tmp_path: Path, url: str) -> None:
+    assert parse(FILE + f"quality: {{webhook: '{url}'}}\n", tmp_path / "shop.yaml").quality.webhook == url
 
 
 @pytest.mark.parametrize(
@@ -133,14 +164,15 @@ def test_a_default_that_stands_in_the_file_may_be_shown(tmp_path: Path) -> None:
     assert "extra: is no known key" in told
 
 
-def test_a_text_from_elsewhere_refers_to_secrets_alone(tmp_path: Path) -> None:
+def test_a_text_from_elsewhere_refers_to_secrets_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "shop.yaml"
     other = edited("host: h", 'host: "${OTHER_PASSWORD}"')
     with pytest.raises(PipelineFileError, match=r"source\.host: is no secret, and .* taken for those alone") as caught:
         parse(other, path, {})
     assert HIDDEN not in str(caught.value)
     asked = edited("password_file: p", 'password: "${OTHER_PASSWORD}"')
-    given: Pipeline = parse(asked + "quality: {webhook: '${OTHER_PASSWORD}'}\n", path, {})
+    monkeypatch.setenv("HOOK", "https://h/x")
+    given: Pipeline = parse(asked + "quality: {webhook: '${HOOK}'}\n", path, {})
     assert given.source.secret() == HIDDEN
     path.write_text(other)  # by somebody who may write there: from then on it may stay
     known = pipeline_file.references(path)

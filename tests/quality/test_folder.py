@@ -20,6 +20,6 @@ def test_one_that_a_full_disk_cut_costs_no_other(pipeline: Pipeline) -> None:
     path = folder.append_alert(pipeline, {"dag": "a", "task": "verify", "n": 1})
     with path.open("a") as file:
         file.write('{"dag": "a", "task": "ver')
-    assert folder.last_alert(pipeline, "a", "verify") == {"dag": "a", "task": "verify", "n": 1}
+    assert next(folder.alerts_of(pipeline, "verify", "a")) == {"dag": "a", "task": "verify", "n": 1}
     folder.append_alert(pipeline, {"dag": "a", "task": "verify", "n": 2})
     assert [alert["n"] for alert in folder.read_alerts(pipeline)] == [2, 1]

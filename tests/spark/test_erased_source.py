@@ -10,9 +10,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from contract import masks
+from contract.erased_key import keys_of
 from contract.masks import Mask
 from contract.pipeline import Pipeline
-from contract.schema import TableSchema
+from contract.schema import Column, TableSchema
 from spark.erasing import source
 from spark.erasing.staging import refuse_reading
 from spark.errors import LakeError
@@ -135,3 +136,39 @@ def test_a_source_that_is_away_is_asked_for_them_all_the_same_unless_it_need_not
     with pytest.raises(pymysql.OperationalError):
         columns(pipeline, MASKED, ITEMS, MASKED)
     assert columns(pipeline, MASKED, ITEMS, MASKED, unasked=True) == ITEMS
+
+
+class Row(Server):
+    """Has a table of people, whose server takes capitals for small letters."""
+
+    def __init__(self, pipeline: Pipeline, *spelled: str) -> None:
+        super().__init__(PEOPLE)
+        self.pipeline, self.spelled = pipeline, spelled
+
+    def rows(self, sql: str, *key: str) -> list[tuple[bytes]]:
+        return [(f'{{"email":"{one}"}}'.encode(),) for one in self.spelled if one.lower() == key[0].lower()]
+
+
+PEOPLE = TableSchema(
+    db="shop", table="people", version=1, columns=(Column(name="email", type="varchar", length=40),), key=("email",)
+)
+
+
+def test_a_key_that_the_source_spells_otherwise_is_told_by_its_number_alone(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An error goes to alerts and to their webhook, where no erasure looks for it."""
+    server = Row(pipeline, "ada@x.org", "eve@x.org")
+    monkeypatch.setattr(source, "streamed", lambda *_: nullcontext(server))
+    monkeypatch.setattr(source, "Places", lambda *_, **__: None)
+    keys = keys_of('["bob@x.org", "Ada@x.org", "eve@x.org", "EVE@x.org"]', PEOPLE)
+    with pytest.raises(
+        LakeError, match=r"shop\.people: the source has the row of key 2, 4 otherwise spelled"
+    ) as caught:
+        source.place_without(pipeline, Broker(), "shop", "people", keys)  # type: ignore[arg-type]
+    assert "x.org" not in str(caught.value)
+    logged = capsys.readouterr().out.splitlines()
+    assert logged == [
+        'shop.people: key 2: {"email":"Ada@x.org"} is {"email":"ada@x.org"} in the source',
+        'shop.people: key 4: {"email":"EVE@x.org"} is {"email":"eve@x.org"} in the source',
+    ]
