@@ -27,6 +27,7 @@ from contract.schema import Column, TableSchema
 from contract.status import Stale
 from spark.errors import LakeError
 from spark.evolution import breaks
+from spark.evolution.read_anew import read_anew
 from spark.evolution.renames import rewritten, told_by
 from spark.evolution.schema_change_rows import AGAIN, Place, identity, note, of_shape, of_statement, place, shown
 from spark.evolution.shape_changes import ALONE, CARRIED, STALE, ShapeChange, keeps_values, shape_changes
@@ -137,14 +138,14 @@ class Evolution:
             reached("rename noted")
         renames = self.state.renames
         done = {((one.db, one.table), one.seq) for one in renames}
-        shapes = list(self._shapes(renames))
+        shapes = list(self._shapes(renames, floors, applied))
         rows = [*map(of_statement, statements), *(row for shape in shapes for row in shape.rows)]
         self.told = note(self.spark, self.lake, rows)
         marks = [mark for mark in marks if (mark.name, mark.seq) not in done]
         marks += [mark for shape in shapes for mark in shape.marks]
         broken = [*self.state.breaks, *filter(None, map(breaks.of_statement, new))]
-        broken += [one for shape in shapes for one in shape.breaks]
-        broken += [one for one in self._by_rules(others, applied) if one not in broken]
+        found = [*(one for shape in shapes for one in shape.breaks), *self._by_rules(others, applied)]
+        broken += [one for one in dict.fromkeys(found) if one not in broken]
         spelled = dict.fromkeys([*self.state.spellings, *(one for shape in shapes for one in shape.spellings)])
         state = State(
             read={**self.state.read, **read},
@@ -201,7 +202,9 @@ class Evolution:
                 if rewritten(self.spark, self.lake, found):
                     yield found
 
-    def _shapes(self, renames: list[Rename]) -> Iterator[Shape]:
+    def _shapes(
+        self, renames: list[Rename], floors: Mapping[Name, list[int]], applied: Mapping[Name, TableSchema | None]
+    ) -> Iterator[Shape]:
         """The shapes that are new, with what differs from the one before."""
         carried = {(one.db, one.table, one.version): {old.lower() for old, _ in one.columns} for one in renames}
         for name in self.schemas.tables():
@@ -219,6 +222,10 @@ class Evolution:
                     yield Shape(name, after.version, rows, marks, *_past(before, after, changes, had))
                 had = {column: was for column, was in had.items() if column not in gone}
                 had |= {column.name.lower(): column for column in after.columns}
+            last = all_of[-1]
+            if read := read_anew(last, applied.get(name), floors.get(name, [])):
+                changes = [_ruled(one, had, set()) for one in shape_changes(last, read)]
+                yield Shape(name, last.version, [], [], *_past(last, read, changes, had))
 
     def _shapes_anew(self, record: DdlRecord, name: Name) -> bool:
         """Whether it changes the table's shape alone. Where the table was dropped before, the statement that did it is

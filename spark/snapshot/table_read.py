@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import islice
+from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -71,7 +72,7 @@ class TableRead:
         one before it is read, whose pages the server then has in memory."""
         schema, behind = self.progress.shape, self.progress.behind
         names = [f"k{at}" for at in range(len(walked(schema)))]
-        steps = walk(schema, self.load.chunk_rows, self.walker.row, behind)
+        steps = walk(schema, self.load.chunk_rows, self._ask, behind)
         with ThreadPoolExecutor(1) as pool:
             ahead = pool.submit(lambda: list(islice(steps, self.load.group)))
             ends = False
@@ -82,6 +83,10 @@ class TableRead:
                     ahead = pool.submit(lambda: list(islice(steps, self.load.group)))
                 yield conditions(names, found, behind, ends), None if ends else found[-1]
                 behind = found[-1] if found else behind
+
+    def _ask(self, sql: str) -> Sequence[Any] | None:
+        self.walker.awake()  # the group before may have been read for long, or waited for a busy server
+        return self.walker.row(sql)
 
     def _part(self, wanted: list[str], to: Boundary | None) -> None:
         pipeline, schema, began = self.walker.pipeline, self.progress.shape, time.monotonic()
@@ -112,6 +117,7 @@ class TableRead:
     def _told(self, before: int) -> None:
         schema, rows, parts = self.progress.shape, self.progress.rows, len(self.progress.parts)
         rate = (rows - before) / max(time.monotonic() - self._began, 0.001)
+        self.load.server.awake()
         about = (
             "" if self.progress.whole else f" of about {max(self.load.server.about(schema.db, schema.table), rows):,}"
         )

@@ -27,6 +27,8 @@ SESSION = {
     # So that literals have the collation of texts that the server makes: MariaDB takes no other beside it, and
     # Connector/J sets MySQL's.
     "character_set_connection": "utf8mb4",
+    # Seconds: longer than a job rests by itself, for a busy server or snapshot.max_rows_per_second.
+    "wait_timeout": "7200",
 }
 REPEATABLE = "'REPEATABLE-READ'"  # with any other the server's CONSISTENT SNAPSHOT is none, and says so nowhere
 CONSISTENT = "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY"

@@ -120,3 +120,40 @@ def test_a_snapshot_that_still_runs_is_left_alone(
     assert len(set(ids)) == 2
     for one in ids:
         assert first.lake.exists(first.lake.at("_staging", one, "manifest.json"))
+
+
+def test_rests_in_which_the_server_would_hang_up_end_no_snapshot(
+    spark: SparkSession, mysql: MySQL, tmp_path: Path
+) -> None:
+    fill(mysql, "resting")
+    snapshots = Snapshots(spark, mysql, pipeline(mysql, tmp_path, "resting.*", parallelism=1))
+    run(mysql, "SET GLOBAL wait_timeout = 1")
+    try:
+        manifest = snapshots.run(between=lambda *_: time.sleep(1.5))
+    finally:
+        run(mysql, "SET GLOBAL wait_timeout = DEFAULT")
+    assert snapshots.rows(manifest, "late") == texts()
+    assert manifest.counts == {"resting.early": ROWS, "resting.late": ROWS}
+
+
+def test_a_connection_that_is_cut_in_such_a_rest_is_made_anew(
+    spark: SparkSession, mysql: MySQL, tmp_path: Path
+) -> None:
+    """As by a proxy. The next boundaries are asked for while a group is read, so that the cut is at its end."""
+    fill(mysql, "cut")
+    snapshots = Snapshots(spark, mysql, pipeline(mysql, tmp_path, "cut.*", parallelism=1))
+    cut: list[int] = []
+
+    def between(schema: Any, parts: int) -> None:
+        time.sleep(0.5)  # what is walked ahead is walked by then
+        with mysql.connect() as connection, connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT id FROM information_schema.processlist WHERE user = 'headrace' AND command = 'Sleep'"
+            )
+            for [id] in cursor.fetchall():
+                cursor.execute(f"KILL {id}")
+                cut.append(id)
+
+    manifest = snapshots.run(between=between)
+    assert cut
+    assert snapshots.rows(manifest, "early") == snapshots.rows(manifest, "late") == texts()

@@ -42,12 +42,13 @@ class Followed:
         self.spark, self.lake = spark, lake
         self.schemas: list[TableSchema] = [FIRST]
         self.floors: dict[tuple[str, str], list[int]] = {}
+        self.applied: dict[tuple[str, str], TableSchema | None] = {}
         self.known: Schemas | None = None
         self.told: list[str] = []
 
     def run(self, *records: DdlRecord, read: int = 0) -> set[tuple[str, str]]:
         evolution = Evolution(self.spark, self.lake, Schemas(self.schemas))
-        evolution.follow(records, {0: read} if read else {}, self.floors, known=self.known)
+        evolution.follow(records, {0: read} if read else {}, self.floors, applied=self.applied, known=self.known)
         self.told = evolution.told
         return set(evolution.stale())
 
@@ -298,3 +299,27 @@ def test_a_column_that_came_back_of_another_type_breaks_the_past_and_one_behind_
     followed.schemas += [shape(5, 60, *ITEMS.columns, label), shape(6, 70, *ITEMS.columns, label, NOTE)]
     followed.run(ddl(50, renamed=(("note", "label"),), only_renamed=True))
     assert [one.version for one in followed.breaks()] == [4]
+
+
+@pytest.mark.parametrize(
+    ("columns", "key", "broken"),
+    [
+        ((*ITEMS.columns[:2], Column(name="price", type="int")), ITEMS.key, (False, ("price",))),
+        ((ITEMS.columns[0].model_copy(update={"name": "ident"}), *ITEMS.columns[1:]), ("ident",), (True, ())),
+        ((ITEMS.columns[0], WIDE, ITEMS.columns[2]), ITEMS.key, None),
+    ],
+    ids=["another type", "the key renamed", "wider"],
+)
+def test_a_snapshot_that_reads_the_new_shape_before_a_change_tells_of_it_breaks_the_past(
+    followed: Followed, columns: tuple[Column, ...], key: tuple[str, ...], broken: tuple[bool, tuple[str, ...]] | None
+) -> None:
+    followed.run(ddl(50))
+    anew = shape(0, 0, *columns).model_copy(update={"key": key, "since": None})
+    followed.floors[NAME], followed.applied[NAME] = [0, 1, 60, -1, -1], anew
+    wanted = [(*broken, (0, 1, 60), 2)] if broken else []
+    for _ in range(2):
+        assert followed.run() == set()
+        assert [(one.ends, one.columns, one.seq, one.version) for one in followed.breaks()] == wanted
+    followed.schemas.append(anew.model_copy(update={"version": 2, "since": Sequence(0, 1, 90)}))
+    assert followed.run() == set()
+    assert len(followed.breaks()) == 2 * len(wanted)
