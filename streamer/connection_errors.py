@@ -83,7 +83,10 @@ def dump_error(source: Source, code: int, message: str) -> HeadraceError:
     where = f"the binlog of {source.where}"
     text = message.lower()
     if "same server_uuid" in text or "same server_id" in text or "same server id" in text:
-        hint = f"Give one of the two another server_id in its pipeline file (this one has {source.server_id})"
+        hint = (
+            "Where that is another streamer of this pipeline, stop one of the two; else give one of them another "
+            f"server_id in its pipeline file (this one has {source.server_id})"
+        )
         return ServerIdInUseError("read", where, "another client reads under the same server id", hint)
     if code == FATAL_READING and "could not find next log" in text:  # reset or purged meanwhile: the next login tells
         return ConnectionLostError("read", where, message, "The streamer connects again by itself")

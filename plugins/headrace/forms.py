@@ -124,7 +124,8 @@ BACKFILL = Form(
 WHOLE = _switch(
     "All rows", "Compares all of each table, also where the pipeline file asks for samples (quality.sample_percent)."
 )
-QUALITY = Form({"tables": _tables(ALL), "whole": WHOLE}, {"whole": _yes("whole")})
+ANEW = _switch("Read all again", "Takes up nothing that a check has read which did not end; else the next one does.")
+QUALITY = Form({"tables": _tables(ALL), "whole": WHOLE, "anew": ANEW}, {"whole": _yes("whole"), "anew": _yes("anew")})
 DO = Param(
     [*STEPS],
     type="array",

@@ -27,7 +27,7 @@ from spark.proof.comparing import MADE_ANEW, findings
 from spark.proof.differences import Difference
 from spark.proof.finding import Finding, incomparable, result, unread, why
 from spark.proof.judged import ROWS, Judging, Rules
-from spark.proof.kept import keeping
+from spark.proof.kept import keeping, leave
 from spark.proof.noted import keep
 from spark.proof.pinning import unopened
 from spark.proof.verification import Shapes, Verification
@@ -39,10 +39,11 @@ PATIENCE = 3600.0  # seconds that a check waits for a compaction, at its end: wh
 
 
 def verify(
-    spark: SparkSession, pipeline: Pipeline, tables: list[str], whole: str = "", compact: str = ""
+    spark: SparkSession, pipeline: Pipeline, tables: list[str], whole: str = "", compact: str = "", anew: str = ""
 ) -> dict[str, Any]:
     """Verifies the named tables, or all; `whole`: also where the pipeline file asks for samples; `compact`: does itself
-    what it waits for. Raises LakeError, JobFailedError where a table differs or an expectation does not hold."""
+    what it waits for; `anew`: takes up nothing that a check before has read. Raises LakeError, JobFailedError where a
+    table differs or an expectation does not hold."""
     if whole:
         quality = pipeline.quality.model_copy(update={"sample_percent": 100})
         pipeline = pipeline.model_copy(update={"quality": quality})
@@ -57,6 +58,8 @@ def verify(
         refuse_other_rules(source.pipeline, low)
         if not keeps:
             _tell("another check runs: this one reads all by itself, and what it reads is not kept")
+        elif anew:
+            leave(lake)
         own = compaction(spark, pipeline) if compact else None
         check = Verification(spark, source.pipeline, lake, source, low, _tell, keeps, own)
         wanted = chosen(pipeline, source, tables)
@@ -195,7 +198,8 @@ def _line(name: str, facts: dict[str, Any]) -> str:
         return f"{name}: {facts['reason']}"
     word = "equal" if facts["equal"] else "DIFFERENT"
     counts = f"{facts['source_count']:,} rows in the source, {facts['lake_count']:,} in the lake"
-    return f"{name}: {word}, {counts}, checksums {facts['source_checksum']} and {facts['lake_checksum']}"
+    before = f", as it was from {facts['oldest_read']} on (a check before read that)" if facts.get("taken_up") else ""
+    return f"{name}: {word}{before}, {counts}, checksums {facts['source_checksum']} and {facts['lake_checksum']}"
 
 
 def _tell(line: str) -> None:
@@ -203,5 +207,9 @@ def _tell(line: str) -> None:
 
 
 if __name__ == "__main__":
-    more = {"whole": "no samples: any text, such as yes", "compact": "compact while it waits for that: likewise"}
+    more = {
+        "whole": "no samples: any text, such as yes",
+        "compact": "compact while it waits for that: likewise",
+        "anew": "read all again, also what a check that did not end has read: likewise",
+    }
     run("verify", verify, more)

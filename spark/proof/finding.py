@@ -146,5 +146,6 @@ def result(answer: Answer, finding: Finding, low: Checkpoint) -> dict[str, Any]:
         "oldest_read": moment(oldest) if oldest else None,
         "reason": finding.reason,
     }
+    facts |= {"taken_up": answer.resumed} if answer.resumed else {}
     facts |= {"unplaced": True} if finding.unplaced else {}
     return facts | ({"doubts": [*finding.doubts]} if finding.doubts else {})

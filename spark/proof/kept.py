@@ -163,6 +163,11 @@ class Kept:
             self.lake.delete(self.path)
 
 
+def leave(lake: Lake) -> None:
+    """What a check has read that did not end is not taken up."""
+    lake.delete(lake.at(*FILE))
+
+
 def unfinished_since(lake: Lake) -> Checkpoint | None:
     """Where the first read of a check began that has not come to its end, and may be taken up."""
     found = lake.read(lake.at(*FILE))

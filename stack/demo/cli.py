@@ -48,7 +48,7 @@ def demo(
     streamer_port: Annotated[int, Port] = DEFAULT.streamer,
 ) -> None:
     """The whole pipeline over a real data set: MySQL, Kafka, the streamer, Airflow, Spark, the lake, the proof."""
-    console = Console() if sys.stdout.isatty() else Console(width=PLAIN_WIDTH)
+    console = Console(emoji=False) if sys.stdout.isatty() else Console(width=PLAIN_WIDTH, emoji=False)
     platform = Platform(data, Ports(mysql_port, kafka_port, airflow_port, streamer_port))
     try:
         if down or fresh:

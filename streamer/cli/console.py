@@ -34,8 +34,9 @@ class Piped(Console):
         self.file.flush()
 
 
-out = Console(highlight=False) if sys.stdout.isatty() else Piped(highlight=False)
-err = Console(stderr=True, highlight=False, soft_wrap=True)
+# Without emoji: `binlog.000001:100:` has the code of one.
+out = Console(highlight=False, emoji=False) if sys.stdout.isatty() else Piped(highlight=False, emoji=False)
+err = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
 File = Annotated[Path, typer.Argument(metavar="PIPELINE", help="the pipeline file, such as pipelines/flights.yaml")]
 Log = Annotated[
     Literal["auto", "json", "console"], typer.Option(help="form of the log; auto: console on a terminal, else JSON")

@@ -17,6 +17,9 @@ def verify(
     pipeline: File,
     table: Table = None,
     whole: Annotated[bool, typer.Option("--whole", help="all rows, also where the file asks for samples")] = False,
+    anew: Annotated[
+        bool, typer.Option("--anew", help="read all again, also what a check that did not end has read")
+    ] = False,
     compact: Compact = False,
     master: Master = LOCAL,
 ) -> None:
@@ -28,5 +31,5 @@ def verify(
     "headrace-result: ".
     """
     with explained():
-        given = {"tables": ",".join(table or ()), "whole": yes(whole), "compact": yes(compact)}
+        given = {"tables": ",".join(table or ()), "whole": yes(whole), "anew": yes(anew), "compact": yes(compact)}
         become("verify", master, pipeline, given, of=table)

@@ -129,7 +129,7 @@ def test_a_check_that_is_tried_again_compacts_by_itself_where_no_schedule_does(
             task = bag().dags[f"{name}.{purpose}"].get_task("verify")
             report = {"tables": {"a.b": {}}}
             ti = SimpleNamespace(try_number=tries, xcom_pull=lambda task_ids, report=report: SimpleNamespace(**report))
-            task.render_template_fields({"params": dict.fromkeys(("tables", "whole")), "ti": ti})
+            task.render_template_fields({"params": dict.fromkeys(("tables", "whole", "anew")), "ti": ti})
             assert task.options.get("compact", "") == wanted
 
 
@@ -257,8 +257,12 @@ def test_fields_with_blanks_alone_are_not_given(folder: Path) -> None:
 def test_a_check_may_be_of_some_tables_and_of_all_their_rows(folder: Path) -> None:
     (folder / "shop.yaml").write_text(text("shop", SCHEDULED))
     for params, given in (
-        ({"tables": ["shop.a", "shop.b"], "whole": True}, ("shop.a,shop.b", {"whole": "yes"})),
-        ({"tables": [], "whole": False}, ("", {"whole": ""})),  # as the form is, and a scheduled run
+        (
+            {"tables": ["shop.a", "shop.b"], "whole": True, "anew": True},
+            ("shop.a,shop.b", {"whole": "yes", "anew": "yes"}),
+        ),
+        # as the form is, and a scheduled run
+        ({"tables": [], "whole": False, "anew": False}, ("", {"whole": "", "anew": ""})),
     ):
         dag = bag().dags["shop.quality"]
         assert {*dag.params} == {*params}

@@ -108,7 +108,7 @@ def test_snapshot(opened: Opened, job: Job) -> None:
 
 def test_quality(opened: Opened, job: Job) -> None:
     conf = opened("quality").send()
-    assert conf == {"tables": [], "whole": False}
+    assert conf == {"tables": [], "whole": False, "anew": False}
     assert job("quality", conf) == ("", {})
     dialog = opened("quality")
     dialog.write("Tables", "air1.orders, air1.items")
@@ -116,7 +116,7 @@ def test_quality(opened: Opened, job: Job) -> None:
     dialog.write("Tables", "")
     dialog.switch("All rows")
     conf = dialog.send()
-    assert conf == {"tables": None, "whole": True}, "emptied again, it is of all tables"
+    assert conf == {"tables": None, "whole": True, "anew": False}, "emptied again, it is of all tables"
     assert job("quality", conf) == ("", {"whole": "yes"})
 
 

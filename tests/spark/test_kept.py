@@ -22,7 +22,7 @@ from spark.proof.boundary import Read
 from spark.proof.checksum import Total
 from spark.proof.differences import CHUNK, Difference
 from spark.proof.erased import lost
-from spark.proof.kept import Kept, keeping
+from spark.proof.kept import Kept, keeping, leave
 from spark.proof.splits import Ranges
 from tests.checkpoints import SOURCE, checkpoint
 
@@ -156,6 +156,12 @@ def test_a_sample_looks_at_what_was_found_before(check: Check) -> None:
 def test_nothing_is_taken_up_of_a_table_that_was_made_anew(check: Check, source: Any) -> None:
     check()
     source.at = "tuesday"
+    assert fresh(check()) == ALL
+
+
+def test_nothing_is_taken_up_where_nobody_wants_it(check: Check, lake: Any) -> None:
+    check()
+    leave(lake)
     assert fresh(check()) == ALL
 
 

@@ -23,6 +23,7 @@ from contract.schema import Column, TableSchema
 from contract.status import AppliedSnapshot, Foreign, Stale, TableStatus
 from quality.report import differences
 from spark.errors import LakeError, PassingError
+from spark.jobs.verify import _line
 from spark.proof.answer import Answer
 from spark.proof.boundary import Read, match, window
 from spark.proof.checksum import Total, totals
@@ -331,3 +332,9 @@ def test_a_line_of_the_report_says_from_when_its_oldest_read_is() -> None:
     reads = [Read({n: Total(1, 1)}, "", (0, 1, 5), at=1_790_000_000.0 + n) for n in (0, 1)]
     told = result(Answer(Columns().show(SCHEMA), split, reads), Finding(Total(), "", 2, 0.0), LOW)
     assert told["oldest_read"] == "2026-09-21T14:13:20+00:00"
+    assert "taken_up" not in told
+    assert _line("shop.t", told).startswith("shop.t: equal, 2 rows in the source")
+    older = result(Answer(Columns().show(SCHEMA), split, reads, resumed=1), Finding(Total(), "", 2, 0.0), LOW)
+    as_of = "as it was from 2026-09-21T14:13:20+00:00 on (a check before read that)"
+    assert older["taken_up"] == 1
+    assert _line("shop.t", older).startswith(f"shop.t: equal, {as_of}, 2 rows in the source")

@@ -21,13 +21,14 @@ from typing import Any
 
 import pytest
 import typer.main
+from rich.console import Console
 from rich.table import Table
 from typer.testing import CliRunner
 
 from contract import pipeline as pipeline_file
 from readers.errors import LakeReadError
 from streamer.cli import app
-from streamer.cli.console import Piped
+from streamer.cli.console import Piped, err, out
 from streamer.control.api import application
 from streamer.control.http import serving, take_port
 from streamer.control.report import Report
@@ -106,15 +107,22 @@ def test_files_that_share_a_name_are_mistakes_that_name_each_other(folder: Path)
 
 def test_in_a_pipe_no_line_is_broken_or_filled_up_with_blanks() -> None:
     found = io.StringIO()
-    out = Piped(file=found, highlight=False)
+    piped = Piped(file=found, highlight=False)
     table = Table("name", "what", "more", box=None, pad_edge=False)
     table.add_row("a", "x" * 5000, "1")
     table.add_row("b", "y", "")
-    out.print(table)
-    out.print("z" * 5000)
+    piped.print(table)
+    piped.print("z" * 5000)
     head, long, short, line, end = found.getvalue().split("\n")
     assert (long, short, line, end) == (f"a     {'x' * 5000}  1", "b     y", "z" * 5000, "")
     assert head.split() == ["name", "what", "more"]
+
+
+@pytest.mark.parametrize("console", [out, err], ids=["out", "err"])
+def test_a_place_in_a_binlog_is_no_emoji(console: Console, capsys: pytest.CaptureFixture[str]) -> None:
+    console.print("moving at binlog.000001:100: it is in the middle", markup=False)
+    console.print("[bold]moving[/] at binlog.000001:100: it is in the middle")
+    assert "".join(capsys.readouterr()).count("binlog.000001:100: it is") == 2
 
 
 def test_pipelines_of_no_folder(tmp_path: Path) -> None:

@@ -63,8 +63,8 @@ def test_it_is_the_jobs_process_with_its_arguments_and_options(file: Path, tmp_p
     read = run(file, "--table", "shop.a", "--existing", "--compact", command="snapshot", **settings)
     job = f"{ROOT}/spark/jobs/snapshot.py --pipeline {file} --tables=shop.a --existing=yes --compact=yes"
     assert read.stdout.splitlines()[0] == job
-    checked = run(file, "--table", "shop.a", "--whole", command="verify", **settings)
-    job = f"{ROOT}/spark/jobs/verify.py --pipeline {file} --tables=shop.a --whole=yes"
+    checked = run(file, "--table", "shop.a", "--whole", "--anew", command="verify", **settings)
+    job = f"{ROOT}/spark/jobs/verify.py --pipeline {file} --tables=shop.a --whole=yes --anew=yes"
     assert checked.stdout.splitlines()[0] == job
     short = "-XX:TieredStopAtLevel=1 -XX:+UseParallelGC"
     assert short in run(file, **settings, HEADRACE_SPARK_JAVA=short).stdout
