@@ -595,3 +595,9 @@ def test_a_table_of_another_database_is_not_read(unread: Pipeline) -> None:
     assert rows_of(unread, "SELECT id FROM shop.orders") == [(1,)]
     with pytest.raises(LakeReadError, match=r"^the lake has no rows of old\.orders yet"):
         rows_of(unread, "FROM old.orders")
+
+
+@pytest.mark.parametrize("name", ["found", "names", "sql", "database", "pl"])
+def test_a_name_that_the_lake_does_not_have_is_no_variable_of_the_program(pipeline: Pipeline, name: str) -> None:
+    with pytest.raises(LakeReadError, match=rf"^the lake has no {name}\."):
+        query(pipeline, f"SELECT * FROM {name}")
