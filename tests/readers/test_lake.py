@@ -548,7 +548,7 @@ NOT_THERE = {
         "WITH shop AS (FROM orders), lines AS (FROM shop) SELECT id FROM lines",
         "SELECT id FROM query_table('orders')", "SELECT id FROM query('SELECT id, status FROM orders')",
         "SELECT count(*) FROM (DESCRIBE orders) WHERE column_name = 'status'",
-        "SELECT id FROM 'orders'",
+        "SELECT x FROM (PIVOT orders ON status USING count(*)); ", "SELECT id FROM 'orders'",
     ],
 )  # fmt: skip
 def test_only_what_stands_for_a_table_names_one(unread: Pipeline, sql: str) -> None:
@@ -574,7 +574,7 @@ def test_other_words_for_a_query_name_tables_too(unread: Pipeline, sql: str) -> 
         ("FROM (WITH status AS (FROM orders) FROM status), status", "status"),
         ("SELECT (SELECT count(*) FROM shop.shop)", "shop"), ("FROM shop_history", "shop"),
         ("DESCRIBE status", "status"),
-        ("FROM status_as_of('2026-11-22 10:30:00+00')", "status"),
+        ("FROM status_as_of('2026-11-22 10:30:00+00')", "status"), ("PIVOT status ON id USING count(*)", "status"),
     ],
 )  # fmt: skip
 def test_a_table_that_is_named_and_has_no_rows_yet_is_told(unread: Pipeline, sql: str, table: str) -> None:
@@ -595,6 +595,33 @@ def test_a_table_of_another_database_is_not_read(unread: Pipeline) -> None:
     assert rows_of(unread, "SELECT id FROM shop.orders") == [(1,)]
     with pytest.raises(LakeReadError, match=r"^the lake has no rows of old\.orders yet"):
         rows_of(unread, "FROM old.orders")
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "PIVOT orders ON status USING count(*)", "-- of\npivot orders ON status USING count(*) -- the shop",
+        "FROM (PIVOT orders ON status USING count(*));", "WITH o AS (FROM orders) PIVOT o ON status USING count(*)",
+        "PIVOT orders ON status IN ('x') USING count(*)",
+    ],
+)  # fmt: skip
+def test_a_pivot_is_a_query(unread: Pipeline, sql: str) -> None:
+    found = query(unread, sql)
+    assert (found.columns, list(found.rows())) == (["id", "x"], [(1, 1)])
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "COPY ({pivot}) TO '{file}'", "CREATE TABLE x AS {pivot}", "INSERT INTO orders {pivot}", "{pivot}; {pivot}",
+        "WITH p AS ({pivot}) INSERT INTO orders FROM p", "FROM ({pivot}); COPY ({pivot}) TO '{file}'",
+    ],
+)  # fmt: skip
+def test_what_writes_a_pivot_is_none(unread: Pipeline, tmp_path: Path, sql: str) -> None:
+    file = tmp_path / "written.csv"
+    with pytest.raises(LakeReadError, match="one query is wanted, and nothing that writes"):
+        query(unread, sql.format(pivot="PIVOT orders ON status USING count(*)", file=file))
+    assert not file.exists()
 
 
 @pytest.mark.parametrize("name", ["found", "names", "sql", "database", "pl"])
