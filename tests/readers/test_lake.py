@@ -419,6 +419,11 @@ def test_the_command(pipeline: Pipeline) -> None:
 
     assert told('SELECT id, "a name" FROM items ORDER BY id', "--format", "csv") == "id,a name\n1,c\n4,it's\n"
     assert json.loads(told("SELECT id, raw FROM items WHERE id = 1", "--format", "json")) == {"id": "1", "raw": "00ff"}
+    twice = "SELECT 1 AS id, 2 AS id, 3 AS id_1, 4 AS ID, 5 AS id"
+    assert json.loads(told(twice, "--format", "json")) == {"id": 1, "id_2": 2, "id_1": 3, "ID": 4, "id_3": 5}
+    pair = json.loads(told("SELECT * FROM items a JOIN items b USING (id) WHERE id = 1", "--format", "json"))
+    assert (pair["a name"], pair["a name_1"]) == ("c", "c")
+    assert told(twice, "--format", "csv") == "id,id,id_1,ID,id\n1,2,3,4,5\n"
     assert "it's" in told("SELECT * FROM items_history WHERE valid_to IS NULL")
     assert "[b]" in told("SELECT '[b]' AS x")
     odd = "SELECT {'a': 1.50::decimal(3,2), 't': TIMESTAMP '2026-01-02 03:04:05', 'n': NULL} AS s, "
