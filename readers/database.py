@@ -74,7 +74,7 @@ class Database:
             if past or not table.changes_only:
                 self._table(table)
             if past:
-                self._past(table)
+                self._past(table, past)
         except LakeReadError as error:
             if sure:
                 raise
@@ -150,10 +150,11 @@ class Database:
             return f"{quoted(RAW)}.{quoted(f'{table.db}.{table.table} ')}"
         return f"{quoted(self.schemas[table.db])}.{quoted(table.table)}"
 
-    def _past(self, table: status.TableStatus) -> None:
+    def _past(self, table: status.TableStatus, named: Sequence[str]) -> None:
         joined = self.since(table.db, table.table) if self.since else None
         shown = [f"{quoted(self.schemas[table.db])}.{quoted(name)}" for name in self.parts_of(table)]
-        TablePast(self.loading, table, self.now(table), shown, joined, self.refused).make()
+        rows = not table.changes_only and {*named} != {self.parts_of(table)[PAST.index(CHANGES)]}
+        TablePast(self.loading, table, self.now(table), shown, joined, self.refused).make(rows)
 
     def _table(self, table: status.TableStatus) -> None:
         path = names.lake_table(self.pipeline, table.db, table.table)
