@@ -33,7 +33,7 @@ class Database:
         self.missing: dict[str, str] = {}  # why what a word of the statement may mean is not there, by lower case
         self.taken: dict[str, set[str]] = {}
         for table in self.tables.values():
-            self.taken.setdefault(table.db, set()).add(table.table.lower())
+            self.taken.setdefault(table.db.lower(), set()).add(table.table.lower())
         dbs = dict.fromkeys(table.db for table in self.tables.values())
         # As a statement names them.
         self.schemas = {
@@ -142,7 +142,7 @@ class Database:
 
     def parts_of(self, table: status.TableStatus) -> list[str]:
         """Of the parts of the table's past."""
-        return [names.free(f"{table.table}{ending}", self.taken[table.db]) for ending in PAST]
+        return [names.free(f"{table.table}{ending}", self.taken[table.db.lower()]) for ending in PAST]
 
     def now(self, table: status.TableStatus) -> str:
         """What has the table's columns, and its rows where there are any. None of MySQL's names ends with a blank."""

@@ -689,3 +689,18 @@ def test_of_another_key_than_the_tables_there_are_changes_and_no_past(pipeline: 
             with pytest.raises(LakeReadError, match=rf"^shop\.items: its primary key changed meanwhile.*{why}"):
                 rows_of(pipeline, sql)
         assert len(rows_of(pipeline, "FROM items_changes")) == len(CHANGES)
+
+
+def test_databases_whose_names_differ_by_case_are_one_when_a_past_is_named(pipeline: Pipeline) -> None:
+    """A table's own name comes first, whichever of them has it."""
+    file = Path(names.lake_root(pipeline), "_status.json")
+    found = LakeStatus.model_validate_json(file.read_text())
+    own = found.tables["shop.items"].model_copy(update={"db": "Shop", "table": "items_history"})
+    write_deltalake(names.lake_table(pipeline, "Shop", "items_history"), pl.DataFrame([row(7, "own")], SHAPE))
+    tables = {**found.tables, "Shop.items_history": own}
+    file.write_text(found.model_copy(update={"tables": tables}).model_dump_json())
+    for db in ("shop", "Shop"):
+        assert rows_of(pipeline, f"SELECT id FROM {db}.items_history") == [(7,)]
+        assert rows_of(pipeline, f"SELECT count(*) FROM {db}._items_history") == [(6,)]
+    assert rows_of(pipeline, "SELECT count(*) FROM items JOIN items_history ON true") == [(2,)]
+    assert {"shop._items_history", "Shop.items_history"} <= {name for name, _ in rows_of(pipeline, "SHOW TABLES")}
