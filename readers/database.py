@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Sequence, Set
 from datetime import UTC, datetime
 from functools import partial
 
@@ -13,6 +12,7 @@ from contract.pipeline_keys import told_of
 from readers import as_of_notes, listing, noted, same_names
 from readers.errors import LakeReadError
 from readers.loading import RAW, Loading
+from readers.named import Named, named_in
 from readers.past import literal, quoted
 from readers.table_past import TablePast
 
@@ -20,6 +20,7 @@ OWN = ("_seq", "_ts")
 TAKEN = {"memory", "temp", "system", "pg_catalog", "information_schema"}  # catalogs and schemas of DuckDB's own
 CHANGES = "_changes"
 PAST = ("_history", CHANGES, "_as_of")
+Wanted = tuple[status.TableStatus, list[str]]  # with those parts of its past that are named
 
 
 class Database:
@@ -29,9 +30,10 @@ class Database:
         self.pipeline, self.tables, self.loading = pipeline, found.tables, Loading(pipeline)
         self.since, self.refused = found.checkpoint.since if found.checkpoint else None, found.refused
         self.complete = datetime.fromtimestamp(found.checkpoint.ts_ms // 1000, UTC) if found.checkpoint else None
+        self.missing: dict[str, str] = {}  # why what a word of the statement may mean is not there, by lower case
         self.taken: dict[str, set[str]] = {}
         for table in self.tables.values():
-            self.taken.setdefault(table.db, set()).add(table.table.lower())
+            self.taken.setdefault(table.db.lower(), set()).add(table.table.lower())
         dbs = dict.fromkeys(table.db for table in self.tables.values())
         # As a statement names them.
         self.schemas = {
@@ -43,28 +45,42 @@ class Database:
 
     def load(self, sql: str) -> list[str]:
         """Makes what the statement may name. Gives what speaks against these tables."""
-        words = {word.lower() for word in re.findall(r'"(?:[^"]|"")+"|\w+', sql)}
-        words |= {word.strip('"').replace('""', '"') for word in words}
-        named = [
-            (table, [name for name in self.parts_of(table) if name.lower() in words]) for table in self.tables.values()
-        ]
-        asked = [table for table, past in named if past or table.table.lower() in words]
-        try:
-            asked = same_names.meant(asked, [*self.tables.values()], self.parts_of, sql)
-        except same_names.SameNameError as error:
-            raise LakeReadError(str(error)) from None
-        wanted = [(table, past) for table, past in named if table in asked]
-        for table, past in wanted:
-            if past or not table.changes_only:
-                self._table(table)
-            if past:
-                self._past(table)
-        self._noted(words)
+        named = named_in(self.connection, sql)
+        wanted = [(table, past) for table, past in self._wanted(named) if self._made(table, past, named.sure)]
+        self._noted({word.lower() for word in named.words})
         path = ",".join(quoted(db) for db in dict.fromkeys([*(self.schemas[table.db] for table, _ in wanted), RAW]))
         self.connection.execute(f"SET search_path = {literal(path)}")
         doubts = [self.refused] if self.refused and wanted else []
         doubts += [f"{table.db}.{table.table}: {doubt}" for table, _ in wanted for doubt in table.doubts()]
         return doubts + [told for table, past in wanted if past for told in self._of_times(table, past[-1], sql)]
+
+    def _wanted(self, named: Named) -> list[Wanted]:
+        dbs = {db.lower() for db in self.schemas.values()}
+
+        def those(table: status.TableStatus, *of: str) -> list[str]:
+            return [name for name in of if named.has(name, self.schemas[table.db], dbs)]
+
+        pasts = [(table, those(table, *self.parts_of(table))) for table in self.tables.values()]
+        asked = [table for table, past in pasts if past or those(table, table.table)]
+        try:
+            asked = same_names.meant(asked, [*self.tables.values()], self.parts_of, named.words)
+        except same_names.SameNameError as error:
+            raise LakeReadError(str(error)) from None
+        return [(table, past) for table, past in pasts if table in asked]
+
+    def _made(self, table: status.TableStatus, past: Sequence[str], sure: bool) -> bool:
+        """Whether it could be. What is not `sure` to be named is refused if DuckDB asks for it."""
+        try:
+            if past or not table.changes_only:
+                self._table(table)
+            if past:
+                self._past(table, past)
+        except LakeReadError as error:
+            if sure:
+                raise
+            self.missing |= dict.fromkeys(map(str.lower, (table.table, *self.parts_of(table))), str(error))
+            return False
+        return True
 
     def _noted(self, words: Set[str]) -> None:
         taken = set[str]().union(*self.taken.values())
@@ -118,7 +134,7 @@ class Database:
     def without_rows(self) -> dict[str, str]:
         """Why there is no table of these names, in lower case: the lake has the changes alone."""
         only = [table for table in self.tables.values() if table.changes_only]
-        return {
+        return self.missing | {
             name.lower(): f"{told_of(f'{table.db}.{table.table}')}: ask for {self.parts_of(table)[PAST.index(CHANGES)]}"
             for table in only
             for name in (table.table, *self.parts_of(table))
@@ -126,7 +142,7 @@ class Database:
 
     def parts_of(self, table: status.TableStatus) -> list[str]:
         """Of the parts of the table's past."""
-        return [names.free(f"{table.table}{ending}", self.taken[table.db]) for ending in PAST]
+        return [names.free(f"{table.table}{ending}", self.taken[table.db.lower()]) for ending in PAST]
 
     def now(self, table: status.TableStatus) -> str:
         """What has the table's columns, and its rows where there are any. None of MySQL's names ends with a blank."""
@@ -134,10 +150,11 @@ class Database:
             return f"{quoted(RAW)}.{quoted(f'{table.db}.{table.table} ')}"
         return f"{quoted(self.schemas[table.db])}.{quoted(table.table)}"
 
-    def _past(self, table: status.TableStatus) -> None:
+    def _past(self, table: status.TableStatus, named: Sequence[str]) -> None:
         joined = self.since(table.db, table.table) if self.since else None
         shown = [f"{quoted(self.schemas[table.db])}.{quoted(name)}" for name in self.parts_of(table)]
-        TablePast(self.loading, table, self.now(table), shown, joined, self.refused).make()
+        rows = not table.changes_only and {*named} != {self.parts_of(table)[PAST.index(CHANGES)]}
+        TablePast(self.loading, table, self.now(table), shown, joined, self.refused).make(rows)
 
     def _table(self, table: status.TableStatus) -> None:
         path = names.lake_table(self.pipeline, table.db, table.table)

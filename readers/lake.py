@@ -64,7 +64,7 @@ def query(pipeline: Pipeline, sql: str) -> Answer:
     if listing.asked(sql):
         return Answer([*listing.COLUMNS], database.connection.execute(listing.query(database.shown())))
     try:
-        if [one.type for one in duckdb.extract_statements(sql)] != [duckdb.StatementType.SELECT]:
+        if not _asks(sql):
             raise LakeReadError("one query is wanted, and nothing that writes: the lake is not written from here")
         doubts = database.load(sql)
         cursor: Any = database.connection.execute(sql)
@@ -76,6 +76,19 @@ def query(pipeline: Pipeline, sql: str) -> Answer:
             raise LakeReadError(f"{names.lake_root(pipeline)} cannot be read: {gone}") from None
         raise LakeReadError(_told(database, _said(error)) + unknown_name.hint(str(error), sql)) from None
     return Answer([column[0] for column in cursor.description], cursor, doubts)
+
+
+def _asks(sql: str) -> bool:
+    """Whether it is one query. A PIVOT that finds its columns is several statements to DuckDB, and so is what writes
+    its rows somewhere, which can be no part of a query."""
+    found = [one.type for one in duckdb.extract_statements(sql)]
+    if found != [duckdb.StatementType.MULTI]:
+        return found == [duckdb.StatementType.SELECT]
+    try:
+        inside = sql.rstrip("; \n")
+        return len(duckdb.extract_statements(f"FROM ({inside}\n)")) == 1
+    except duckdb.Error:
+        return False
 
 
 def _told(database: Database, message: str) -> str:

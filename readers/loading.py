@@ -25,6 +25,8 @@ class Loading:
         # What does not fit into memory is put aside there.
         self.connection.execute(f"SET temp_directory = {literal(tempfile.gettempdir())}")
         self.connection.execute("SET TimeZone = 'UTC'")
+        # A name that the lake does not have is no variable of this program.
+        self.connection.execute("SET python_enable_replacements = false")
         # As in MySQL and in Spark: a row's first version, which began at no time that is known, comes first.
         self.connection.execute("SET default_null_order = 'NULLS_FIRST_ON_ASC_LAST_ON_DESC'")
 

@@ -46,7 +46,7 @@ class Past:
 
     `now`: the table of present rows, `raw`: that of its changes, both as SQL names them; of these `counted` is when
     each counts (spark/landing/commit_times.py says why it is not always `ts`). `kinds`: its columns, name and DuckDB's
-    type; `key`: the names of the key's, none where there is no change. `renames`: the table's; with any, or a break,
+    type; `key`: those of the key, none where there is no change. `renames`: the table's; with any, or a break,
     `raw` has the column `schema`."""
 
     def __init__(
@@ -81,7 +81,7 @@ class Past:
     def _untouched(self, where: str) -> str:
         if not self.key:
             return f"FROM {self.now} AS n"
-        keys = ", ".join(f"{value('key', name, self.kinds[name])} AS {quoted(name)}" for name in self.key)
+        keys = ", ".join(f"{self._told('key', name, self.kinds[name])} AS {quoted(name)}" for name in self.key)
         same = " AND ".join(f"n.{quoted(name)} = k.{quoted(name)}" for name in self.key)
         return f"FROM {self.now} AS n ANTI JOIN (SELECT DISTINCT {keys} FROM {self.raw} WHERE {where}) AS k ON {same}"
 

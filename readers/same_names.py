@@ -3,13 +3,9 @@ DuckDB: a statement has the one that it spells as the source does."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 
 from contract.status import TableStatus
-
-TEXTS = re.compile(r"'(?:[^']|'')*'")
-WORDS = re.compile(r'"((?:[^"]|"")+)"|(\w+)')
 
 
 class SameNameError(Exception):
@@ -17,11 +13,13 @@ class SameNameError(Exception):
 
 
 def meant(
-    wanted: Sequence[TableStatus], tables: Sequence[TableStatus], names: Callable[[TableStatus], list[str]], sql: str
+    wanted: Sequence[TableStatus],
+    tables: Sequence[TableStatus],
+    names: Callable[[TableStatus], list[str]],
+    words: Set[str],
 ) -> list[TableStatus]:
-    """Those of the `wanted` that the statement means. `tables`: all; `names`: of the parts of a table's past. Raises
-    SameNameError."""
-    words = {(quoted or plain).replace('""', '"') for quoted, plain in WORDS.findall(TEXTS.sub(" ", sql))}
+    """Those of the `wanted` that the statement means. `tables`: all; `names`: of the parts of a table's past;
+    `words`: the names in the statement. Raises SameNameError."""
 
     def spelled(table: TableStatus) -> tuple[bool, bool]:
         return bool(words & {table.table, *names(table)}), table.db in words

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from contract import breaks, lost_changes, names, renames, status
+from contract import breaks, lost_changes, names, renames, status, steps
 from contract.breaks import Break, Place
 from readers import kept_history, store
 from readers.errors import LakeReadError
@@ -39,8 +39,8 @@ class TablePast:
     def changes(self) -> str:
         return f"{names.lake_root(self.loading.pipeline)}/{names.CHANGES}"
 
-    def make(self) -> None:
-        """Raises LakeReadError."""
+    def make(self, rows: bool) -> None:
+        """`rows`: not the changes alone, which need no key. Raises LakeReadError."""
         if not self.loading.there(self.changes):
             raise LakeReadError(f"the lake has no changes yet: {self.name} has a past from its first one on")
         followed = store.small_file(self.loading.pipeline, renames.FILE)
@@ -51,9 +51,14 @@ class TablePast:
         kept = kept_history.read(self.loading.pipeline).tables.get(self.name)
         if kept:
             self.loading.connection.execute(f"DELETE FROM {self.raw} WHERE {leaving(kept.since, kept.gone)}")
-        spelled = renames.spellings(followed, self.table.db, self.table.table)
-        past = Past(self.name, self.now, self.raw, self._kinds(), self._key(broken), renamed, broken, spelled)
-        self._show(past, self._began(kept.since if kept else None, broken))
+        keys, kinds = self._keys(broken) if rows else [], self._kinds()
+        spelled = [*renames.spellings(followed, self.table.db, self.table.table), *(n for names in keys for n in names)]
+        key, spelled = self._key(keys, kinds), [*dict.fromkeys(spelled)]
+        past = Past(self.name, self.now, self.raw, kinds, key, renamed, broken, spelled)
+        versions, changes, at = self.shown
+        self.loading.connection.execute(f"CREATE VIEW {changes} AS {past.changes()}")
+        if rows:
+            self._show(past, versions, at, self._began(kept.since if kept else None, broken))
 
     def _load(self, broken: Sequence[Break], columns: str) -> None:
         counted = "max(ts) OVER (ORDER BY _seq ROWS UNBOUNDED PRECEDING) AS counted"
@@ -65,21 +70,27 @@ class TablePast:
         described = self.loading.connection.execute(f"DESCRIBE {self.now}").fetchall()
         return {str(column): str(kind) for column, kind, *_ in described}
 
-    def _key(self, broken: Sequence[Break]) -> Sequence[str]:
-        """Of the changes behind the last end of its past; empty where there are none."""
+    def _keys(self, broken: Sequence[Break]) -> list[list[str]]:
+        """The names of the key's columns in the changes behind the last end of its past, as each spells them."""
         ends = sum(one.ends for one in broken)
-        keys = self.loading.connection.execute(
-            f"SELECT DISTINCT json_keys(key) FROM {self.raw} WHERE op <> 't' AND part = {ends}"
+        found = self.loading.connection.execute(
+            f"SELECT DISTINCT json_keys(key) FROM {self.raw} WHERE op <> 't' AND key IS NOT NULL AND part = {ends}"
         ).fetchall()
-        if len(keys) > 1 and not self.table.changes_only:
-            raise LakeReadError(f"{self.name}: its primary key changed meanwhile, rows before and after do not compare")
-        return keys[0][0] if keys else ()
+        return [names for (names,) in found]
 
-    def _show(self, past: Past, began: datetime | None) -> None:
-        versions, changed, at = self.shown
-        self.loading.connection.execute(f"CREATE VIEW {changed} AS {past.changes()}")
-        if self.table.changes_only:
-            return
+    def _key(self, keys: Sequence[Sequence[str]], kinds: Iterable[str]) -> Sequence[str]:
+        """As the table's columns are spelled; empty where there is no change."""
+        changed = f"{self.name}: its primary key changed meanwhile"
+        if len({tuple(map(str.lower, names)) for names in keys}) > 1:
+            ask = f"{self.shown[1]} has each change by the key of its time"
+            raise LakeReadError(f"{changed}, rows before and after do not compare. {ask}")
+        columns = {name.lower(): name for name in kinds}
+        if missing := [name for name in (keys[0] if keys else ()) if name.lower() not in columns]:
+            step = steps.snapshot_table(self.loading.pipeline, self.name)
+            raise LakeReadError(f"{changed}, and the lake's table has no column {', '.join(missing)}: {step}")
+        return [columns[name.lower()] for name in keys[0]] if keys else ()
+
+    def _show(self, past: Past, versions: str, at: str, began: datetime | None) -> None:
         self.loading.connection.execute(f"CREATE VIEW {versions} AS {past.history()}")
         no_past = f"has no past for now: {self.refused}" if self.refused else self.table.no_past()
         as_of = past.as_of(began, no_past)

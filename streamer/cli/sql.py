@@ -6,6 +6,7 @@ import csv
 import json
 import re
 from collections.abc import Iterable, Sequence
+from itertools import count
 from typing import Annotated, Any, Literal
 
 import typer
@@ -84,9 +85,20 @@ def _text(value: Any) -> str:
 
 
 def _json(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    keys = _distinct(names)
     for row in rows:
-        line = dict(zip(names, row, strict=True))
+        line = dict(zip(keys, row, strict=True))
         out.file.write(json.dumps(line, ensure_ascii=False, default=_plain) + "\n")
+
+
+def _distinct(names: Sequence[str]) -> list[str]:
+    """Columns may share a name, keys of an object may not: numbered, as DuckDB's own clients do."""
+    taken, made = {*names}, list[str]()
+    for name in names:
+        numbered = (f"{name}_{n}" for n in count(1))
+        made.append(next(one for one in numbered if one not in taken) if name in made else name)
+        taken.add(made[-1])
+    return made
 
 
 def _plain(value: Any) -> str:

@@ -419,6 +419,11 @@ def test_the_command(pipeline: Pipeline) -> None:
 
     assert told('SELECT id, "a name" FROM items ORDER BY id', "--format", "csv") == "id,a name\n1,c\n4,it's\n"
     assert json.loads(told("SELECT id, raw FROM items WHERE id = 1", "--format", "json")) == {"id": "1", "raw": "00ff"}
+    twice = "SELECT 1 AS id, 2 AS id, 3 AS id_1, 4 AS ID, 5 AS id"
+    assert json.loads(told(twice, "--format", "json")) == {"id": 1, "id_2": 2, "id_1": 3, "ID": 4, "id_3": 5}
+    pair = json.loads(told("SELECT * FROM items a JOIN items b USING (id) WHERE id = 1", "--format", "json"))
+    assert (pair["a name"], pair["a name_1"]) == ("c", "c")
+    assert told(twice, "--format", "csv") == "id,id,id_1,ID,id\n1,2,3,4,5\n"
     assert "it's" in told("SELECT * FROM items_history WHERE valid_to IS NULL")
     assert "[b]" in told("SELECT '[b]' AS x")
     odd = "SELECT {'a': 1.50::decimal(3,2), 't': TIMESTAMP '2026-01-02 03:04:05', 'n': NULL} AS s, "
@@ -511,3 +516,191 @@ def test_a_small_file_that_the_past_needs_is_told_with_its_way_back(
         LakeReadError, match=rf"^the file {path} is {word}, .* Put it back from a copy\. Without one, move"
     ):
         query(pipeline, "SELECT * FROM items_history")
+
+
+@pytest.fixture
+def unread(pipeline: Pipeline) -> Pipeline:
+    """Its lake has no rows of the tables `status` and `shop`, and a column `status` in `orders` and `lines`."""
+    shape = {"id": pl.Int64, "status": pl.String, "_seq": PLACE, "_ts": pl.Datetime("us", "UTC")}
+    file = Path(names.lake_root(pipeline), "_status.json")
+    found = LakeStatus.model_validate_json(file.read_text())
+    tables = dict(found.tables)
+    for table in ("orders", "lines"):
+        rows = [{"id": 1, "status": "x", "_seq": place(5), "_ts": at(5)}]
+        write_deltalake(names.lake_table(pipeline, "shop", table), pl.DataFrame(rows, shape))
+        tables[f"shop.{table}"] = TableStatus(db="shop", table=table, rows=1, changes=0, version=0)
+    for table, why in (("status", None), ("shop", "it has no primary key")):
+        tables[f"shop.{table}"] = TableStatus(db="shop", table=table, rows=0, changes=0, version=None, stopped=why)
+    file.write_text(found.model_copy(update={"tables": tables}).model_dump_json())
+    return pipeline
+
+
+NOT_THERE = {
+    "status": r"^the lake has no rows of shop\.status yet: run the DAG",
+    "shop": r"^the lake has no rows of shop\.shop: it has no primary key$",
+}
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT id FROM shop.orders", "SELECT id FROM memory.shop.orders", 'SELECT id FROM "SHOP"."Orders"',
+        "SELECT min(id) FROM orders GROUP BY status", "SELECT id FROM orders WHERE status = 'x'",
+        "SELECT id FROM orders -- of the shop", "SELECT id AS shop FROM orders AS status /* status */",
+        """SELECT id FROM orders WHERE status = '5"' OR id IN (SELECT id FROM lines WHERE status <> '6"')""",
+        "WITH status AS (FROM orders) SELECT id FROM status",
+        "WITH RECURSIVE status(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM status WHERE id < 1) FROM status",
+        "WITH shop AS (FROM orders), lines AS (FROM shop) SELECT id FROM lines",
+        "SELECT id FROM query_table('orders')", "SELECT id FROM query('SELECT id, status FROM orders')",
+        "SELECT count(*) FROM (DESCRIBE orders) WHERE column_name = 'status'",
+        "SELECT x FROM (PIVOT orders ON status USING count(*)); ", "SELECT id FROM 'orders'",
+    ],
+)  # fmt: skip
+def test_only_what_stands_for_a_table_names_one(unread: Pipeline, sql: str) -> None:
+    assert rows_of(unread, sql) == [(1,)]
+
+
+def test_a_statement_may_be_long_and_deep(unread: Pipeline) -> None:
+    for times in (200, 900):
+        assert rows_of(unread, f"SELECT count(*) + {' + '.join(['0'] * times)} FROM orders") == [(1,)]
+    assert len(rows_of(unread, " UNION ALL ".join(["SELECT id FROM orders"] * 300))) == 300
+
+
+@pytest.mark.parametrize("sql", ["SHOW orders", "DESCRIBE orders", "SUMMARIZE shop.orders", "TABLE orders"])
+def test_other_words_for_a_query_name_tables_too(unread: Pipeline, sql: str) -> None:
+    assert {"status", 1} & {value for found in rows_of(unread, sql) for value in found}
+
+
+@pytest.mark.parametrize(
+    ("sql", "table"),
+    [
+        ("FROM status", "status"), ("SELECT 1 FROM orders JOIN shop.Status ON true", "status"), ("FROM shop", "shop"),
+        ("WITH status AS (FROM status) FROM status", "status"),
+        ("FROM (WITH status AS (FROM orders) FROM status), status", "status"),
+        ("SELECT (SELECT count(*) FROM shop.shop)", "shop"), ("FROM shop_history", "shop"),
+        ("DESCRIBE status", "status"),
+        ("FROM status_as_of('2026-11-22 10:30:00+00')", "status"), ("PIVOT status ON id USING count(*)", "status"),
+    ],
+)  # fmt: skip
+def test_a_table_that_is_named_and_has_no_rows_yet_is_told(unread: Pipeline, sql: str, table: str) -> None:
+    with pytest.raises(LakeReadError, match=NOT_THERE[table]):
+        rows_of(unread, sql)
+
+
+def test_a_column_of_a_lost_tables_name_does_not_ask_for_its_files(unread: Pipeline) -> None:
+    file = Path(names.lake_root(unread), "_status.json")
+    file.write_text(file.read_text().replace('"table":"lines"', '"table":"id"'))
+    assert rows_of(unread, "SELECT id FROM orders") == [(1,)]
+
+
+def test_a_table_of_another_database_is_not_read(unread: Pipeline) -> None:
+    """Of two that have the same name the one whose database is told."""
+    file = Path(names.lake_root(unread), "_status.json")
+    file.write_text(file.read_text().replace('"db":"shop","table":"status"', '"db":"old","table":"orders"'))
+    assert rows_of(unread, "SELECT id FROM shop.orders") == [(1,)]
+    with pytest.raises(LakeReadError, match=r"^the lake has no rows of old\.orders yet"):
+        rows_of(unread, "FROM old.orders")
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "PIVOT orders ON status USING count(*)", "-- of\npivot orders ON status USING count(*) -- the shop",
+        "FROM (PIVOT orders ON status USING count(*));", "WITH o AS (FROM orders) PIVOT o ON status USING count(*)",
+        "PIVOT orders ON status IN ('x') USING count(*)",
+    ],
+)  # fmt: skip
+def test_a_pivot_is_a_query(unread: Pipeline, sql: str) -> None:
+    found = query(unread, sql)
+    assert (found.columns, list(found.rows())) == (["id", "x"], [(1, 1)])
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "COPY ({pivot}) TO '{file}'", "CREATE TABLE x AS {pivot}", "INSERT INTO orders {pivot}", "{pivot}; {pivot}",
+        "WITH p AS ({pivot}) INSERT INTO orders FROM p", "FROM ({pivot}); COPY ({pivot}) TO '{file}'",
+    ],
+)  # fmt: skip
+def test_what_writes_a_pivot_is_none(unread: Pipeline, tmp_path: Path, sql: str) -> None:
+    file = tmp_path / "written.csv"
+    with pytest.raises(LakeReadError, match="one query is wanted, and nothing that writes"):
+        query(unread, sql.format(pivot="PIVOT orders ON status USING count(*)", file=file))
+    assert not file.exists()
+
+
+@pytest.mark.parametrize("name", ["found", "names", "sql", "database", "pl"])
+def test_a_name_that_the_lake_does_not_have_is_no_variable_of_the_program(pipeline: Pipeline, name: str) -> None:
+    with pytest.raises(LakeReadError, match=rf"^the lake has no {name}\."):
+        query(pipeline, f"SELECT * FROM {name}")
+
+
+@pytest.fixture(params=["id", "ID"])
+def respelled(pipeline: Pipeline, request: pytest.FixtureRequest) -> Pipeline:
+    """The key's column was renamed by its letters alone at 10:25; the lake's table spells it one way or the other."""
+    root = Path(names.lake_root(pipeline))
+    told = {"db": "shop", "table": "items"}
+    broken = told | {"seq": [0, 1, 25], "ts_ms": int(at(25).timestamp() * 1000)}
+    spellings = [told | {"name": name} for name in ("id", "ID")]
+    (root / "_evolution.json").write_text(json.dumps({"breaks": [broken], "spellings": spellings}))
+    frame = pl.read_delta(str(root / names.CHANGES)).with_columns(schema=1 + (pl.col("_seq").struct["pos"] > 25))
+    texts = {
+        n: pl.when(pl.col("schema") == 1).then(n).otherwise(pl.col(n).str.replace('"id"', '"ID"'))
+        for n in ("key", "before", "after")
+    }
+    frame = frame.with_columns(**texts)
+    write_deltalake(str(root / names.CHANGES), frame, mode="overwrite", schema_mode="overwrite", partition_by=["tbl"])
+    path = names.lake_table(pipeline, "shop", "items")
+    now = pl.read_delta(path).rename({"id": request.param})
+    write_deltalake(path, now, mode="overwrite", schema_mode="overwrite")
+    return pipeline
+
+
+def test_capital_letters_in_a_keys_name_make_no_difference_to_the_past(respelled: Pipeline) -> None:
+    past = rows_of(respelled, f"SELECT id, \"a name\" FROM items_as_of('{at(35)}')")
+    assert {(int(id), name) for id, name in past} == {(1, "c"), (BIG, "new"), (3, "gone"), (4, "it's")}
+    sql = 'SELECT "a name", minute(valid_from), minute(valid_to) FROM items_history WHERE id = 1'
+    assert set(rows_of(respelled, sql)) == {("a", None, 10), ("b", 10, 25), ("b", None, 30), ("c", 30, None)}
+    assert rows_of(respelled, "SELECT count(*) FROM items_history WHERE id = 4") == [(1,)]
+    told = rows_of(respelled, "SELECT before.id, after.id FROM items_changes")
+    assert told == [(1, 1), (None, BIG), (1, 1), (3, None), (BIG, None)]
+
+
+def test_a_key_of_both_spellings_is_one(pipeline: Pipeline) -> None:
+    """Where nothing told of it."""
+    append(pipeline, [change(55, "d", {"id": 4}) | {"key": '{"ID":4}'}])
+    assert rows_of(pipeline, "SELECT count(*) FROM items_history WHERE valid_to IS NULL AND id = 4") == [(0,)]
+    assert rows_of(pipeline, f"SELECT count(*) FROM items_as_of('{at(50)}') WHERE id = 4") == [(1,)]
+
+
+@pytest.mark.parametrize("key", ['{"code":4}', '{"id":4,"code":4}'])
+def test_of_another_key_than_the_tables_there_are_changes_and_no_past(pipeline: Pipeline, key: str) -> None:
+    append(pipeline, [change(55, "d", {"id": 4}) | {"key": key}])
+    path = f"{names.lake_root(pipeline)}/{names.CHANGES}"
+    frame = pl.read_delta(path).with_columns(schema=1)
+    write_deltalake(path, frame, mode="overwrite", schema_mode="overwrite", partition_by=["tbl"])
+    told = {"db": "shop", "table": "items", "seq": [0, 1, 52], "ts_ms": int(at(52).timestamp() * 1000)}
+    for broken, why in (
+        ([], r"rows before and after do not compare\. \"shop\"\.\"items_changes\" has"),
+        ([told], "has no column code: "),
+    ):
+        Path(names.lake_root(pipeline), "_evolution.json").write_text(json.dumps({"breaks": broken}))
+        for sql in ("FROM items_history", f"FROM items_as_of('{at(53)}')"):
+            with pytest.raises(LakeReadError, match=rf"^shop\.items: its primary key changed meanwhile.*{why}"):
+                rows_of(pipeline, sql)
+        assert len(rows_of(pipeline, "FROM items_changes")) == len(CHANGES)
+
+
+def test_databases_whose_names_differ_by_case_are_one_when_a_past_is_named(pipeline: Pipeline) -> None:
+    """A table's own name comes first, whichever of them has it."""
+    file = Path(names.lake_root(pipeline), "_status.json")
+    found = LakeStatus.model_validate_json(file.read_text())
+    own = found.tables["shop.items"].model_copy(update={"db": "Shop", "table": "items_history"})
+    write_deltalake(names.lake_table(pipeline, "Shop", "items_history"), pl.DataFrame([row(7, "own")], SHAPE))
+    tables = {**found.tables, "Shop.items_history": own}
+    file.write_text(found.model_copy(update={"tables": tables}).model_dump_json())
+    for db in ("shop", "Shop"):
+        assert rows_of(pipeline, f"SELECT id FROM {db}.items_history") == [(7,)]
+        assert rows_of(pipeline, f"SELECT count(*) FROM {db}._items_history") == [(6,)]
+    assert rows_of(pipeline, "SELECT count(*) FROM items JOIN items_history ON true") == [(2,)]
+    assert {"shop._items_history", "Shop.items_history"} <= {name for name, _ in rows_of(pipeline, "SHOW TABLES")}
