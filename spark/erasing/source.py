@@ -21,6 +21,8 @@ from spark.source.row_texts import row_json
 from spark.source.source import Source
 from spark.source.streamed import streamed
 
+TOLD = 20  # keys
+
 
 def place_without(pipeline: Pipeline, broker: Broker, db: str, table: str, keys: Sequence[ErasedKey]) -> Checkpoint:
     """A checkpoint before and behind which the source had none of the rows. Raises LakeError where it has one."""
@@ -40,12 +42,13 @@ def _refuse_present(source: Source, shown: Shown, keys: Sequence[ErasedKey]) -> 
     there = [(at, one, texts) for at, one in enumerate(keys, 1) if (texts := _texts(source, shown, one))]
     if otherwise := [(at, one.text, texts[0]) for at, one, texts in there if one.text not in texts]:
         raise _otherwise(f"{shown.schema.db}.{shown.schema.table}", otherwise)
-    if count := len(there):
+    if there:
+        which = ", ".join(str(at) for at, *_ in there[:TOLD]) + (", ..." if len(there) > TOLD else "")
         raise LakeError(
-            f"{shown.schema.db}.{shown.schema.table}: the source still has {count} of the {len(keys)} row(s), and a "
-            "check would miss each in the lake. Delete them there first; or tell the erasure that it is meant so "
-            "(--present, or present in the DAG's form), and know that the next change, snapshot or repair of such a "
-            "row brings it back. Nothing was erased"
+            f"{shown.schema.db}.{shown.schema.table}: the source still has {len(there)} of the {len(keys)} row(s), of "
+            f"the keys as they were given that of number {which}, and a check would miss each in the lake. Delete them "
+            "there first; or tell the erasure that it is meant so (--present, or present in the DAG's form), and know "
+            "that the next change, snapshot or repair of such a row brings it back. Nothing was erased"
         )
 
 

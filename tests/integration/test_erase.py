@@ -85,7 +85,9 @@ def test_erased_rows_are_gone_and_the_lake_equals_the_source(
         "INSERT INTO people VALUES ('zebra@example.org', 'Zebrafink'), ('amsel@example.org', 'Amsel')",
     )
     assert equal()
-    with pytest.raises(LakeError, match=r"the source still has 1 of the 2 row\(s\).*--present, or present in the DAG"):
+    with pytest.raises(
+        LakeError, match=r"the source still has 1 of the 2 row\(s\).*number \d, and a.*--present, or present in the DAG"
+    ):
         erased("t", "[2, 9]")
     with pytest.raises(LakeError, match=r"the same row to it and another one to the lake\. Write the key as"):
         erased("people", "Amsel@Example.org")
