@@ -48,8 +48,9 @@ def take_in(spark: SparkSession, pipeline: Pipeline, staged: Facts, patience: fl
         if not (why := lacking(staged, status)):
             break
         if time.monotonic() - began > patience:
+            why += _stopped(staged, status)
             raise PassingError(
-                f"after {patience:.0f} s of compactions {why}: `headrace status {pipeline.path}` says whether the "
+                f"after {patience:.0f} s of compactions {why}. `headrace status {pipeline.path}` says whether the "
                 "streamer runs. What was staged stays, and the next compaction that can takes it in"
             )
         time.sleep(POLL)
@@ -61,13 +62,25 @@ def take_in(spark: SparkSession, pipeline: Pipeline, staged: Facts, patience: fl
 
 def lacking(staged: Facts, status: LakeStatus) -> str:
     """What the lake does not have yet; empty where it has all."""
+    if missing := _missing(staged, status):
+        return f"the lake has not taken in {', '.join(missing)}"
+    if "parts" not in staged and not status.covers(staged["p1"]):
+        return f"the lake is not complete up to {staged['p1']}, where the snapshot ended"
+    return ""
+
+
+def _missing(staged: Facts, status: LakeStatus) -> list[str]:
+    """The tables that have not taken in theirs."""
     if "parts" in staged:
-        missing = {table for id, table in staged["parts"].items() if id not in status.parts}
-    else:
-        missing = {name for name in staged["tables"] if _snapshot(status, name) < staged["snapshot"]}
-        if not missing and not status.covers(staged["p1"]):
-            return f"the lake is not complete up to {staged['p1']}, where the snapshot ended"
-    return f"the lake has not taken in {', '.join(sorted(missing))}" if missing else ""
+        return sorted({table for id, table in staged["parts"].items() if id not in status.parts})
+    return sorted(name for name in staged["tables"] if _snapshot(status, name) < staged["snapshot"])
+
+
+def _stopped(staged: Facts, status: LakeStatus) -> str:
+    """Why some of these wait: of a table that is stopped it may be in vain, whether the streamer runs or not."""
+    known = {name: table.stopped for name in _missing(staged, status) if (table := status.tables.get(name))}
+    told = [f"{name} is stopped: {why.removeprefix(f'{name}: ')}" for name, why in known.items() if why]
+    return f": {'; '.join(told)}" if told else ""
 
 
 def _snapshot(status: LakeStatus, name: str) -> str:

@@ -22,7 +22,7 @@ from spark.errors import LakeError
 from spark.failures import message_of
 from spark.job import Facts, JobFailedError
 from spark.lake.lake import Lake
-from spark.lake.slot import writing
+from spark.lake.slot import death_shows, writing
 
 JOB = "compact"
 BETWEEN = 0.5  # seconds that the lake is let go for at least, so that a job that waits for it gets its turn
@@ -44,7 +44,7 @@ def loop(spark: SparkSession, pipeline: Pipeline) -> Facts:
         signal.signal(number, end)
     lake = Lake(spark, pipeline)
     lake.prove_writable()
-    with writing(lake, "compact --loop", patience=0, name="_loop"):
+    with writing(lake, "compact --loop", patience=death_shows(lake), name="_loop"):
         return Loop(spark, pipeline, stop).run()
 
 

@@ -3,7 +3,8 @@
 Needed are, whatever their age: the changes that a stopped or excluded table waits for, those behind the beginning of a
 snapshot that is not applied yet, those that an unfinished check compares by, and all since two days before the lake's
 own place, since a streamer that falls back behind a failover sends them again and they are known by these. For the same
-reason nothing goes while the streamer, or the lake, is further behind than the history is long.
+reason nothing goes while the streamer, or the lake, is further behind than the history is long. And the age counts from
+the lake's own day where that is before today: a machine's clock may be ahead.
 
 First it is noted that the history begins later (contract/kept_history.py), then the rows go. Days are of commit times,
 which may go back: what is needed is known by its place, and a change that came behind one that stays stays with it.
@@ -81,22 +82,32 @@ class Retention:
 
     def _cuts(self, tables: Collection[str]) -> dict[str, date]:
         """The day before which the changes of each table go, where there are any."""
-        wanted = today() - timedelta(self.days)
         oldest = {
             row["tbl"]: row["day"]
             for row in self._changes().groupBy("tbl").agg(fn.min("day").alias("day")).collect()
-            if row["day"] < wanted and (row["tbl"] in tables or not tables)
+            if row["day"] < self._by_clock and (row["tbl"] in tables or not tables)
         }
         cuts, needs = dict[str, date](), self._needs(oldest) if oldest else {}
         for table, day in sorted(oldest.items()):
             need = min(needs.get(table, []), default=None)
-            cut = min(wanted, need.day) if need else wanted
-            if need and need.day < wanted:
-                kept = f"changes since {need.day}" if need.day > date.min else "all changes"
-                self.held_back.append(f"{table}: {kept} are kept, not since {wanted} alone: {need.why}")
+            cut = min(self._wanted, need.day) if need else self._wanted
+            if need and need.day < self._by_clock:
+                kept = f"changes since {cut}" if cut > date.min else "all changes"
+                self.held_back.append(f"{table}: {kept} are kept, not since {self._by_clock} alone: {need.why}")
             if day < cut:
                 cuts[table] = cut
         return cuts
+
+    @property
+    def _by_clock(self) -> date:
+        return today() - timedelta(self.days)
+
+    @property
+    def _wanted(self) -> date:
+        """Whatever the clock of this machine says, the source's has come so far."""
+        at = self.status.checkpoint
+        known = at is not None and at.ts_ms
+        return min(self._by_clock, _day(known / 1000) - timedelta(self.days)) if known else self._by_clock
 
     def _needs(self, tables: Collection[str]) -> dict[str, list[Need]]:
         needs: dict[str, list[Need]] = {table: [*self._for_all()] for table in tables}

@@ -38,7 +38,7 @@ class Lease:
         self.place, self.file, self.lost = place, file, lost
         self.seen: tuple[str, float] | None = None
         self.own: dict[str, Any] = {}
-        self.tag, self.beaten = "", 0.0
+        self.tag, self.beaten, self.unsure = "", 0.0, False
         self.ended = threading.Event()
         self.threads = [threading.Thread(target=work, daemon=True) for work in (self._beat, self._watch)]
 
@@ -67,6 +67,7 @@ class Lease:
         for thread in self.threads:
             thread.join()
         with suppress(Exception):  # it runs out by itself
+            self._find()
             self.file.remove(self.tag)
 
     def _fresh(self, tag: str) -> bool:
@@ -76,15 +77,25 @@ class Lease:
 
     def _beat(self) -> None:
         while not self.ended.wait(BEAT):
-            value, since = {**self.own, "beat": self.own["beat"] + 1}, time.monotonic()
             try:
+                self._find()
+                value, since = {**self.own, "beat": self.own["beat"] + 1}, time.monotonic()
                 tag = self.file.put(value, self.tag)
             except Exception:  # the next beat tries again, and `_watch` counts the seconds
+                self.unsure = True
                 continue
             if tag is None:
                 self._lose("another job has taken it over")
                 return
             self.own, self.tag, self.beaten = value, tag, since
+
+    def _find(self) -> None:
+        """A beat that got no answer may have been written all the same, so that the file is still this job's. The next
+        one has another text: with the same one FENCE would begin anew, and the LEASE of who looks on would not."""
+        known = self.file.known() if self.unsure else None
+        if known is not None and known.value.get("token") == self.own["token"]:
+            self.own, self.tag = known.value, known.tag
+        self.unsure = False
 
     def _watch(self) -> None:
         while not self.ended.wait(WATCH):

@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from spark.errors import LakeError
+from spark.lake import lease
 from spark.lake.lake import Lake
 from spark.lake.lease import Lease
 from spark.lake.swaps import swap
@@ -39,10 +40,20 @@ class Slot(Protocol):
     def release(self) -> None: ...
 
 
+def away(lake: Lake) -> bool:
+    return "://" in lake.root
+
+
+def death_shows(lake: Lake) -> float:
+    """Seconds for which who does not wait for a holder that lives must wait all the same: only behind them one that was
+    killed is told from it. None in a folder."""
+    return lease.LEASE + lease.BEAT if away(lake) else 0.0
+
+
 @contextmanager
 def writing(lake: Lake, job: str, patience: float = PATIENCE, name: str = FILE) -> Iterator[None]:
     """Has the slot meanwhile, for `job`. Raises LakeError where another job keeps it for `patience` seconds."""
-    slot: Slot = Lease(lake.root, swap(lake, lake.at(f"{name}.json"))) if "://" in lake.root else Lock(lake, name)
+    slot: Slot = Lease(lake.root, swap(lake, lake.at(f"{name}.json"))) if away(lake) else Lock(lake, name)
     since = datetime.now(UTC).isoformat(timespec="seconds")
     who = {"job": job, "host": socket.gethostname(), "pid": os.getpid(), "since": since}
     try:

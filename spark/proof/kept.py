@@ -25,8 +25,8 @@ from contract.names import QUALITY
 from contract.pipeline_columns import Shown
 from spark.lake.erasures import Erasures
 from spark.lake.lake import Lake
-from spark.lake.lease import BEAT, LEASE, Lease
-from spark.lake.slot import Lock, Slot
+from spark.lake.lease import Lease
+from spark.lake.slot import Lock, Slot, away, death_shows
 from spark.lake.swaps import swap
 from spark.proof.boundary import Read
 from spark.proof.checksum import Total
@@ -45,11 +45,10 @@ SECONDS = 10.0  # between two writes
 def keeping(lake: Lake) -> Iterator[bool]:
     """Whether this check is the one that keeps its reads meanwhile. One that died is known at once in a folder, and
     elsewhere when its file has stood still for a while."""
-    away = "://" in lake.root
     # To lose it is no reason to end: a check writes the file as a whole, so that another one's is never mixed with it.
-    lease = Lease(lake.root, swap(lake, lake.at(f"{SLOT}.json")), lambda why: None) if away else None
+    lease = Lease(lake.root, swap(lake, lake.at(f"{SLOT}.json")), lambda why: None) if away(lake) else None
     slot: Slot = lease or Lock(lake, SLOT)
-    until = time.monotonic() + (LEASE + BEAT if away else 0.0)
+    until = time.monotonic() + death_shows(lake)
     who = {"job": "verify", "host": socket.gethostname(), "pid": os.getpid()}
     try:
         while not (taken := slot.taken(who)) and time.monotonic() < until:

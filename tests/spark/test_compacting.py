@@ -21,9 +21,9 @@ SNAPSHOT = {"snapshot": "s2", "p1": END, "tables": {"shop.a": {"rows": 1}}}
 PARTS = {"p1": "", "parts": {"p7": "shop.a"}, "tables": {"shop.a": {"part": "id 7"}}}
 
 
-def status(pos: int, snapshot: str = "", **parts: PartStatus) -> LakeStatus:
+def status(pos: int, snapshot: str = "", stopped: str | None = None, **parts: PartStatus) -> LakeStatus:
     applied = AppliedSnapshot(id=snapshot, p0="", p1=END, rows=1, applied_at=1) if snapshot else None
-    table = TableStatus(db="shop", table="a", rows=1, changes=0, snapshot=applied)
+    table = TableStatus(db="shop", table="a", rows=1, changes=0, snapshot=applied, stopped=stopped)
     known: dict[str, Any] = {"pipeline": "shop", "run": 1, "written_at": 1, "seconds": 1, "changes_version": 1}
     at = checkpoints.checkpoint(pipeline="shop", server_uuid=SERVER, gtid_set=f"{SERVER}:1-{pos}", ts_ms=1)
     return LakeStatus(checkpoint=at, tables={"shop.a": table}, parts=parts, **known)
@@ -86,6 +86,24 @@ def test_where_the_streamer_does_not_come_so_far_it_ends_with_the_next_step(take
         PassingError, match=r"the lake is not complete up to .*:1-9.*`headrace status .*What was staged"
     ):
         taken(SNAPSHOT, status(8, "s2"), patience=0)
+
+
+WHY = "shop.a: the snapshot s2 read 2 rows, and its folder has 1: something removed the others"
+
+
+@pytest.mark.parametrize("staged", [SNAPSHOT, PARTS])
+def test_where_the_table_is_stopped_it_ends_with_the_reason(taken: Any, staged: dict[str, Any]) -> None:
+    with pytest.raises(PassingError) as caught:
+        taken(staged, status(9, "s1", WHY), patience=0)
+    why = WHY.removeprefix("shop.a: ")
+    told = f"after 0 s of compactions the lake has not taken in shop.a: shop.a is stopped: {why}. `headrace status "
+    assert str(caught.value).startswith(told)
+
+
+def test_why_a_table_is_stopped_that_has_its_rows_is_not_told(taken: Any) -> None:
+    with pytest.raises(PassingError) as caught:
+        taken(SNAPSHOT, status(8, "s2", WHY), patience=0)
+    assert "is stopped" not in str(caught.value)
 
 
 def test_a_part_that_was_refused_is_a_failure(taken: Any) -> None:

@@ -136,3 +136,22 @@ def test_a_store_that_is_away_for_a_moment_costs_nothing() -> None:
     assert file.file is not None
     assert file.file.value["beat"] > 1
     one.release()
+
+
+def test_a_beat_that_was_written_without_an_answer_is_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    file = Stored()
+    one, put = Lease("lake", file, never), file.put
+    assert one.taken(WHO)
+
+    def cut_off(value: dict[str, Any], over: str | None) -> str | None:
+        put(value, over)
+        file.put = put  # type: ignore[method-assign]
+        raise OSError("no answer")
+
+    file.put = cut_off  # type: ignore[method-assign]
+    within(5, lambda: file.file is not None and file.file.value["beat"] > 3)
+    file.put = cut_off  # type: ignore[method-assign]
+    monkeypatch.setattr(lease, "BEAT", 60.0)  # so that it ends behind the one without an answer
+    within(5, lambda: file.put is put)
+    one.release()
+    assert file.file is None, "nobody waits for it"

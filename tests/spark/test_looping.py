@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -14,6 +14,9 @@ from spark.compaction import compaction, looping
 from spark.compaction.looping import Loop
 from spark.errors import LakeError
 from spark.job import JobFailedError
+from spark.lake import lease, swaps
+from spark.lake.slot import writing
+from tests.spark.away import Away
 from tests.spark.sessions import pipeline_in
 
 Outcome = dict[str, Any] | Exception
@@ -101,3 +104,35 @@ def test_where_spark_has_ended_so_does_the_loop(tmp_path: Path, monkeypatch: pyt
     with pytest.raises(LakeError, match=r"Spark has ended: RuntimeError: py4j is gone.*Start this again"):
         Loop(spark, pipeline_in(tmp_path), stop).run()
     assert stop.pauses == []
+
+
+@pytest.fixture
+def away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Away:
+    """The lake, on which a loop that starts has no rounds."""
+    lake = Away(pipeline_in(tmp_path))
+    for place, name, seconds in (
+        (lease, "BEAT", 0.2), (lease, "LEASE", 0.4), (lease.Lease, "poll", 0.02), (swaps, "SETTLED", 0.01),
+    ):  # fmt: skip
+        monkeypatch.setattr(place, name, seconds)
+    monkeypatch.setattr(looping, "Lake", lambda *_: lake)
+    monkeypatch.setattr(looping.signal, "signal", lambda *_: None)
+    monkeypatch.setattr(Loop, "run", lambda self: {"rounds": 0, "changes": 0})
+    return lake
+
+
+def test_in_no_folder_one_starts_behind_one_that_was_killed(away: Away) -> None:
+    """What that had says nothing of its end: it only stands still."""
+    spark: Any = None
+    dead = {"job": "compact --loop", "host": "there", "pid": 7, "since": "2026-01-01", "token": "t", "beat": 3}
+    away.write(away.at("_loop.json"), dead)
+    assert looping.loop(spark, away.pipeline) == {"rounds": 0, "changes": 0}
+    assert away.files == {}
+
+
+def test_in_no_folder_a_second_one_ends_while_the_first_one_lives(away: Away) -> None:
+    spark, lake = cast(Any, None), cast(Any, away)
+    with (
+        writing(lake, "compact --loop", name="_loop"),
+        pytest.raises(LakeError, match="being changed by the job compact --loop"),
+    ):
+        looping.loop(spark, away.pipeline)

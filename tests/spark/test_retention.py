@@ -283,3 +283,16 @@ def test_a_lake_that_kafka_may_leave_behind_is_warned_of(pipeline: Pipeline, lak
     assert list(behind(pipeline, last, checkpoint(1001, ago(2)))) == []
     [told] = behind(pipeline, last, checkpoint(1001, ago(1)))
     assert told.startswith("the lake is 96 h behind the streamer, and Kafka keeps records for 168 h: run the DAG shop.")
+
+
+def test_by_a_clock_that_is_ahead_nothing_young_goes(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Days that the lake has not come to yet make nothing old."""
+    monkeypatch.setattr("spark.history.retention.today", lambda: (NOW + timedelta(400)).date())
+    removed, held = cut(lake, 9)
+    assert (ages(lake), ages(lake, "lines")) == ([5], [4])
+    [told, _] = held
+    assert told.startswith(
+        f"shop.items: changes since {ago(9).date()} are kept, not since {ago(9 - 400).date()} alone: "
+    )
+    assert removed == {"shop.items": 3, "shop.lines": 1}
+    assert history_of(lake).since("shop.items") == datetime(NOW.year, NOW.month, NOW.day, tzinfo=UTC) - timedelta(9)

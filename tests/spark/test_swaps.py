@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import time
 from typing import Any, cast
 
 import pytest
 
 from contract.pipeline import Pipeline
 from spark.errors import LakeError
+from spark.lake import lease, swaps
 from spark.lake.lake import Lake
-from spark.lake.swaps import Conditional
+from spark.lake.lease import Lease
+from spark.lake.swaps import Conditional, Settled
+from tests.spark.away import Away
 
 
 class Careless:
@@ -52,3 +57,43 @@ def test_only_its_own_text_is_removed(pipeline: Pipeline) -> None:
     file.put({"by": "another"}, None)
     file.remove(str(tag))
     assert lake.file == {"by": "another"}
+
+
+class Stuttering(Away):
+    """One whose store answers a write, and not the next read, as often as `left` says."""
+
+    left = 0
+
+    def write(self, path: str, value: Any) -> None:
+        super().write(path, value)
+        if self.left:
+            self.left, self.failing = self.left - 1, 1
+
+
+def test_one_read_without_an_answer_behind_a_write_costs_no_lease(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for place, name, seconds in ((lease, "BEAT", 0.02), (swaps, "SETTLED", 0.01)):
+        monkeypatch.setattr(place, name, seconds)
+    lake, lost = Stuttering(pipeline), list[str]()
+    one = Lease(lake.root, Settled(cast(Lake, lake), "_writer.json"), lost.append)
+    assert one.taken({"job": "compact"})
+    lake.left = 2
+    until = time.monotonic() + 5.0
+    while lake.left or json.loads(lake.files["_writer.json"])["beat"] < 5:
+        assert (lost, time.monotonic() < until) == ([], True)
+        time.sleep(0.02)
+    one.release()
+    assert (lost, lake.files) == ([], {})
+
+
+def test_where_no_store_decides_another_ones_text_is_left_as_it_is(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(swaps, "SETTLED", 0.01)
+    lake = Away(pipeline)
+    file = Settled(cast(Lake, lake), "_writer.json")
+    tag = file.put({"by": "me"}, None)
+    lake.write("_writer.json", {"by": "another"})
+    assert file.put({"by": "me", "beat": 1}, tag) is None
+    assert lake.read("_writer.json") == {"by": "another"}
