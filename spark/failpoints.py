@@ -62,6 +62,9 @@ AHEAD = (  # where a snapshot is applied that ended behind the lake's checkpoint
 UNDONE = (  # where somebody else wrote into `_changes` and took that back
     "merge begun anew",
 )
+REFUSED = (  # where a table takes no part
+    "repair forgotten",
+)
 CLEANED = (  # where Delta has no log any more of what was merged last
     "merge's beginning noted",
     "merge's beginning forgotten",
@@ -89,7 +92,7 @@ ERASURE = (  # of an erasure, between two compactions
     "erasure recorded",
     "erasure ended",
 )
-ALL = (*POINTS, *LOSS, *AHEAD, *UNDONE, *CLEANED, *MAINTENANCE, *ERASURE)
+ALL = (*POINTS, *LOSS, *AHEAD, *UNDONE, *REFUSED, *CLEANED, *MAINTENANCE, *ERASURE)
 
 Hook = Callable[[str], None]
 
