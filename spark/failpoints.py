@@ -49,6 +49,7 @@ POINTS = (  # in the order of a run
     "repair noted",
     "part replaced",
     "status written",
+    "part closed",
     "part removed",
     "run ended",
 )

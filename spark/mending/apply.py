@@ -32,7 +32,7 @@ from spark.lake.stopped import Name
 from spark.mending.audit import counts, forget, note
 from spark.mending.final import KIND, compared, differing, folded, widened
 from spark.merging.mended import keys_behind, mended
-from spark.merging.parts import MYSQL, Part, parts
+from spark.merging.parts import MYSQL, Part, parts, remove
 from spark.merging.tables import USED
 from spark.proof.differences import EXTRA, MISSING
 from spark.tables.merge import behind, misfit, sequence
@@ -74,10 +74,7 @@ class Mending:
 
     def clear(self) -> None:
         """Removes the parts, once it is written down what became of them."""
-        for part in parts(self.lake):
-            if part.id in self.done:
-                self.lake.delete(part.folder(self.lake))
-                reached("part removed")
+        remove(self.lake, self.done)
 
     def told(self, before: dict[str, PartStatus]) -> dict[str, PartStatus]:
         """With those of the runs before, as many as are kept: who staged them may ask for hours what became of them."""
