@@ -63,6 +63,9 @@ AHEAD = (  # where a snapshot is applied that ended behind the lake's checkpoint
 UNDONE = (  # where somebody else wrote into `_changes` and took that back
     "merge begun anew",
 )
+BEGUN = (  # where a query that lands changes has its first batch
+    "marks begun",
+)
 REFUSED = (  # where a table takes no part
     "repair forgotten",
 )
@@ -93,7 +96,7 @@ ERASURE = (  # of an erasure, between two compactions
     "erasure recorded",
     "erasure ended",
 )
-ALL = (*POINTS, *LOSS, *AHEAD, *UNDONE, *REFUSED, *CLEANED, *MAINTENANCE, *ERASURE)
+ALL = (*POINTS, *LOSS, *AHEAD, *UNDONE, *BEGUN, *REFUSED, *CLEANED, *MAINTENANCE, *ERASURE)
 
 Hook = Callable[[str], None]
 
