@@ -49,6 +49,7 @@ POINTS = (  # in the order of a run
     "repair noted",
     "part replaced",
     "status written",
+    "part closed",
     "part removed",
     "run ended",
 )
@@ -61,6 +62,12 @@ AHEAD = (  # where a snapshot is applied that ended behind the lake's checkpoint
 )
 UNDONE = (  # where somebody else wrote into `_changes` and took that back
     "merge begun anew",
+)
+BEGUN = (  # where a query that lands changes has its first batch
+    "marks begun",
+)
+REFUSED = (  # where a table takes no part
+    "repair forgotten",
 )
 CLEANED = (  # where Delta has no log any more of what was merged last
     "merge's beginning noted",
@@ -89,7 +96,7 @@ ERASURE = (  # of an erasure, between two compactions
     "erasure recorded",
     "erasure ended",
 )
-ALL = (*POINTS, *LOSS, *AHEAD, *UNDONE, *CLEANED, *MAINTENANCE, *ERASURE)
+ALL = (*POINTS, *LOSS, *AHEAD, *UNDONE, *BEGUN, *REFUSED, *CLEANED, *MAINTENANCE, *ERASURE)
 
 Hook = Callable[[str], None]
 

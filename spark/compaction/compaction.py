@@ -33,6 +33,7 @@ from spark.landing.foreign_marks import marked
 from spark.mending.apply import Mending
 from spark.merging.ahead import foretold
 from spark.merging.handoff import HandOff, apply_ready
+from spark.merging.parts import remove
 from spark.merging.tables import Merging
 from spark.tables.changes_only import forget_rows
 from spark.tables.schema import Schemas
@@ -73,6 +74,8 @@ class Compaction:
 
     def run(self) -> dict[str, Any]:
         self._refuse_others()
+        if self.last:  # of a run that died as it cleared up: taken once more, a part would be told anew
+            remove(self.lake, self.last.parts)
         self._land()
         letters, landed_at = self.landing.letters.count(), time.time()
         shapes = self.broker.schemas()

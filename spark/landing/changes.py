@@ -6,7 +6,8 @@ transaction number, which Delta then takes for done.
 
 Duplicates: the streamer's replay sends the same records in the same order to the same partitions, and in a
 partition `_seq` only grows. So a record at or below the greatest `_seq` before it is a duplicate, exactly.
-The greatest of each partition is kept per batch (`_marks`), so that a repeated batch sees what it saw first.
+The greatest of each partition is kept per batch (`_marks`), so that a repeated batch sees what it saw first. A query
+begins with those of the one before it, and with what `_changes` has beyond them, of a batch that was never marked.
 What a new epoch sends again is above them all, and known by its GTID (epochs.py). That costs a look into `_changes`,
 so it is done only where a batch has a row that may be such a one; it is written without that look, and stopped there.
 """
@@ -16,7 +17,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as fn
 
 from contract import names
@@ -138,6 +139,8 @@ class Landing:
 
     def _batch(self, records: DataFrame, number: int, query: str) -> None:
         marks = Marks(self.lake, query)
+        if not marks.begun:
+            marks.begin(self._landed(marks.before(number)))
         known = marks.before(number)
         try:
             self._land(shaped(records, self.pipeline.name), self._frame(known), number, query)
@@ -183,19 +186,23 @@ class Landing:
             writer.option(SPREAD, "true").save(self.lake.changes)
         reached("changes written")
 
+    def _landed(self, known: list[Mark]) -> list[Mark]:
+        """The marks with what `_changes` has: the query before may have died between a batch and its marks."""
+        version = self.look().version
+        return known if version is None else _raised(known, self._tops(self.lake.frame(self.lake.changes, version)))
+
     def _marks_after(self, known: list[Mark], number: int) -> list[Mark]:
         """Of rows of ours alone: a record that a mark does not know of lands again where it comes again."""
         numbered = self.lake.frame(self.lake.changes, self.look().version).where(fn.col("batch") == number)
-        written = above(numbered, self._frame(known))  # an older query had a batch of this number, below its marks
-        top, last = fn.max("_seq").alias("mark"), fn.unix_millis(fn.max("ts")).alias("last")
-        tops = written.groupBy("topic", "partition").agg(top, last, fn.count("*").alias("n")).collect()
-        merged = {(mark.topic, mark.partition): mark for mark in known}
-        for row in tops:
-            at = (row["topic"], row["partition"])
-            before = merged.get(at, Mark(*at, []))
-            merged[at] = Mark(*at, max(before.at, list(row["mark"])), max(before.last or 0, row["last"]))
+        # An older query had a batch of this number, below its marks.
+        tops = self._tops(above(numbered, self._frame(known)))
         self.landed += sum(row["n"] for row in tops)
-        return [mark for _, mark in sorted(merged.items())]
+        return _raised(known, tops)
+
+    def _tops(self, written: DataFrame) -> list[Row]:
+        """Of each partition the greatest `_seq`, the latest commit, and how many rows there are."""
+        top, last = fn.max("_seq").alias("mark"), fn.unix_millis(fn.max("ts")).alias("last")
+        return written.groupBy("topic", "partition").agg(top, last, fn.count("*").alias("n")).collect()
 
     def _frame(self, marks: list[Mark]) -> DataFrame:
         if not marks:
@@ -206,6 +213,15 @@ class Landing:
             last = "CAST(NULL AS BIGINT)" if mark.last is None else f"{mark.last}L"
             rows.append(f"('{mark.topic}', {mark.partition}, named_struct({fields}), {last})")
         return self.spark.sql(f"SELECT * FROM VALUES {', '.join(rows)} AS marks(topic, partition, mark, last)")
+
+
+def _raised(known: list[Mark], tops: list[Row]) -> list[Mark]:
+    merged = {(mark.topic, mark.partition): mark for mark in known}
+    for row in tops:
+        at = (row["topic"], row["partition"])
+        before = merged.get(at, Mark(*at, []))
+        merged[at] = Mark(*at, max(before.at, list(row["mark"])), max(before.last or 0, row["last"]))
+    return [mark for _, mark in sorted(merged.items())]
 
 
 def _says(error: BaseException, word: str) -> bool:

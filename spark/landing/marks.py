@@ -9,6 +9,7 @@ from spark.failpoints import reached
 from spark.lake.lake import Lake
 
 KEPT_MARKS = 20  # batches; only the last can be repeated
+BEGINNING = -1  # the file before a query's first batch, whose name sorts before that one's
 
 
 class Mark(NamedTuple):
@@ -23,7 +24,8 @@ class Mark(NamedTuple):
 class Marks:
     """The marks of each batch: one small file a batch, with every partition's up to its end.
 
-    Batches are numbered anew by a new checkpoint (another `query`); its files sort behind the old one's.
+    Batches are numbered anew by a new checkpoint (another `query`); its files sort behind the old one's. The first
+    has the marks that the query begins with. `begun`: whether it has any of its own.
     """
 
     def __init__(self, lake: Lake, query: str) -> None:
@@ -32,6 +34,7 @@ class Marks:
         names = self._names()
         own = [name for name in names if name.endswith(f"-{query}.json")]
         last = int(names[-1].split("-")[0]) if names else 0
+        self.begun = bool(own)
         self.query, self.series = query, int(own[-1].split("-")[0]) if own else last + 1
 
     def _names(self) -> list[str]:
@@ -44,6 +47,10 @@ class Marks:
         names = [name for name in self._names() if name < self._name(batch)]
         known = (self.lake.read(f"{self.folder}/{names[-1]}") or []) if names else []
         return [Mark(*mark) for mark in known]
+
+    def begin(self, marks: list[Mark]) -> None:
+        self.lake.write(f"{self.folder}/{self._name(BEGINNING)}", marks)
+        reached("marks begun")
 
     def write(self, batch: int, marks: list[Mark]) -> None:
         self.lake.write(f"{self.folder}/{self._name(batch)}", marks)

@@ -3,7 +3,8 @@
 By then `_changes` has every change of a part's rows up to P1, and the table is merged as far. So the part's rows are
 the staged ones and what `_changes` says of their keys behind P0, whatever the table has; where it has another row, or
 one more, or none, that one is written, in one commit. A row that is right is not touched. Before that the audit table
-`_repairs` has a row of each: a run that dies in between finds the same again, and writes neither twice.
+`_repairs` has a row of each: a run that dies in between finds the same again, and writes neither twice. Where the table
+does not take them, those that it lacks go out of `_repairs` again: a snapshot leaves out what that has as mended.
 """
 
 from __future__ import annotations
@@ -25,18 +26,17 @@ from spark.errors import TableStoppedError
 from spark.evolution.renames import renames_of, since
 from spark.failpoints import reached
 from spark.lake.applied import AppliedSnapshots
-from spark.lake.broken import broken_table
 from spark.lake.erasures import Erased, Erasures
 from spark.lake.lake import Lake
 from spark.lake.stopped import Name
-from spark.mending.audit import counts, note
+from spark.mending.audit import counts, forget, note
 from spark.mending.final import KIND, compared, differing, folded, widened
 from spark.merging.mended import keys_behind, mended
-from spark.merging.parts import MYSQL, Part, parts
+from spark.merging.parts import MYSQL, Part, parts, remove
 from spark.merging.tables import USED
 from spark.proof.differences import EXTRA, MISSING
-from spark.tables.merge import behind, sequence
-from spark.tables.refused import unfit
+from spark.tables.merge import behind, misfit, sequence
+from spark.tables.refused import own_fault
 from spark.tables.rows import beside, keyed, parsed
 from spark.tables.schema import Schemas, fitted, prepare
 
@@ -74,10 +74,7 @@ class Mending:
 
     def clear(self) -> None:
         """Removes the parts, once it is written down what became of them."""
-        for part in parts(self.lake):
-            if part.id in self.done:
-                self.lake.delete(part.folder(self.lake))
-                reached("part removed")
+        remove(self.lake, self.done)
 
     def told(self, before: dict[str, PartStatus]) -> dict[str, PartStatus]:
         """With those of the runs before, as many as are kept: who staged them may ask for hours what became of them."""
@@ -104,15 +101,19 @@ class Mending:
             if (reason := self._unwanted(part)) is None:
                 self._replace(part)
             return reason
-        except TableStoppedError as error:
-            return str(error)
         except Exception as error:
-            path = self.lake.table(*part.name)
-            told = unfit(self.lake, part.name, error) or broken_table(part.name, path, error)
-            told = told or part.broken(self.lake, error)
-            if told is None:
+            if (told := self._told(part, error)) is None:
                 raise
             return told
+
+    def _told(self, part: Part, error: Exception) -> str | None:
+        """In the words that the part is refused with; None where the failure is another than the table's or the part's
+        own. No next run goes on with it, and none of its rows is in `_changes`."""
+        if isinstance(error, TableStoppedError):
+            return str(error)
+        if told := own_fault(self.lake, part.name, error) or misfit(part.name, error):
+            return f"{told}. Then run the {part.job} again"
+        return part.broken(self.lake, error)
 
     def _unwanted(self, part: Part) -> str | None:
         if not self.lake.pipeline.tables.match(*part.name):
@@ -147,7 +148,9 @@ class Mending:
                 return
             applied = self.snapshots.tables.get(part.name)
             note(self.spark, self.lake, part, differing(found, part.shape), applied.id if applied else "")
-            self._write(part, path, found, rows, columns)
+            if refusal := self._write(part, path, found, rows, columns):
+                forget(self.spark, self.lake, part, differing(found, part.shape))
+                raise refusal
         finally:
             found.unpersist()
         self.tables.add(part.name)
@@ -176,7 +179,10 @@ class Mending:
             rows = wire.select(*keyed("_wire", part.shape, columns)).withColumns(at)
         return widened(fitted(rows, columns), columns)
 
-    def _write(self, part: Part, path: str, found: DataFrame, rows: DataFrame, columns: dict[str, str]) -> None:
+    def _write(
+        self, part: Part, path: str, found: DataFrame, rows: DataFrame, columns: dict[str, str]
+    ) -> Exception | None:
+        """Gives what the part is refused with; raises what is another failure."""
         key = list(part.shape.key)
         other = {name: beside(f"k{at}") for at, name in enumerate(key)}
         marks = [fn.col(quoted(name)).alias(alias) for name, alias in other.items()]
@@ -186,15 +192,16 @@ class Mending:
         source = gone.unionByName(made.select("*", *nothing, fn.lit(False).alias(GONE)), allowMissingColumns=True)
         values: dict[str, str | Column] = {quoted(name): f"c.{quoted(name)}" for name in (*columns, "_seq", "_ts")}
         same = " and ".join(f"t.{quoted(name)} = c.{quoted(alias)}" for name, alias in other.items())
-        (
-            DeltaTable.forPath(self.spark, path)
-            .alias("t")
-            .merge(source.alias("c"), same)
-            .whenMatchedDelete(f"c.{quoted(GONE)}")
-            .whenNotMatchedInsert(f"not c.{quoted(GONE)}", values)
-            .execute()
-        )
+        merge = DeltaTable.forPath(self.spark, path).alias("t").merge(source.alias("c"), same)
+        merge = merge.whenMatchedDelete(f"c.{quoted(GONE)}").whenNotMatchedInsert(f"not c.{quoted(GONE)}", values)
+        try:
+            merge.execute()
+        except Exception as error:
+            if self._told(part, error) is None:
+                raise
+            return error
         reached("part replaced")
+        return None
 
 
 def _tell_waits(lake: Lake, part: Part) -> None:

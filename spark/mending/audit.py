@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
@@ -24,6 +25,11 @@ FOUND = "key string, since timestamp"
 def note(spark: SparkSession, lake: Lake, part: Part, found: DataFrame, snapshot: str) -> None:
     """A row for each of `found`, once, also where a run that died comes again. `snapshot`: the one that the table is
     of, empty of a table that has none."""
+    path = lake.at(names.REPAIRS)
+    last = lake.version(path)
+    version = 0 if last is None else last + 1  # of two drivers that come here at once, one notes
+    if (mine := _noted(spark, lake, part)) is not None:
+        found = found.join(mine.select("key"), "key", "left_anti")
     db, table = part.name
     known = latest(spark, lake, db, table)
     each = {one.key: one.since for one in known if one.key}
@@ -43,14 +49,28 @@ def note(spark: SparkSession, lake: Lake, part: Part, found: DataFrame, snapshot
         began.alias("since"), fn.when(began.isNotNull(), check).alias("check"),
     )  # fmt: skip
     writer = rows.write.format("delta").mode("append").option("mergeSchema", "true")
-    writer.option("txnAppId", f"headrace-part-{part.id}").option("txnVersion", 0).save(lake.at(names.REPAIRS))
+    writer.option("txnAppId", f"headrace-part-{part.id}").option("txnVersion", version).save(path)
     reached("repair noted")
+
+
+def forget(spark: SparkSession, lake: Lake, part: Part, found: DataFrame) -> None:
+    """Takes out the rows of `found`, which the table did not take. Others that are noted of the part stay: a run that
+    died had put those in their place."""
+    repairs = DeltaTable.forPath(spark, lake.at(names.REPAIRS)).alias("t")
+    mine = (fn.col("t.run") == part.id) & (fn.col("t.key") == fn.col("c.key"))
+    repairs.merge(found.select("key").alias("c"), mine).whenMatchedDelete().execute()
+    reached("repair forgotten")
 
 
 def counts(spark: SparkSession, lake: Lake, part: Part) -> dict[str, int]:
     """Of the part's differing rows, by their kind; of a run that died behind the part, too."""
+    if (mine := _noted(spark, lake, part)) is None:
+        return {}
+    return {row["kind"]: row["count"] for row in mine.groupBy("kind").count().orderBy("kind").collect()}
+
+
+def _noted(spark: SparkSession, lake: Lake, part: Part) -> DataFrame | None:
     path = lake.at(names.REPAIRS)
     if not lake.is_table(path):
-        return {}
-    mine = spark.read.format("delta").load(path).where(fn.col("run") == part.id)
-    return {row["kind"]: row["count"] for row in mine.groupBy("kind").count().orderBy("kind").collect()}
+        return None
+    return spark.read.format("delta").load(path).where(fn.col("run") == part.id)

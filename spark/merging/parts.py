@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from pydantic import BaseModel
@@ -22,6 +22,7 @@ from contract.mended import SOURCE
 from contract.schema import TableSchema
 from contract.sequence import file_number
 from spark.errors import LakeError, TableStoppedError
+from spark.failpoints import reached
 from spark.lake.broken import broken_within
 from spark.lake.growing import moment_id
 from spark.lake.lake import Lake
@@ -164,6 +165,17 @@ def parts(lake: Lake) -> list[Part]:
     found = [Part.model_validate_json(text) for text in texts if text]
     landed = [one.model_copy(update={"shape": lake.pipeline.lake.lands(one.shape)}) for one in found]
     return sorted(landed, key=lambda part: (part.p0.place, part.id))
+
+
+def remove(lake: Lake, ids: Collection[str]) -> None:
+    """The manifests first: a folder that is half gone is nobody's part."""
+    for name in lake.list(lake.at(names.PARTS)):
+        if name in ids:
+            folder = lake.at(names.PARTS, name)
+            lake.delete(f"{folder}/{MANIFEST}")
+            reached("part closed")
+            lake.delete(folder)
+            reached("part removed")
 
 
 def sweep(lake: Lake, abandoned: float = ABANDONED) -> None:

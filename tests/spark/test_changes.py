@@ -147,6 +147,28 @@ def test_a_new_checkpoint_reads_everything_again_and_lands_only_what_is_new(
     assert anew.landed == 1  # the old query's batch 0 is not counted again
 
 
+def test_a_new_checkpoint_lands_nothing_again_of_a_batch_whose_marks_were_never_written(
+    spark: SparkSession, pipeline: Pipeline, lake: Lake
+) -> None:
+    """The run died in between, and before the next one the checkpoint was moved away. That one may die there too."""
+
+    def crash(point: str) -> None:
+        if point == "changes written":
+            raise CrashError
+
+    everything = [record(n, seq(n + 1), "c", row(n + 1)) for n in range(4)]
+    Landing(spark, pipeline, lake)._batch(records(spark, *everything[:1]), 0, "q")
+    with hooked(crash), pytest.raises(CrashError):
+        Landing(spark, pipeline, lake)._batch(records(spark, *everything[1:3]), 1, "q")
+    with hooked(crash), pytest.raises(CrashError):
+        Landing(spark, pipeline, lake)._batch(records(spark, *everything), 0, "another")
+    anew = Landing(spark, pipeline, lake)
+    anew._batch(records(spark, *everything), 0, "another")
+    assert landed(spark, lake) == [(n + 1, 0) for n in range(4)]
+    assert anew.landed == 1  # it comes again as it was, and is counted
+    assert Marks(lake, "another").before(1) == [("shop.shop.items", 0, list(seq(4)), 1_700_000_000_000)]
+
+
 def test_a_truncation_lands_from_each_partition(spark: SparkSession, pipeline: Pipeline, lake: Lake) -> None:
     told = {"name": "shop", "db": "shop", "table": "items", "ts_ms": 1_700_000_000_000, "seq": list(seq(8))}
     value = json.dumps({"before": None, "after": None, "source": told, "op": "t"}).encode()

@@ -17,6 +17,7 @@ from contract.schema import Column, TableSchema
 from spark.compaction import compaction
 from spark.erasing.traces import Traces
 from spark.errors import LakeError
+from spark.failpoints import hooked
 from spark.job import JobFailedError
 from spark.lake.lake import Lake
 from spark.merging.handoff import apply_ready
@@ -122,14 +123,58 @@ def test_a_run_of_all_tables_comes_to_its_end(
     assert ids(spark, lake) == [(1, "a"), (8, "a")]
 
 
-def test_a_repair_of_such_a_table_is_refused_by_name(
+def repaired(spark: SparkSession, lake: Lake) -> list[str]:
+    """The keys of the rows that the audit table says were mended."""
+    return sorted(row["key"] for row in spark.read.format("delta").load(lake.at("_repairs")).select("key").collect())
+
+
+def test_a_repair_of_such_a_table_is_refused_by_name_and_noted_as_nothing(
     spark: SparkSession, lake: Lake, compact: Callable[[], dict[str, Any]]
 ) -> None:
+    """What was not mended is not what a snapshot that was read before it leaves out."""
     stage(spark, lake, "1", AT, item(1))
     compact()
     by_somebody(spark, APPEND_ONLY.format(at(lake.table(*NAME))))
-    part(spark, lake, "p1", AT, item(1, "right"), keys=[{"id": 1}])
+    part(spark, lake, "p1", AT + 20, item(1, "right"), keys=[{"id": 1}])
+    told = compact()["parts"]["p1"]
+    assert "somebody else than Headrace's jobs set delta.appendOnly" in told["refused"]
+    assert told["refused"].endswith(". Then run the repair again")
+    assert (told["rows"], repaired(spark, lake)) == ({}, [])
+    spark.sql(way_back(told["refused"]))
+    stage(spark, lake, "2", AT + 10, item(1, "right"))
+    compact()
+    assert ids(spark, lake) == [(1, "right")]
+
+
+class CrashError(Exception):
+    pass
+
+
+@pytest.mark.parametrize("step", ["repair noted", "part replaced", "repair forgotten"])
+def test_a_repair_that_died_and_is_refused_then_is_noted_as_far_as_the_table_has_it(
+    spark: SparkSession, lake: Lake, compact: Callable[[], dict[str, Any]], step: str
+) -> None:
+    def crash(point: str) -> None:
+        if point == step:
+            raise CrashError
+
+    stage(spark, lake, "1", AT, item(1), item(2))
+    compact()
+    part(spark, lake, "p1", AT + 20, item(1, "right"), item(2, "right"))
+    if step == "repair forgotten":
+        by_somebody(spark, APPEND_ONLY.format(at(lake.table(*NAME))))
+    with hooked(crash), pytest.raises(CrashError):
+        compact()
+    if step == "part replaced":
+        by_somebody(spark, f"UPDATE {at(lake.table(*NAME))} SET name = 'wrong' WHERE id = 2")
+    if step == "repair forgotten":
+        spark.sql(f"ALTER TABLE {at(lake.table(*NAME))} UNSET TBLPROPERTIES ('delta.appendOnly')")
+        assert compact()["parts"]["p1"]["rows"] == {"changed": 2}
+        assert repaired(spark, lake) == ['{"id":1}', '{"id":2}']
+        return
+    by_somebody(spark, APPEND_ONLY.format(at(lake.table(*NAME))))
     assert "delta.appendOnly" in compact()["parts"]["p1"]["refused"]
+    assert repaired(spark, lake) == (['{"id":1}'] if step == "part replaced" else [])
 
 
 def test_an_erasure_says_what_keeps_it_from_a_table(

@@ -148,6 +148,31 @@ def test_a_run_that_dies_in_a_repair_is_made_good_by_the_next(
     assert audit(spark, lake) == FOUND
 
 
+@pytest.mark.parametrize("step", ["status written", pytest.param("part closed", marks=pytest.mark.soak)])
+def test_a_run_that_dies_as_it_clears_up_leaves_a_repair_as_it_was_told(
+    spark: SparkSession, pipeline: Pipeline, lake: Lake, compact: Compact, step: str
+) -> None:
+    """And a snapshot that was read before it is applied as ever."""
+    stage(spark, lake, "1", 50, item(1), item(2))
+    compact()
+    made = part(spark, lake, "p1", AT + 20, item(1, "right"), item(2))
+
+    def crash(at: str) -> None:
+        if at == step:
+            raise CrashError
+
+    with hooked(crash), pytest.raises(CrashError):
+        compact()
+    shutil.rmtree(f"{made.folder(lake)}/rows")
+    stage(spark, lake, "2", AT + 10, item(1, "wrong"), item(2))
+    assert compact()["parts"] == {}
+    told = status.read(pipeline)
+    assert told is not None
+    assert (told.parts["p1"].refused, told.parts["p1"].rows) == (None, {"changed": 1})
+    assert not lake.exists(made.folder(lake))
+    assert ids(spark, lake) == [(1, "right"), (2, "a")]
+
+
 @pytest.mark.usefixtures("damaged")
 @pytest.mark.parametrize("died", [False, pytest.param(True, marks=pytest.mark.soak)])
 def test_a_snapshot_that_read_its_rows_before_a_repair_did_undoes_none_of_it(
