@@ -132,7 +132,7 @@ class Database:
         return told | {names.free(name, taken): listing.NOTE for name in noted.COLUMNS}
 
     def without_rows(self) -> dict[str, str]:
-        """Why there is no table of these names, in lower case: the lake has the changes alone."""
+        """Why there is no table of these names, in lower case: the lake has the changes alone, or no rows yet."""
         only = [table for table in self.tables.values() if table.changes_only]
         return self.missing | {
             name.lower(): f"{told_of(f'{table.db}.{table.table}')}: ask for {self.parts_of(table)[PAST.index(CHANGES)]}"

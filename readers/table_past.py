@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import chain
 
 from contract import breaks, lost_changes, names, renames, status, steps
 from contract.breaks import Break, Place
@@ -52,9 +53,9 @@ class TablePast:
         if kept:
             self.loading.connection.execute(f"DELETE FROM {self.raw} WHERE {leaving(kept.since, kept.gone)}")
         keys, kinds = self._keys(broken) if rows else [], self._kinds()
-        spelled = [*renames.spellings(followed, self.table.db, self.table.table), *(n for names in keys for n in names)]
-        key, spelled = self._key(keys, kinds), [*dict.fromkeys(spelled)]
-        past = Past(self.name, self.now, self.raw, kinds, key, renamed, broken, spelled)
+        spelled = [*renames.spellings(followed, self.table.db, self.table.table), *chain.from_iterable(keys)]
+        key = self._key_of_table(keys, kinds)
+        past = Past(self.name, self.now, self.raw, kinds, key, renamed, broken, [*dict.fromkeys(spelled)])
         versions, changes, at = self.shown
         self.loading.connection.execute(f"CREATE VIEW {changes} AS {past.changes()}")
         if rows:
@@ -76,12 +77,12 @@ class TablePast:
         found = self.loading.connection.execute(
             f"SELECT DISTINCT json_keys(key) FROM {self.raw} WHERE op <> 't' AND key IS NOT NULL AND part = {ends}"
         ).fetchall()
-        return [names for (names,) in found]
+        return [one for (one,) in found]
 
-    def _key(self, keys: Sequence[Sequence[str]], kinds: Iterable[str]) -> Sequence[str]:
+    def _key_of_table(self, keys: Sequence[Sequence[str]], kinds: Iterable[str]) -> Sequence[str]:
         """As the table's columns are spelled; empty where there is no change."""
         changed = f"{self.name}: its primary key changed meanwhile"
-        if len({tuple(map(str.lower, names)) for names in keys}) > 1:
+        if len({tuple(map(str.lower, one)) for one in keys}) > 1:
             ask = f"{self.shown[1]} has each change by the key of its time"
             raise LakeReadError(f"{changed}, rows before and after do not compare. {ask}")
         columns = {name.lower(): name for name in kinds}

@@ -30,8 +30,9 @@ class Earlier:
     def untold(self) -> dict[str, list[str]]:
         """The tables that are well again (`mended`), or are no more (`left`), which the webhook did not take; where
         there was none, nothing waits."""
-        last = (self.newest or {}) if (self.newest or {}).get("posted") is False else {}
-        return {word: [*last.get(word, ())] for word in ENDS}
+        last = self.newest or {}
+        waits = last.get("posted") is False
+        return {word: [*last.get(word, ())] if waits else [] for word in ENDS}
 
     def has(self, alert: dict[str, Any]) -> bool:
         """Whether the webhook has taken the same from the task's last failure, a short while ago, no all clear of it

@@ -109,8 +109,12 @@ def _snapshot(pipeline: Pipeline) -> DAG:
             stage >> applied
         else:
             streamed = StreamerPassed(task_id="streamed", pipeline_file=file, stage="stage")
-            stage >> streamed >> CompactNow(task_id="compact", compaction=_own_compaction(pipeline)) >> applied
+            stage >> streamed >> _compact_now(pipeline) >> applied
     return dag
+
+
+def _compact_now(pipeline: Pipeline, task_id: str = "compact") -> CompactNow:
+    return CompactNow(task_id=task_id, compaction=_own_compaction(pipeline))
 
 
 def _own_compaction(pipeline: Pipeline) -> str:
@@ -149,7 +153,7 @@ def _compacted(pipeline: Pipeline, again: str, wait: int) -> tuple[CheckWaits, C
     """The tasks that compact when the check waits for the nth time: the first of them and the last."""
     waits = CheckWaits(task_id=f"waits{again}", check="verify", wait=wait)
     streamed = StreamerPassed(task_id=f"streamed{again}", pipeline_file=str(pipeline.path), stage=waits.task_id)
-    compact = CompactNow(task_id=f"compact{again}", compaction=_own_compaction(pipeline))
+    compact = _compact_now(pipeline, f"compact{again}")
     waits >> streamed >> compact
     return waits, compact
 
@@ -186,13 +190,7 @@ def _mending(pipeline: Pipeline, purpose: str, form: forms.Form) -> DAG:
             stage >> applied >> verify
         else:
             streamed = StreamerPassed(task_id="streamed", pipeline_file=file, stage="stage")
-            (
-                stage
-                >> streamed
-                >> CompactNow(task_id="compact", compaction=_own_compaction(pipeline))
-                >> applied
-                >> verify
-            )
+            stage >> streamed >> _compact_now(pipeline) >> applied >> verify
             first, second = _compacted(pipeline, "_proof", 1), _compacted(pipeline, "_proof_again", 2)
             applied >> first[0]
             first[1] >> second[0]

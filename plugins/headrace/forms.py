@@ -124,8 +124,9 @@ BACKFILL = Form(
 WHOLE = _switch(
     "All rows", "Compares all of each table, also where the pipeline file asks for samples (quality.sample_percent)."
 )
-ANEW = _switch("Read all again", "Takes up nothing that a check has read which did not end; else the next one does.")
-QUALITY = Form({"tables": _tables(ALL), "whole": WHOLE, "anew": ANEW}, {"whole": _yes("whole"), "anew": _yes("anew")})
+FIRST_TRY = "{{ 'yes' if params.anew and ti.try_number == 1 else '' }}"
+ANEW = _switch("Read all again", "Takes up nothing that a check has read which did not end; its own second try does.")
+QUALITY = Form({"tables": _tables(ALL), "whole": WHOLE, "anew": ANEW}, {"whole": _yes("whole"), "anew": FIRST_TRY})
 DO = Param(
     [*STEPS],
     type="array",

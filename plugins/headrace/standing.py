@@ -12,7 +12,7 @@ from typing import Any
 from quality.report import SUITES
 
 ENDS = ("mended", "left")  # of a fault: the table is well again, or no more one of the pipeline's
-LEFT = "dropped, renamed or excluded since"
+LEFT = "dropped, renamed, excluded or not shown to the check's user since"
 UNSEEN = "not looked at, and at fault since it was"
 
 

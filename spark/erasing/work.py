@@ -34,7 +34,7 @@ from spark.lake.applied import AppliedSnapshots
 from spark.lake.erasures import Begun, Erased, Erasures
 from spark.lake.lake import Lake
 from spark.lake.merged import followed
-from spark.lake.unfinished import SILENT, unfinished
+from spark.lake.unfinished import unfinished
 from spark.landing.foreign import look
 from spark.maintenance.tidying import vacuum
 from spark.merging.parts import sweep
@@ -153,7 +153,7 @@ class Erasing:
             if progress := staging.progress(self.schema.db, self.schema.table):
                 staging.forget(progress)
                 self.lake.delete(f"{staging.folder}/{names.escape(self.schema.db)}/{names.escape(self.schema.table)}")
-        sweep(self.lake, SILENT)  # rows of any table: nobody goes on with them, nor says of which they are
+        sweep(self.lake, at_once=True)  # rows of any table: nobody goes on with them, nor says of which they are
         self.lake.delete(self.lake.at(names.QUALITY, "unfinished.json"))  # where its chunks begin
         reached("staging erased")
 

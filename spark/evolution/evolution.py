@@ -122,7 +122,7 @@ class Evolution:
         is new since is among these alone."""
         self.known = known or self.schemas
         statements = list(records)
-        self.staged = in_staging(self.lake) if statements else {}
+        self.staged = in_staging(self.lake) if statements or self.state.marks else {}
         unseen = {
             identity(one): one for one in statements if one.kind in UNSEEN and identity(one) not in self.state.seen
         }
@@ -222,10 +222,9 @@ class Evolution:
                     yield Shape(name, after.version, rows, marks, *_past(before, after, changes, had))
                 had = {column: was for column, was in had.items() if column not in gone}
                 had |= {column.name.lower(): column for column in after.columns}
-            last = all_of[-1]
-            if read := read_anew(last, applied.get(name), floors.get(name, [])):
-                changes = [_ruled(one, had, set()) for one in shape_changes(last, read)]
-                yield Shape(name, last.version, [], [], *_past(last, read, changes, had))
+            if read := read_anew(all_of[-1], applied.get(name), floors.get(name, [])):
+                changes = [_ruled(one, had, set()) for one in shape_changes(all_of[-1], read)]
+                yield Shape(name, all_of[-1].version, [], [], *_past(all_of[-1], read, changes, had))
 
     def _shapes_anew(self, record: DdlRecord, name: Name) -> bool:
         """Whether it changes the table's shape alone. Where the table was dropped before, the statement that did it is
@@ -253,6 +252,8 @@ class Evolution:
         return any(s.since is None or place(s) <= seq for s in self.known.all(*name))
 
     def _open(self, mark: Mark, between: Sequence[Altered], explained: Explained) -> bool:
+        if mark.kind not in BRINGS and mark.name not in {*self.known.tables(), *explained.floors, *self.staged}:
+            return False  # no snapshot has it after all: it was gone before its turn
         if tuple(explained.floors.get(mark.name, [])[:3]) > mark.seq:
             return False
         if mark.unlogged:

@@ -9,6 +9,7 @@ does not take them, those that it lacks go out of `_repairs` again: a snapshot l
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -41,6 +42,10 @@ from spark.tables.rows import beside, keyed, parsed
 from spark.tables.schema import Schemas, fitted, prepare
 
 GONE = beside("gone")
+# What is said of a table's changes.
+WAITS = re.compile(
+    r"(\. The next run tries again)?(; i|\. I)ts changes wait in _changes meanwhile|: then the next run goes on"
+)
 TOLD: set[tuple[str, str]] = set()  # lake and part, of those that wait
 
 
@@ -108,11 +113,11 @@ class Mending:
 
     def _told(self, part: Part, error: Exception) -> str | None:
         """In the words that the part is refused with; None where the failure is another than the table's or the part's
-        own. No next run goes on with it, and none of its rows is in `_changes`."""
+        own. No next run goes on with it, and none of its rows waits in `_changes`."""
         if isinstance(error, TableStoppedError):
             return str(error)
         if told := own_fault(self.lake, part.name, error) or misfit(part.name, error):
-            return f"{told}. Then run the {part.job} again"
+            return f"{WAITS.sub('', told)}. Then run the {part.job} again"
         return part.broken(self.lake, error)
 
     def _unwanted(self, part: Part) -> str | None:
@@ -182,7 +187,8 @@ class Mending:
     def _write(
         self, part: Part, path: str, found: DataFrame, rows: DataFrame, columns: dict[str, str]
     ) -> Exception | None:
-        """Gives what the part is refused with; raises what is another failure."""
+        """Gives what the part is refused with, so that a failure behind it has no such cause; raises what is another
+        failure."""
         key = list(part.shape.key)
         other = {name: beside(f"k{at}") for at, name in enumerate(key)}
         marks = [fn.col(quoted(name)).alias(alias) for name, alias in other.items()]

@@ -178,12 +178,13 @@ def remove(lake: Lake, ids: Collection[str]) -> None:
             reached("part removed")
 
 
-def sweep(lake: Lake, abandoned: float = ABANDONED) -> None:
-    """Removes what was left by those that did not end, and has had no beat for so many seconds."""
+def sweep(lake: Lake, at_once: bool = False) -> None:
+    """Removes what was left by those that did not end: nobody writes it, and its last beat is not of now, which is no
+    matter `at_once`."""
     for name in lake.list(lake.at(names.PARTS)):
         folder = lake.at(names.PARTS, name)
         beat = lake.read(f"{folder}/{BEAT}") or {"at": 0.0}
-        old = time.time() - beat["at"] > abandoned  # or the clock was set forward, and somebody writes it
+        old = at_once or time.time() - beat["at"] > ABANDONED  # or the clock was set forward, and somebody writes it
         if old and not lake.exists(f"{folder}/{MANIFEST}") and silent(lake, folder):
             lake.delete(folder)
 

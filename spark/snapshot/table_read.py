@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -72,21 +71,21 @@ class TableRead:
         one before it is read, whose pages the server then has in memory."""
         schema, behind = self.progress.shape, self.progress.behind
         names = [f"k{at}" for at in range(len(walked(schema)))]
-        steps = walk(schema, self.load.chunk_rows, self._ask, behind)
+        steps = walk(schema, self.load.chunk_rows, self.walker.row, behind)
         with ThreadPoolExecutor(1) as pool:
-            ahead = pool.submit(lambda: list(islice(steps, self.load.group)))
+            ahead = pool.submit(self._walked, steps)
             ends = False
             while not ends:
                 found = ahead.result()
                 ends = len(found) < self.load.group
                 if not ends:
-                    ahead = pool.submit(lambda: list(islice(steps, self.load.group)))
+                    ahead = pool.submit(self._walked, steps)
                 yield conditions(names, found, behind, ends), None if ends else found[-1]
                 behind = found[-1] if found else behind
 
-    def _ask(self, sql: str) -> Sequence[Any] | None:
+    def _walked(self, steps: Iterator[Boundary]) -> list[Boundary]:
         self.walker.awake()  # the group before may have been read for long, or waited for a busy server
-        return self.walker.row(sql)
+        return list(islice(steps, self.load.group))
 
     def _part(self, wanted: list[str], to: Boundary | None) -> None:
         pipeline, schema, began = self.walker.pipeline, self.progress.shape, time.monotonic()

@@ -267,8 +267,11 @@ def test_a_check_may_be_of_some_tables_and_of_all_their_rows(folder: Path) -> No
         dag = bag().dags["shop.quality"]
         assert {*dag.params} == {*params}
         task = dag.get_task("verify")
-        task.render_template_fields({"params": params})
+        task.render_template_fields({"params": params, "ti": FIRST_TRY})
         assert (task.tables, task.options) == given
+    task = bag().dags["shop.quality"].get_task("verify")
+    task.render_template_fields({"params": {**params, "anew": True}, "ti": SimpleNamespace(try_number=2)})
+    assert task.options["anew"] == "", "what its own first try has read is taken up"
 
 
 def test_stale_tables_are_read_again_where_the_file_says_so(folder: Path) -> None:

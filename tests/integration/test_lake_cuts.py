@@ -102,7 +102,7 @@ def test_kafka_killed_in_the_middle_of_a_compaction(
     lake, killed = Lake(spark, pipeline), list[float]()
 
     def kill_behind_the_first_batch() -> None:
-        while not any(Path(lake.at("_marks")).glob("*.json")):
+        while not any(Path(lake.at("_marks")).glob("*-000000000000-*.json")):
             time.sleep(0.01)
         broker.kill()
         killed.append(time.monotonic())

@@ -8,6 +8,7 @@ from typing import Any
 
 from headrace.alerts import Alert, AllClear
 from headrace.spark_job import JobFailed
+from headrace.standing import LEFT
 from tests.plugins.failures_by_hand import RESULT, failed, pipeline_file, succeeded, verified
 
 
@@ -67,12 +68,12 @@ def test_a_table_that_left_the_pipeline_is_told_once_and_neither_at_fault_nor_we
     AllClear(file)(context)
     clear = received.bodies[-1]
     assert (clear["clear"], clear["mended"], clear["left"]) == (True, [], ["shop.orders"])
-    assert clear["tables"] == {"shop.orders": "dropped, renamed or excluded since"}
-    assert clear["message"] == "all clear; dropped, renamed or excluded since: shop.orders"
+    assert clear["tables"] == {"shop.orders": "dropped, renamed, excluded or not shown to the check's user since"}
+    assert clear["message"] == f"all clear; {LEFT}: shop.orders"
     Alert(file)(verified(orders=wrong, items=wrong))
     context["ti"].xcom_pull = lambda task_ids: {"named": [], "tables": {"shop.items": {**well, "clears": False}}}
     AllClear(file)(context)
-    message = "dropped, renamed or excluded since: shop.orders; not looked at, and at fault since it was: shop.items"
+    message = f"{LEFT}: shop.orders; not looked at, and at fault since it was: shop.items"
     assert (received.bodies[-1]["message"], received.bodies[-1]["clear"]) == (message, False)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -28,6 +29,7 @@ from spark.evolution.schema_change_rows import note, of_statement
 from spark.failpoints import reached
 from spark.jobs import erase as job
 from spark.kafka.records import once, shaped
+from spark.lake import unfinished
 from spark.lake.applied import AppliedSnapshots
 from spark.lake.erasures import Erased, Erasures, Topic
 from spark.lake.lake import Lake
@@ -363,9 +365,12 @@ def test_a_row_of_a_table_of_which_nothing_was_changed(
         job.erase(spark, lake.pipeline, ["shop.items"], "[1]", present="yes")
 
 
-def test_rows_that_a_killed_repair_has_read_are_nowhere(stats: None, spark: SparkSession, lake: Lake) -> None:
+def test_rows_that_a_killed_repair_has_read_are_nowhere(
+    stats: None, spark: SparkSession, lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unfinished, "SILENT", 1.5)
     filled(spark, lake)
-    for name, beat in (("p1", 1.0), ("p2", None)):
+    for name, beat in (("p1", time.time() + 7200), ("p2", None)):  # the clock was set back since
         rows = spark.createDataFrame([(1, GONE)], "id int, name string")
         rows.write.parquet(lake.at("_parts", name, "rows"))
         lake.write(lake.at("_parts", name, "keys.json"), [{"key": '{"id":1}'}])

@@ -157,6 +157,16 @@ def test_a_statement_behind_the_reads_of_a_table_that_is_in_no_lake_yet_makes_it
     assert followed.run() == set()
 
 
+def test_nor_is_one_stale_for_ever_that_was_dropped_before_its_turn(followed: Followed) -> None:
+    followed.schemas = []
+    job = Unfinished(followed.lake, "20260101T000000000Z")
+    job.begin(Plan(tables=["shop.items", "shop.lines"], began=1.0, landing=None, place=(0, 1, 40)))
+    assert followed.run(ddl(50, "drop")) == {NAME}
+    assert followed.run() == {NAME}
+    job.begin(Plan(tables=["shop.lines"], began=1.0, landing=None, place=(0, 1, 40)))
+    assert followed.run() == set()
+
+
 def test_also_where_the_snapshot_is_staged_whole(followed: Followed) -> None:
     followed.schemas = []
     stage(followed.spark, followed.lake, "1", 40, {"id": 1, "name": "a", "price": "1.00"})

@@ -26,6 +26,8 @@ class Walker:
         self.asked = 0
         self.read_begun, self.walked_on = threading.Event(), threading.Event()
 
+    def awake(self) -> None: ...
+
     def row(self, sql: str) -> Sequence[Any] | None:
         self.asked += 1
         if self.asked > self.group:

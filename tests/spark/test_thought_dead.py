@@ -124,6 +124,9 @@ def test_who_writes_a_folder_is_not_known_by_a_clock(lake: Lake, monkeypatch: py
     refuse_reading(lake, ITEMS)
     sweep(lake)
     assert [folder for folder in folders if lake.exists(folder)] == [dead], "of no harm until its time has come"
+    with Beating(lake, alive):
+        sweep(lake, at_once=True)
+        assert [folder for folder in folders if lake.exists(folder)] == [alive], "but for an erasure"
 
 
 def test_a_part_whose_folder_was_swept_is_not_staged(spark: SparkSession, lake: Lake) -> None:

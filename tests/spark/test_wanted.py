@@ -113,6 +113,7 @@ def test_a_masked_key_is_taken_as_records_have_it() -> None:
         (table("timestamp"), '["0001-01-01T00:00:00+12:00"]', "which is timestamp: date value out of range"),
         (table("timestamp", fsp=3), '["2026-01-01T00:00:00.0005Z"]', "which is timestamp: it has 3 digit"),
         (table("datetime"), '["2026-01-01 00:00:00.7"]', "which is datetime: it has no digit"),
+        (table("timestamp", fsp=6), '["2026-01-01T00:00:00.0000001Z"]', "which is timestamp: it has 6 digit"),
         (table("varbinary", length=9), '["???"]', "which is varbinary"),
         (table("time"), '["1:2"]', "which is time: it is not written as one"),
         (table("enum", members=("x",)), '["z"]', "which is enum: it is none of its members"),
