@@ -75,9 +75,9 @@ def run(
     shutil.rmtree(folder.docs(pipeline), ignore_errors=True)  # else every check ever made would keep its pages
     context.build_data_docs()
     unread = custom.unread(pipeline, results, [name for name, table in tables.items() if table["ok"] is None], some)
+    unused = [] if some else custom.unused(pipeline, {*results, *schemas})
     result = {"ok": _ok(tables, files), "docs": str(folder.docs(pipeline)), "tables": tables, "files": files}
-    result["unread"] = unread
-    result["unused"] = [] if some else custom.unused(pipeline, {*results, *schemas})
+    result |= {"unread": unread, "unused": unused}
     _keep(pipeline, results, result, some)
     return result
 

@@ -7,11 +7,18 @@ that the run is for.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
 from airflow.sdk import DagRunState
 from airflow.sdk.exceptions import AirflowException
+
+
+class Failure(NamedTuple):
+    """Of a compaction. `died`: why it did not come to its end; empty where it did: what failed it are stopped tables,
+    of which the lake's status says why."""
+
+    died: str = ""
 
 
 class CompactNow(TriggerDagRunOperator):
@@ -32,16 +39,15 @@ class CompactNow(TriggerDagRunOperator):
         super().execute_complete(context, event)
         ti = context["ti"]
         failed = failure(ti, self.trigger_dag_id, str(self.trigger_run_id))
-        if failed and ti.try_number <= ti.max_tries:
-            raise AirflowException(failed)
+        if failed and failed.died and ti.try_number <= ti.max_tries:
+            raise AirflowException(failed.died)
 
 
-def failure(ti: Any, compaction: str, run: str) -> str | None:
-    """Of a run of the DAG, None where it did not fail. Empty where it came to its end: what failed it are stopped
-    tables, of which the lake's status says why."""
+def failure(ti: Any, compaction: str, run: str) -> Failure | None:
+    """Of a run of the DAG; None where it did not fail."""
     if ti.get_dagrun_state(dag_id=compaction, run_id=run) != DagRunState.FAILED:
         return None
     report = ti.xcom_pull(dag_id=compaction, run_id=run, task_ids="compact") or {}
     if report.get("tables"):
-        return ""
-    return f"The compaction failed: {report.get('error') or f'see the run {run} of {compaction}'}"
+        return Failure()
+    return Failure(f"The compaction failed: {report.get('error') or f'see the run {run} of {compaction}'}")

@@ -20,7 +20,7 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from headrace import progress
-from headrace.compacting import failure
+from headrace.compacting import Failure, failure
 from headrace.spark_job import WAITS
 
 POLL_SECONDS = 3.0
@@ -85,16 +85,16 @@ class _Wait(BaseOperator):
     def resume(self, context: Any, event: dict[str, Any]) -> str:
         if event["missing"]:
             failed = self._failure(context)
-            told = f"{event['missing']}. {failed}" if failed else event["missing"]
+            told = f"{event['missing']}. {failed.died}" if failed and failed.died else event["missing"]
             raise AirflowFailException(f"not done after {self._patience(failed)} s: {told}")
         self.log.info("%s", self.done)
         return self.done
 
-    def _patience(self, failed: str | None) -> int:
+    def _patience(self, failed: Failure | None) -> int:
         return self.patience_seconds if failed is None else min(self.patience_seconds, FAILED_SECONDS)
 
-    def _failure(self, context: Any) -> str | None:
-        """Of the compaction, as compacting.py tells it."""
+    def _failure(self, context: Any) -> Failure | None:
+        """Of the compaction."""
         if not self.compaction:
             return None
         run = context["ti"].xcom_pull(task_ids="compact", key=XCOM_RUN_ID)

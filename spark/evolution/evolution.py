@@ -131,12 +131,7 @@ class Evolution:
         altered, shaped = self._between(statements, floors)
         explained = Explained(self.schemas, altered, floors, applied, others)
         open_ = partial(self._open, between=[*altered, *shaped], explained=explained)
-        for one in self._renames([*filter(open_, marks)], [*altered, *shaped]):
-            # Each by itself: a run that dies behind it must not look for its names again, which a later one may have.
-            self.state = self.state.model_copy(update={"renames": [*self.state.renames, one]})
-            self._write()
-            reached("rename noted")
-        renames = self.state.renames
+        renames = self._carried([*filter(open_, marks)], [*altered, *shaped])
         done = {((one.db, one.table), one.seq) for one in renames}
         shapes = list(self._shapes(renames, floors, applied))
         rows = [*map(of_statement, statements), *(row for shape in shapes for row in shape.rows)]
@@ -190,6 +185,15 @@ class Evolution:
 
     def _since(self) -> dict[str, Place]:
         return {".".join(name): place(self.schemas.newest(*name)) for name in self.schemas.tables()}
+
+    def _carried(self, marks: list[Mark], between: Sequence[Altered]) -> list[Rename]:
+        """All that are known, with those of the marks. Each is noted by itself: a run that dies behind it must not look
+        for its names again, which a later one may have."""
+        for one in self._renames(marks, between):
+            self.state = self.state.model_copy(update={"renames": [*self.state.renames, one]})
+            self._write()
+            reached("rename noted")
+        return self.state.renames
 
     def _renames(self, marks: list[Mark], between: Sequence[Altered]) -> Iterator[Rename]:
         """Those of the marks that are renamed columns and nothing else; the lake's tables have the new names then."""

@@ -18,7 +18,7 @@ from contract.pipeline import Pipeline, load
 from contract.status import LakeStatus, TableStatus
 from readers.lake import query
 from streamer.cli import app
-from tests.readers.test_lake import FILE, PLACE, append, at, place
+from tests.readers.lake_by_hand import FILE, PLACE, append, at, place
 
 DOCS = Path(__file__).parents[2] / "docs"
 GTID = "ad1e7f8b-d3d5-11f0-a8b1-0242ac110002"
