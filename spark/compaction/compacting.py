@@ -18,6 +18,7 @@ from spark.errors import PassingError
 from spark.job import Facts, JobFailedError
 from spark.lake.lake import Lake
 
+KEPT = "What was staged stays, and the next compaction that can takes it in"
 PATIENCE, POLL = 600.0, 1.0  # seconds
 OPTION = "take in what was staged by compactions of this job: any text, such as yes"
 
@@ -39,20 +40,26 @@ def compaction(spark: SparkSession, pipeline: Pipeline) -> Callable[[], None]:
 
 def take_in(spark: SparkSession, pipeline: Pipeline, staged: Facts, patience: float = PATIENCE) -> Facts:
     """Compacts until the lake has what the facts of a snapshot, repair or backfill say was staged, which get how long
-    that took. Raises PassingError where the lake has it not in time, JobFailedError where it refused a part."""
+    that took. Raises PassingError where the lake has it not in time, or waits for stopped tables alone; JobFailedError
+    where it refused a part."""
     began, lake, run = time.monotonic(), Lake(spark, pipeline), compaction(spark, pipeline)
+    before = ""
     while True:
         print("compacting", flush=True)
         run()
         status = parse(lake.text(lake.status) or "")
         if not (why := lacking(staged, status)):
             break
+        stopped = _stopped(staged, status)
+        # What a run has landed the last of may be for the next to take in, and that one would have by now.
+        if before == stopped and _in_vain(staged, status):
+            raise PassingError(f"{why}{stopped}. {KEPT}")
         if time.monotonic() - began > patience:
-            why += _stopped(staged, status)
             raise PassingError(
-                f"after {patience:.0f} s of compactions {why}. `headrace status {pipeline.path}` says whether the "
-                "streamer runs. What was staged stays, and the next compaction that can takes it in"
+                f"after {patience:.0f} s of compactions {why}{stopped}. `headrace status {pipeline.path}` says whether "
+                f"the streamer runs. {KEPT}"
             )
+        before = stopped
         time.sleep(POLL)
     facts = {**staged, "compacted_seconds": round(time.monotonic() - began, 1)}
     if refused := [part.refused for id, part in status.parts.items() if id in staged.get("parts", {}) and part.refused]:
@@ -74,6 +81,12 @@ def _missing(staged: Facts, status: LakeStatus) -> list[str]:
     if "parts" in staged:
         return sorted({table for id, table in staged["parts"].items() if id not in status.parts})
     return sorted(name for name in staged["tables"] if _snapshot(status, name) < staged["snapshot"])
+
+
+def _in_vain(staged: Facts, status: LakeStatus) -> bool:
+    """Whether all of these are stopped, though the lake has come to where they were read."""
+    tables = [status.tables.get(name) for name in _missing(staged, status)]
+    return bool(tables) and status.covers(staged["p1"]) and all(one and one.stopped for one in tables)
 
 
 def _stopped(staged: Facts, status: LakeStatus) -> str:

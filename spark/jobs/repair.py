@@ -81,7 +81,8 @@ def _named(pipeline: Pipeline, lake: Lake, tables: list[str], form: Form) -> dic
 def _found(
     spark: SparkSession, pipeline: Pipeline, lake: Lake, tables: list[str], passed_by: dict[str, str]
 ) -> dict[Name, Choose]:
-    """What the tables' last checks found. A table that waits for a snapshot is `passed_by`, unless it was named."""
+    """What the tables' last checks found. A table that waits for a snapshot is `passed_by`; LakeError where it was
+    named, or there is no other."""
     named = names_of(pipeline, tables)
     status, chosen = standing(lake, named), dict[Name, Choose]()
     for name in named or [(one.db, one.table) for one in status.tables.values()]:
@@ -96,6 +97,8 @@ def _found(
             chosen[name] = _choosing(differences)
         elif tables:
             tell(f"{'.'.join(name)}: its last check found no difference, so nothing is repaired")
+    if passed_by and not chosen:  # what was found is still there
+        raise LakeError("; ".join(passed_by.values()))
     if not chosen:
         last = max(numbers(lake), default=None)
         when = f", the one of {datetime.fromtimestamp(last / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC," if last else ""

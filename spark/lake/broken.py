@@ -33,12 +33,12 @@ def broken_within(path: str, error: BaseException) -> str | None:
 
 
 def broken_table(name: Name, path: str, error: BaseException) -> str | None:
-    """Why the table at the path is stopped; None where the failure is another, or about other files."""
+    """Why the table at the path cannot be read, and the way back; None where that is not why."""
     if (file := broken_within(path, error)) is None:
         return None
     return (
         f"{'.'.join(name)}: a file of the lake's table is missing or cannot be read ({file}). Put it back from a copy, "
-        f"or {SNAPSHOT_TABLE}, which makes it anew; its changes wait in _changes meanwhile"
+        f"or {SNAPSHOT_TABLE}, which makes it anew"
     )
 
 

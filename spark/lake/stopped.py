@@ -10,6 +10,7 @@ from spark.failpoints import reached
 from spark.lake.lake import Lake
 
 Name = tuple[str, str]  # db, table
+WAIT = "its changes wait in _changes meanwhile, and each run tries again"
 
 
 @dataclass

@@ -9,7 +9,6 @@ does not take them, those that it lacks go out of `_repairs` again: a snapshot l
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -36,16 +35,12 @@ from spark.merging.mended import keys_behind, mended
 from spark.merging.parts import MYSQL, Part, parts, remove
 from spark.merging.tables import USED
 from spark.proof.differences import EXTRA, MISSING
-from spark.tables.merge import behind, misfit, sequence
-from spark.tables.refused import own_fault
+from spark.tables.merge import behind, sequence
+from spark.tables.refused import unfit
 from spark.tables.rows import beside, keyed, parsed
 from spark.tables.schema import Schemas, fitted, prepare
 
 GONE = beside("gone")
-# What is said of a table's changes.
-WAITS = re.compile(
-    r"(\. The next run tries again)?(; i|\. I)ts changes wait in _changes meanwhile|: then the next run goes on"
-)
 TOLD: set[tuple[str, str]] = set()  # lake and part, of those that wait
 
 
@@ -113,11 +108,11 @@ class Mending:
 
     def _told(self, part: Part, error: Exception) -> str | None:
         """In the words that the part is refused with; None where the failure is another than the table's or the part's
-        own. No next run goes on with it, and none of its rows waits in `_changes`."""
+        own."""
         if isinstance(error, TableStoppedError):
             return str(error)
-        if told := own_fault(self.lake, part.name, error) or misfit(part.name, error):
-            return f"{WAITS.sub('', told)}. Then run the {part.job} again"
+        if told := unfit(self.lake, part.name, error):
+            return f"{told}. Then run the {part.job} again"
         return part.broken(self.lake, error)
 
     def _unwanted(self, part: Part) -> str | None:

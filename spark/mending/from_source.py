@@ -20,6 +20,7 @@ from spark.snapshot.snapshot import ATTEMPTS, Staging, shared_keys
 from spark.source import chunks
 from spark.source.choice import shown_of
 from spark.source.row_texts import rows_of
+from spark.source.unreadable import unreadable
 from spark.tables.rows import keys_of
 
 KEYS = 200  # in one statement
@@ -75,9 +76,10 @@ class SourceParts:
         """How many rows there are; None where the table is another one by now."""
         try:
             rows = self._rows(shown, chosen, folder)
-        except Exception:  # a column dropped meanwhile is such an error
+        except Exception as error:  # a column dropped meanwhile is such an error
             if self._same(found):
-                raise
+                name = f"{shown.schema.db}.{shown.schema.table}"
+                raise unreadable(name, error, f"the {self.job}") or error from None
             return None
         return rows if self._same(found) else None
 

@@ -30,7 +30,7 @@ from spark.lake.erasures import Erasures
 from spark.lake.lake import Lake
 from spark.lake.letters import BEFORE_ALL
 from spark.lake.manifests import Manifest, manifests
-from spark.lake.stopped import Name, StoppedTables
+from spark.lake.stopped import WAIT, Name, StoppedTables
 from spark.lake.truncated import Truncated
 from spark.merging.made_anew import by_move, by_write, movable
 from spark.merging.tables import THREADS
@@ -146,8 +146,9 @@ def _apply_somehow(
             _apply(spark, lake, manifest, schema, result.changes, first)
             return lake.version(path)
     except Exception as error:
-        if (reason := broken_table(name, path, error)) is None:
+        if (found := broken_table(name, path, error)) is None:
             raise
+        reason = f"{found}; {WAIT}"
     result.stopped.stop(name, manifest.sequence(schema), reason)
     _apply(spark, lake, manifest, schema, result.changes, first=False, readable=False)
     return lake.version(path)

@@ -26,9 +26,8 @@ from contract.schema import TableSchema
 from spark.errors import TableStoppedError
 from spark.evolution.schema_change_rows import Place
 from spark.failpoints import reached
-from spark.lake.broken import broken_table
 from spark.lake.lake import Lake
-from spark.lake.stopped import Name, Stopped, StoppedTables
+from spark.lake.stopped import WAIT, Name, Stopped, StoppedTables
 from spark.lake.truncated import Truncated
 from spark.landing.batches import run_batches
 from spark.landing.foreign import Looked
@@ -174,14 +173,11 @@ class Merging:
         self.spark.sparkContext.setLocalProperty("spark.scheduler.pool", f"{db}.{table}")
         try:
             self._merge_versions(changes.where((fn.col("tbl") == f"{db}.{table}") & (fn.col("db") == db)), part)
-        except TableStoppedError as error:
-            self.stopped.stop(part.name, part.since, str(error))
-            return False
         except Exception as error:
-            text = unfit(self.lake, part.name, error) or broken_table(part.name, self.lake.table(*part.name), error)
+            text = str(error) if isinstance(error, TableStoppedError) else unfit(self.lake, part.name, error)
             if text is None:
                 raise
-            self.stopped.stop(part.name, part.since, text)
+            self.stopped.stop(part.name, part.since, f"{text}; {WAIT}")
             return False
         if not (stop := self.stopped.tables.get(part.name)) or not stop.kept:
             self._count(part)

@@ -28,6 +28,7 @@ from spark.proof.splits import Split, split_of
 from spark.snapshot.load import Load
 from spark.source.choice import shown_of
 from spark.source.source import MADE_ANEW, Source
+from spark.source.unreadable import unreadable
 
 ATTEMPTS = 3  # of a table whose columns change under the read
 # No such column, no such table, another table than the consistent read began with. Of one made anew within the second
@@ -110,7 +111,7 @@ class Reading:
             found = self._read(shown)
         except Exception as error:
             if not self._altered(schema, made, error):
-                raise
+                raise unreadable(f"{schema.db}.{schema.table}", error, "the check") or error from None
             return None
         # The copy that took its place (gh-ost) was there before the read, which saw it as it was then, half filled.
         swapped = made != self.source.made(schema.db, schema.table)

@@ -37,6 +37,7 @@ from spark.snapshot.transformed import SnapshotTransforms
 from spark.source.choice import shown_of
 from spark.source.filters import refuse_filtered
 from spark.source.source import Source
+from spark.source.unreadable import unreadable
 from spark.tables import schema as shapes
 
 ATTEMPTS = 3  # of a table whose shape changes while it is read
@@ -195,7 +196,7 @@ class Staging:
             now = self.found(progress.shape.db, progress.shape.table)
             if progress.same(now):
                 if failure:
-                    raise failure
+                    raise unreadable(progress.name, failure, self.places.job) or failure
                 self._refuse_shared_keys(job, progress, transforms)
                 return progress
             self.tell(f"{progress.name}: the table was altered while it was read; it is read again")

@@ -61,31 +61,30 @@ def as_rows(changes: DataFrame, schema: TableSchema, lake: dict[str, str]) -> Da
 
 
 def misfit(name: Name, error: BaseException) -> str | None:
-    """Why the rows do not fit their table, in the words that the table is stopped with; None for another failure."""
+    """Why the rows do not fit their table, and the way back; None for another failure."""
     db, table = name
     told, why = "\n".join(chain(error)), reason(error)
     if found := re.search(rf"{NO_VALUE} <(.*)>", told):
         return (
             f"{db}.{table}: {found[1]}, which no type of the lake's can hold, and lake.unrepresentable is fail. Give "
-            "the row a whole date: then the next run goes on; or set lake.unrepresentable to null, or to string and "
-            f"{SNAPSHOT_TABLE}. Its changes wait in _changes meanwhile"
+            "the row a whole date; or set lake.unrepresentable to null, or to string and "
+            f"{SNAPSHOT_TABLE}"
         )
     if NO_KEY in told:
         return (
             f"{db}.{table}: a row's primary key has no value in the lake (a zero or partial date, or a key that is no "
             f"longer of its column's type): {why}. Give such rows a whole date if there are any, then "
-            f"{SNAPSHOT_TABLE}, or exclude it; its changes wait in _changes meanwhile"
+            f"{SNAPSHOT_TABLE}, or exclude it"
         )
     if any(word in told for word in UNFIT):
         return (
             f"{db}.{table}: a value does not fit its column's type ({why}). When the schema topic and the "
-            f"table agree, {SNAPSHOT_TABLE}; its changes wait in _changes meanwhile"
+            f"table agree, {SNAPSHOT_TABLE}"
         )
     if isinstance(error, AnalysisException) and broken_file(error) is None:
         return (
             f"{db}.{table}: Spark cannot write the lake's table ({why}). Where that names a column, Spark or Delta has "
-            "one of the same name: rename it, leave it out (columns.exclude), or exclude the table. The next run tries "
-            "again; its changes wait in _changes meanwhile"
+            "one of the same name: rename it, leave it out (columns.exclude), or exclude the table"
         )
     return None
 

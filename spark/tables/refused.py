@@ -31,11 +31,9 @@ def own_fault(lake: Lake, name: Name, error: BaseException) -> str | None:
 
 
 def unfit(lake: Lake, name: Name, error: BaseException) -> str | None:
-    """Why the table cannot take what is to be written, in the words that it is stopped with; None where the failure is
-    another than the table's own."""
-    if (told := refused(lake, name, error)) is None:
-        return misfit(name, error)
-    return f"{told}. The next run then goes on by itself; its changes wait in _changes meanwhile"
+    """Why the table cannot take what is to be written, and the way back; None where the failure is another than the
+    table's own."""
+    return own_fault(lake, name, error) or misfit(name, error)
 
 
 def refused(lake: Lake, name: Name, error: BaseException) -> str | None:

@@ -134,12 +134,12 @@ def prepare(
     if newest.key and not schema.key:
         raise TableStoppedError(
             f"{schema.db}.{schema.table}: it had no key, and its changes of then cannot be merged: {SNAPSHOT_TABLE}, "
-            "which reads its rows as they are since; its changes wait in _changes meanwhile"
+            "which reads its rows as they are since"
         )
     if (inexact := _inexact(schema)) and not _inexact(newest):
         raise TableStoppedError(
             f"{schema.db}.{schema.table}: its primary key had {inexact}, and its changes of then cannot be merged: "
-            f"{SNAPSHOT_TABLE}, which reads its rows as they are since; its changes wait in _changes meanwhile"
+            f"{SNAPSHOT_TABLE}, which reads its rows as they are since"
         )
     wanted = fields(schema)
     if not DeltaTable.isDeltaTable(spark, path):
@@ -156,10 +156,10 @@ def prepare(
     ]
     if wrong:
         if told := landed_otherwise(schema, present):
-            raise TableStoppedError(f"{told}; its changes wait in _changes meanwhile")
+            raise TableStoppedError(told)
         raise TableStoppedError(
             f"{schema.db}.{schema.table}: a column's type changed: {'; '.join(wrong)}. To have it "
-            f"written anew, {SNAPSHOT_TABLE}, which writes it with its new type; its changes wait in _changes meanwhile"
+            f"written anew, {SNAPSHOT_TABLE}, which writes it with its new type"
         )
     missing = {name: kind for name, kind in wanted.items() if name.lower() not in known}
     without_vectors(spark, path, wanted)

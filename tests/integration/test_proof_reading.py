@@ -119,6 +119,19 @@ def test_a_table_that_is_dropped_keeps_no_other_from_its_answer(
         check(spark, pipeline, told, dropped)  # nothing at all would be proven
 
 
+def test_a_table_that_the_server_cannot_read_keeps_no_other_from_its_answer(
+    spark: SparkSession, server: Database, pipeline: Pipeline
+) -> None:
+    run(server, "ALTER TABLE wide DISCARD TABLESPACE", database="reading")
+    told: list[str] = []
+    made, answers = check(spark, pipeline, told, "wide", "pairs")
+    assert {name: answer.total.rows for name, answer in answers.items()} == {"pairs": ROWS}
+    [said] = [line for line in told if line.startswith("reading.wide: ")]
+    assert "the server cannot read this table (error 1814: " in said
+    assert said.endswith("then run the check again")
+    assert [*made.reading.unread] == [("reading", "wide")]
+
+
 def test_a_table_that_is_altered_while_it_is_read_is_read_again(
     spark: SparkSession, server: Database, pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,22 @@ def test_a_table_that_is_dropped_is_left_out(
     assert f"progress.dropping.{dropped}.json" not in snapshots.lake.list(staged), "one to go on with would miss it"
     with pytest.raises(LakeError, match=rf"dropping\.{left}: {GONE}"):
         snapshots.run(between=lambda schema, _: run(server, f"DROP TABLE IF EXISTS dropping.{left}"))
+
+
+@pytest.mark.parametrize("server", ["mysql", "mariadb"], indirect=True)
+def test_a_table_that_the_server_cannot_read_keeps_no_other_from_being_staged(
+    spark: SparkSession, server: Database, tmp_path: Path
+) -> None:
+    """Its files are gone for the server, though its columns are known."""
+    fill(server, "harmed")
+    snapshots = Snapshots(spark, server, pipeline(server, tmp_path, "harmed.*"))
+    run(server, "ALTER TABLE harmed.early DISCARD TABLESPACE")
+    manifest = snapshots.run()
+    assert manifest.counts == {"harmed.late": len(texts())}
+    [told] = [line for line in snapshots.told if line.startswith("harmed.early is left out: ")]
+    assert re.search(r"the server cannot read this table \(error 1814: .*then run the snapshot again", told)
+    with pytest.raises(LakeError, match=r"^harmed\.early: the server cannot read this table"):
+        snapshots.run(tables=[("harmed", "early")])
 
 
 def test_a_table_that_a_person_named_is_told_at_once(spark: SparkSession, mysql: MySQL, tmp_path: Path) -> None:

@@ -100,6 +100,16 @@ def test_where_the_table_is_stopped_it_ends_with_the_reason(taken: Any, staged: 
     assert str(caught.value).startswith(told)
 
 
+@pytest.mark.parametrize("staged", [SNAPSHOT, {**PARTS, "p1": END}])
+def test_it_does_not_wait_for_a_table_that_stays_stopped(taken: Any, staged: dict[str, Any]) -> None:
+    """But for the streamer, and for what the next run takes in."""
+    with pytest.raises(PassingError) as caught:
+        taken(staged, status(8, "s1", WHY), status(9, "s1"), status(9, "s1", WHY))
+    why = WHY.removeprefix("shop.a: ")
+    told = f"the lake has not taken in shop.a: shop.a is stopped: {why}. What was staged stays, and the next "
+    assert str(caught.value).startswith(told)
+
+
 def test_why_a_table_is_stopped_that_has_its_rows_is_not_told(taken: Any) -> None:
     with pytest.raises(PassingError) as caught:
         taken(SNAPSHOT, status(8, "s2", WHY), patience=0)

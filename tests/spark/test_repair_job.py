@@ -8,9 +8,11 @@ from typing import Any, cast
 import pytest
 
 from spark.errors import LakeError, TableError
+from spark.jobs import repair as repairing
 from spark.jobs.repair import _stage
 from spark.mending.from_source import SourceParts
 from spark.merging.parts import Chosen
+from spark.proof.differences import MISSING, Difference
 
 WHOLE = Chosen("the whole table")
 
@@ -37,3 +39,24 @@ def test_a_table_that_cannot_be_read_there_keeps_no_other(capsys: pytest.Capture
 def test_where_none_can_be_read_all_reasons_are_told() -> None:
     with pytest.raises(LakeError, match=r"shop\.filtered1 out; .*shop\.filtered2 out"):
         staged("filtered1", "filtered2")
+
+
+@pytest.mark.parametrize("left", [["a"], ["a", "b"]], ids=["none", "another one"])
+def test_tables_that_differ_and_all_wait_for_a_snapshot_are_a_failure(
+    monkeypatch: pytest.MonkeyPatch, left: list[str]
+) -> None:
+    """A repair of all tables that mends none of what was found has not done its work."""
+    found = Difference(db="shop", table="a", kind=MISSING, key='{"id":1}')
+    monkeypatch.setattr(repairing, "names_of", lambda *_: [])
+    tables = {f"shop.{table}": SimpleNamespace(db="shop", table=table) for table in left}
+    monkeypatch.setattr(repairing, "standing", lambda *_: SimpleNamespace(tables=tables))
+    monkeypatch.setattr(repairing, "latest", lambda *_: [found])
+    monkeypatch.setattr(repairing, "blocked", lambda _lake, _status, name: "shop.a waits" if name[1] == "a" else None)
+    passed_by: dict[str, str] = {}
+    nothing: Any = None
+    if left == ["a"]:
+        with pytest.raises(LakeError, match=r"^shop\.a waits$"):
+            repairing._found(nothing, nothing, nothing, [], passed_by)
+    else:
+        assert [*repairing._found(nothing, nothing, nothing, [], passed_by)] == [("shop", "b")]
+    assert passed_by == {"shop.a": "shop.a waits"}
