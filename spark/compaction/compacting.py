@@ -7,12 +7,12 @@ run meanwhile.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from pyspark.sql import SparkSession
 
 from contract.pipeline import Pipeline
-from contract.status import LakeStatus, parse
+from contract.status import LakeStatus, PartStatus, parse
 from spark.compaction.compaction import compact
 from spark.errors import PassingError
 from spark.job import Facts, JobFailedError
@@ -61,10 +61,20 @@ def take_in(spark: SparkSession, pipeline: Pipeline, staged: Facts, patience: fl
             )
         before = stopped
         time.sleep(POLL)
-    facts = {**staged, "compacted_seconds": round(time.monotonic() - began, 1)}
-    if refused := [part.refused for id, part in status.parts.items() if id in staged.get("parts", {}) and part.refused]:
+    done = [status.parts[id] for id in staged.get("parts", {})]
+    facts = {**staged, **_mended(done), "compacted_seconds": round(time.monotonic() - began, 1)}
+    if refused := [part.refused for part in done if part.refused]:
         raise JobFailedError("; ".join(refused), facts)
     return facts
+
+
+def _mended(done: Sequence[PartStatus]) -> Facts:
+    """How many rows of each table were not as they are to be, by the kind of difference; of parts alone. It is told."""
+    rows = {f"{part.db}.{part.table}": part.rows for part in done if not part.refused}
+    for name, kinds in rows.items():
+        told = ", ".join(f"{kind}: {count:,}" for kind, count in kinds.items())
+        print(f"{name}: mended ({told})" if told else f"{name}: nothing was to be mended", flush=True)
+    return {"mended": rows} if done else {}
 
 
 def lacking(staged: Facts, status: LakeStatus) -> str:

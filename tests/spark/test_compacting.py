@@ -116,6 +116,15 @@ def test_why_a_table_is_stopped_that_has_its_rows_is_not_told(taken: Any) -> Non
     assert "is stopped" not in str(caught.value)
 
 
+def test_what_was_mended_is_told_and_counted(taken: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    done = part().model_copy(update={"rows": {"changed": 1200, "missing": 1}})
+    facts, _ = taken(PARTS, status(9, p7=done))
+    assert facts["mended"] == {"shop.a": {"changed": 1200, "missing": 1}}
+    assert "shop.a: mended (changed: 1,200, missing: 1)\n" in capsys.readouterr().out
+    assert taken(PARTS, status(9, p7=part()))[0]["mended"] == {"shop.a": {}}
+    assert "shop.a: nothing was to be mended\n" in capsys.readouterr().out
+
+
 def test_a_part_that_was_refused_is_a_failure(taken: Any) -> None:
     with pytest.raises(JobFailedError, match="was altered meanwhile") as caught:
         taken(PARTS, status(9, p7=part("shop.a was altered meanwhile")))
