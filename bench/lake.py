@@ -156,16 +156,18 @@ def behind_another(site: Site, chosen: argparse.Namespace, start: str) -> None:
 @contextmanager
 def rounds_of(site: Site, chosen: argparse.Namespace, job: str) -> Iterator[Iterator[dict[str, Any]]]:
     """What the job says of its rounds; at the end it is told to end."""
-    process = site.job(job, chosen.memory, chosen.java)
+    process, ended = site.job(job, chosen.memory, chosen.java), threading.Event()
 
     def said() -> Iterator[dict[str, Any]]:
         assert process.stdout is not None
         yield from (report for line in process.stdout if (report := jobs.read(line)))
-        raise SystemExit(f"{job} ended:\n{site.log(job)}")
+        if not ended.is_set():
+            raise SystemExit(f"{job} ended:\n{site.log(job)}")
 
     try:
         yield said()
     finally:
+        ended.set()
         process.send_signal(signal.SIGTERM)
         process.wait()
 
