@@ -1,8 +1,8 @@
 """The file of alerts: a JSON object a line, oldest first, which several processes append to, and which stays small.
 
-Behind MOST bytes it keeps its newest lines, and of each task the newest one however old it is: what is at fault is known
-by that (plugins/headrace/earlier.py). A kill leaves the file as it was before or behind, or with a last line that has no
-end; who reads it meanwhile sees the one or the other.
+Behind MOST bytes it keeps its newest lines, and of each task the newest one however old it is: what is at fault is
+known by that (plugins/headrace/earlier.py). A kill leaves the file as it was before or behind, or with a last line that
+has no end; who reads it meanwhile sees the one or the other.
 """
 
 from __future__ import annotations

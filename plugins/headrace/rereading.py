@@ -74,10 +74,12 @@ def due(
     """The tables to read now: those stale by what no run was started for, and where there are such, those whose run
     has failed. A run that is still queued reads a table behind whatever made it stale by now."""
     states = {name: state(asked[name][1]) for name in found if name in asked}
-    asked_for = {name for name, one in states.items() if one and (asked[name][0] == found[name] or one == DagRunState.QUEUED)}
-    if asked_for == {*found}:
+    begun = {name for name, one in states.items() if one and asked[name][0] == found[name]}
+    started = begun | {name for name, one in states.items() if one == DagRunState.QUEUED}
+    if started == {*found}:
         return {}
-    return {name: reason for name, reason in found.items() if name not in asked_for or states[name] == DagRunState.FAILED}
+    again = {name for name in started if states[name] == DagRunState.FAILED}
+    return {name: reason for name, reason in found.items() if name not in started or name in again}
 
 
 def stale(report: dict[str, Any]) -> dict[str, str]:

@@ -32,8 +32,8 @@ from spark.proof.checksum import Total, totals
 from spark.proof.differences import Difference, found_last
 from spark.proof.erased import WHILE, erased, lost
 from spark.proof.finding import LACKS, Finding, doubted, found_of, why
-from spark.proof.judged import last_shape
 from spark.proof.folding import from_shown, steps_of
+from spark.proof.judged import last_shape
 from spark.proof.kept import Kept
 from spark.proof.pinning import CHUNKS, Pinning, unopened
 from spark.proof.reading import Reading
