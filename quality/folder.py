@@ -18,6 +18,7 @@ from typing import Any
 from contract import CHECKOUT
 from contract.names import QUALITY, lake_root
 from contract.pipeline import Pipeline
+from quality import alert_lines
 
 
 def folder(pipeline: Pipeline) -> Path:
@@ -53,21 +54,11 @@ def read_last(pipeline: Pipeline) -> dict[str, Any] | None:
 
 
 def append_alert(pipeline: Pipeline, alert: dict[str, Any]) -> Path:
-    """One JSON line a failure, oldest first. Raises OSError."""
+    """One JSON line a failure, oldest first (alert_lines.py). Raises OSError."""
     path = folder(pipeline) / "alerts.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
-    line = json.dumps(alert, default=str).encode()
-    with path.open("ab", buffering=0) as file:  # in one write: lines of two tasks do not mix
-        file.write(b"\n" * _cut(path) + line + b"\n")
+    alert_lines.append(path, json.dumps(alert, default=str).encode())
     return path
-
-
-def _cut(path: Path) -> bool:
-    """Whether the last line has no end, as a full disk leaves it."""
-    with path.open("rb") as file:
-        size = file.seek(0, os.SEEK_END)
-        file.seek(max(size - 1, 0))
-        return file.read() not in (b"", b"\n")
 
 
 def read_alerts(pipeline: Pipeline, last: int = 20) -> list[dict[str, Any]]:

@@ -23,6 +23,12 @@ LOST = (
 )
 RULES = (
     (
+        r"spark\.driver\.maxResultSize|OutOfMemoryError|GC overhead limit exceeded|^MemoryError$",
+        "Spark has too little memory for this ({reason}): do it for this table alone, by its name, or for fewer at a "
+        "time; or give it more, by HEADRACE_SPARK_MEMORY (1g unless set), and by spark.driver.maxResultSize where the "
+        "reason names that",
+    ),
+    (
         r"S3AFileSystem not found",
         "the lake {lake} is on S3, for which Spark has no jars: run `make spark-s3-jars`; where HEADRACE_SPARK_JARS "
         "is set, add the folder that it prints to it, behind a colon",

@@ -16,6 +16,7 @@ import pymysql
 
 from contract import tls
 from contract.gtid import GtidSet
+from contract.information_schema import SHOWS_GENERATED_KEYS
 from contract.pipeline import Source
 from streamer.connection_errors import FATAL_READING, GONE, dump_error, facts_of, refused
 from streamer.errors import AccessDeniedError, ConnectionLostError, HeadraceError, SourceRefusedError, TlsError
@@ -24,7 +25,7 @@ from streamer.protocol import refusals
 from streamer.protocol.packets import ServerAnswerError
 
 # Whatever the server's own settings are: what it answers, such as SHOW CREATE TABLE, depends on these.
-SESSION = "SET sql_mode = '', sql_quote_show_create = 1, time_zone = '+00:00'"
+SESSION = f"SET sql_mode = '', sql_quote_show_create = 1, time_zone = '+00:00'{SHOWS_GENERATED_KEYS}"
 CHUNK = 1 << 18  # bytes received at once: large, for each call costs as much as decoding some rows
 TICK_SECONDS = 0.1
 IN_VAIN = 64  # times as long as usual that a server may be silent at most

@@ -1,17 +1,25 @@
 """The task that has stale tables read again, where the pipeline file says `snapshot.reread_stale`: behind a compaction,
 and where that has no schedule behind a check too.
 
-In: the report of that task. It starts the snapshot DAG for the tables that are stale and does not wait; the
-same stale tables start it once, whatever became of that run: a snapshot that fails alerts by itself.
+In: the report of that task. It starts the snapshot DAG for the tables that are stale by what no run was started for,
+and does not wait. A table stale by the same statement starts it once, whatever became of that run: a snapshot that
+fails alerts by itself, and its tables go with the next run. So one table's statement has no other table read twice,
+and those that the source has no more, which stay stale, are in no other run.
+
+Which run was started for what, no run tells: an Airflow variable keeps it, as `{table: [reason, run]}`. Where that is
+lost each stale table is read once more.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
+from airflow.sdk import DagRunState, Variable
 from airflow.sdk.exceptions import AirflowSkipException
 
 from headrace.forms import TABLE_NAME
@@ -20,24 +28,58 @@ UNNAMABLE = "%s is not read again: a name with a comma cannot be given. Start %s
 
 
 class RereadStale(TriggerDagRunOperator):
-    """Is skipped where no table is stale."""
+    """Is skipped where no table is stale by anything new."""
 
     def __init__(self, *, pipeline: str, of: str = "compact", **kwargs: Any) -> None:
         super().__init__(trigger_dag_id=f"{pipeline}.snapshot", skip_when_already_exists=True, **kwargs)
-        self.of = of
+        self.of, self.kept = of, f"headrace_{pipeline}_reread"
 
     def execute(self, context: Any) -> None:
-        found = stale(context["ti"].xcom_pull(task_ids=self.of) or {})
+        ti = context["ti"]
+        report = ti.xcom_pull(task_ids=self.of) or {}
+        if not (found := self._namable(stale(report))):
+            raise AirflowSkipException("no table is stale that can be named")
+        asked = Variable.get(self.kept, default=None, deserialize_json=True) or {}
+        wanted = due(found, asked, cache(lambda run: self._state(ti, run)))
+        run = run_id(wanted)
+        known = {name: one for name, one in asked.items() if name not in report["tables"]}
+        known |= {name: [reason, run if name in wanted else asked[name][1]] for name, reason in found.items()}
+        if known != asked:  # before the run is there: where that fails, it is looked for in vain
+            Variable.set(self.kept, known, serialize_json=True)
+        if not wanted:
+            raise AirflowSkipException("no table is stale by what no run was started for")
+        self.conf = {"tables": list(wanted), "existing": True}
+        self.trigger_run_id = run
+        super().execute(context)
+
+    def _namable(self, found: dict[str, str]) -> dict[str, str]:
         for table, reason in found.items():
             self.log.info("%s: %s", table, reason)
         for table in [name for name in found if not re.search(TABLE_NAME, name)]:
             del found[table]  # Airflow would refuse the whole conf, with all others
             self.log.warning(UNNAMABLE, table, self.trigger_dag_id)
-        if not found:
-            raise AirflowSkipException("no table is stale that can be named")
-        self.conf = {"tables": list(found), "existing": True}
-        self.trigger_run_id = run_id(found)
-        super().execute(context)
+        return found
+
+    def _state(self, ti: Any, run: str) -> str | None:
+        """None where there is no such run, or no more."""
+        which = {"dag_id": self.trigger_dag_id}
+        there = ti.get_dr_count(**which, run_ids=[run])
+        state: str | None = ti.get_dagrun_state(**which, run_id=run) if there else None
+        return state
+
+
+def due(
+    found: Mapping[str, str], asked: Mapping[str, Sequence[str]], state: Callable[[str], str | None]
+) -> dict[str, str]:
+    """The tables to read now: those stale by what no run was started for, and where there are such, those whose run
+    has failed. A run that is still queued reads a table behind whatever made it stale by now."""
+    states = {name: state(asked[name][1]) for name in found if name in asked}
+    begun = {name for name, one in states.items() if one and asked[name][0] == found[name]}
+    started = begun | {name for name, one in states.items() if one == DagRunState.QUEUED}
+    if started == {*found}:
+        return {}
+    again = {name for name in started if states[name] == DagRunState.FAILED}
+    return {name: reason for name, reason in found.items() if name not in started or name in again}
 
 
 def stale(report: dict[str, Any]) -> dict[str, str]:
@@ -47,6 +89,6 @@ def stale(report: dict[str, Any]) -> dict[str, str]:
 
 
 def run_id(stale: dict[str, str]) -> str:
-    """The same for the same tables, stale since the same statements."""
+    """The same for the same tables, stale since the same statements: started twice it is one run."""
     told = "\n".join(f"{name} {reason}" for name, reason in stale.items())
     return f"stale__{hashlib.sha256(told.encode()).hexdigest()[:16]}"

@@ -51,12 +51,13 @@ class Plan(BaseModel):
 class Part(BaseModel):
     """`to`: the boundary at its end; None where that is the table's, or is not told. `version`: of the staged rows'
     table that has it; None where an earlier version of Headrace staged it. `nulled`: for how many values the lake has a
-    null."""
+    null. `at`: when it was noted, Unix seconds; 0 by an earlier version."""
 
     rows: int
     to: Boundary | None = None
     version: int | None = None
     nulled: int = 0
+    at: float = 0.0
 
 
 class Found(NamedTuple):
@@ -136,6 +137,12 @@ class Unfinished:
     def progress(self, db: str, table: str) -> Progress | None:
         text = self.lake.text(self._file(db, table))
         return Progress.model_validate_json(text) if text else None
+
+    def last_part(self) -> float:
+        """When the last part was noted, Unix seconds; 0 where none is, or that is not told."""
+        notes = [name for name in self.lake.list(self.folder) if name.startswith("progress.")]
+        texts = [text for name in notes if (text := self.lake.text(f"{self.folder}/{name}"))]
+        return max((part.at for text in texts for part in Progress.model_validate_json(text).parts), default=0.0)
 
     def note(self, progress: Progress) -> None:
         self.prove_own()

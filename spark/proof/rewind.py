@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any
+from typing import Any, NamedTuple
 
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, Row
@@ -25,11 +25,23 @@ Group = Any  # a chunk's number, a key's text
 # Columns, each with a name, of the image in the struct of this name; the names of the columns that it has.
 Of = Callable[[str, Sequence[str]], Sequence[SparkColumn]]
 PLACE = ("epoch", "file", "pos")
+PLACES = f"struct<{','.join(f'{name}:bigint' for name in PLACE)}>"
+SPREAD = 1024  # of about so many transactions `some` has one
+SHOWN, BETWEEN, BEHIND = 0, 1, 2
+
+
+class Window(NamedTuple):
+    """Of a read of a group. `shown`: it shows for certain what begins there or before it (None: that is not known);
+    `high`: it does not show what begins there or behind it, which goes before."""
+
+    shown: Position | None
+    high: Position
 
 
 @dataclass(frozen=True)
 class Step:
-    """What one transaction did to the table's groups. `gtid`: None for everything behind the window together."""
+    """What one transaction did to the table's groups. `gtid`: None for everything behind the window together. With a
+    Window, what transactions before it did to a group is with the last of them, `at` and `gtid`."""
 
     at: Position
     gtid: str | None
@@ -48,10 +60,15 @@ class Past:
     low: Position
 
     def steps(
-        self, high: Position, group: Callable[[str], str], where: Callable[[str], str] | None = None
+        self,
+        high: Position,
+        group: Callable[[str], str],
+        where: Callable[[str], str] | None = None,
+        within: Mapping[int, Window] | None = None,
     ) -> list[Step]:
         """The transactions in order; those that begin at or after `high` as one last step. `group`, `where`: give the
-        SQL of an image's group, and the condition on which it counts, from the name of its struct."""
+        SQL of an image's group, and the condition on which it counts, from the name of its struct. `within`: the
+        groups that are asked for, chunks' numbers, and of each where its transactions are wanted one by one."""
 
         def of(image: str, there: Sequence[str]) -> list[SparkColumn]:
             keyed = set(self.schema.key) <= set(there)
@@ -63,11 +80,20 @@ class Past:
         images = self.images(of)
         if images is None:
             return []
-        behind = begins(high, "")
-        place = [fn.when(~behind, fn.col(name)).alias(name) for name in PLACE]
-        gtid = fn.max(fn.when(~behind, fn.col("gtid"))).alias("gtid")
+        rows = images.where("counts").withColumn("part", fn.when(begins(high, ""), BEHIND).otherwise(BETWEEN))
+        rows = rows if within is None else _parted(rows, within)
+        at = fn.when(fn.col("part") == BETWEEN, fn.struct(*PLACE)).alias("at")
+        last = fn.max(fn.struct(*PLACE, "gtid")).alias("last")
         sums = [fn.sum(fn.col("sign")).alias("n"), *(fn.sum(fn.col("sign") * fn.col(n)).alias(n) for n in "hl")]
-        return _steps(images.where("counts").groupBy(*place, "g").agg(gtid, *sums).collect(), high)
+        found = rows.groupBy("part", at, "g").agg(last, *sums)
+        return _steps(found.select("part", "g", *"nhl", "last.*").collect(), high)
+
+    def some(self, until: Position) -> list[tuple[Position, str]]:
+        """The places and GTIDs of some of the transactions before `until`, in order; none without a GTID."""
+        place = [fn.col(f"_seq.{name}").alias(name) for name in PLACE]
+        rows = self.changes.where(begins(self.low) & ~begins(until)).select(*place, "gtid").where("gtid is not null")
+        mine = rows.where(fn.pmod(fn.xxhash64(*PLACE), fn.lit(SPREAD)) == 0)
+        return sorted(((row[0], row[1], row[2]), row[3]) for row in mine.distinct().collect())
 
     def images(self, of: Of) -> DataFrame | None:
         """A row an image: `epoch`, `file`, `pos`, `gtid`, `sign` (-1 of what was before, 1 of what is after), and what
@@ -111,11 +137,21 @@ def begins(at: Position, struct: str = "_seq.") -> SparkColumn:
     return here >= fn.struct(*[fn.lit(n).cast("bigint") for n in at])
 
 
+def _parted(rows: DataFrame, within: Mapping[int, Window]) -> DataFrame:
+    """Those of the groups, each with its `part` of the group's changes."""
+    known = [(group, window.shown, window.high) for group, window in within.items()]
+    windows = rows.sparkSession.createDataFrame(known, f"g bigint, shown {PLACES}, high {PLACES}")
+    mine = rows.withColumn("g", fn.col("g").cast("bigint")).join(fn.broadcast(windows), "g")
+    here = fn.struct(*PLACE)
+    part = fn.when(here >= fn.col("high"), BEHIND).when(here <= fn.col("shown"), SHOWN).otherwise(BETWEEN)
+    return mine.withColumn("part", part)
+
+
 def _steps(rows: Iterable[Row], high: Position) -> list[Step]:
     deltas: dict[tuple[bool, Position], dict[Group, Total]] = {}
     gtids: dict[tuple[bool, Position], str | None] = {}
     for row in rows:
-        behind = row["epoch"] is None
+        behind = row["part"] == BEHIND
         at = (behind, high if behind else (row["epoch"], row["file"], row["pos"]))
         deltas.setdefault(at, {})[row["g"]] = Total(row["n"], joined(row["h"], row["l"]))
         gtids[at] = None if behind else row["gtid"]

@@ -32,6 +32,7 @@ from spark.proof.checksum import Total, totals
 from spark.proof.differences import Difference, found_last
 from spark.proof.erased import WHILE, erased, lost
 from spark.proof.finding import LACKS, Finding, doubted, found_of, why
+from spark.proof.folding import from_shown, steps_of
 from spark.proof.judged import last_shape
 from spark.proof.kept import Kept
 from spark.proof.pinning import CHUNKS, Pinning, unopened
@@ -127,7 +128,7 @@ class Verification:
         rows = now if answer.chosen is None else now.where(answer.split.lake_where(answer.chosen))
         last = totals(rows, answer.schema, fn.expr(answer.split.number()))
         past = self.past(answer, status, schemas, now)
-        steps = past.steps(answer.high, answer.split.number) if past else []
+        steps = steps_of(past, answer.split, answer.reads) if past else []
         found = found_of(answer, last, steps, why(table), began)
         found = doubted(table, answer, found, lambda: self._unplaced(table, status, now))
         if (place := self.untold.get((table.db, table.table))) is not None and answer.older_than(place):
@@ -178,7 +179,8 @@ class Verification:
         if self._erased(opened.answer.name, [read]):  # a row of it would be told as missing, with its key
             return unopened(opened.answer, opened.numbers)
         now = self.frame(opened.answer, status.tables[opened.answer.name])
-        return Pinning.of(opened, now, self.past(opened.answer, status, schemas, now)).differences()
+        past = self.past(opened.answer, status, schemas, now)
+        return Pinning.of(opened, now, from_shown(past, read) if past else None).differences()
 
     def frame(self, answer: Answer, table: TableStatus) -> DataFrame:
         """The lake's table as the status means it."""

@@ -21,7 +21,7 @@ from spark.lake.letters import state_of
 from spark.lake.manifests import manifests
 from spark.lake.unfinished import BEAT, Found, Plan, Progress, Unfinished, unfinished
 
-WITHIN = 24 * 3600.0  # seconds since it began, in which a snapshot may be gone on with
+WITHIN = 24 * 3600.0  # seconds since its last part, or its begin, in which a snapshot may be gone on with
 ABANDONED = 3600.0  # seconds without a beat behind which what has no plan is swept
 
 
@@ -39,9 +39,9 @@ class Resume:
         """The one to go on with, or a new one. `all`: as of Plan. Removes those that nobody goes on with any more."""
         for one in unfinished(self.lake):
             plan = one.plan
-            if _over(plan):
+            if plan is None or _over(one, plan):
                 _sweep(one)
-            elif plan is not None and (sorted(tables) == plan.tables or (all and plan.all)) and one.silent():
+            elif (sorted(tables) == plan.tables or (all and plan.all)) and one.silent():
                 if (reason := self._passed_by(one, plan, tables)) is None:
                     return self._of(one, plan, tables)
                 self.tell(f"the snapshot {one.id} did not end, and is begun again: {reason}")
@@ -123,8 +123,11 @@ def landing(lake: Lake) -> str | None:
     return str(json.loads(text)["id"]) if text else None
 
 
-def _over(plan: Plan | None) -> bool:
-    return plan is None or time.time() - plan.began > WITHIN
+def _over(one: Unfinished, plan: Plan) -> bool:
+    """Whether so long nothing was read of it that nobody is to go on with it. What was read holds for as long as the
+    stream fits (`_stale`), so a snapshot of days loses nothing by its length."""
+    since = time.time() - WITHIN
+    return plan.began < since and one.last_part() < since
 
 
 def _sweep(one: Unfinished) -> bool:

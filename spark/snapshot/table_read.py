@@ -97,7 +97,8 @@ class TableRead:
         self.load.took(max(added.rows, (len(wanted) - 1) * self.load.chunk_rows), began)
         masked = any(key in pipeline.show(schema).masks for key in schema.key)
         end = None if masked else to
-        self.progress.parts.append(Part(rows=added.rows, to=end, version=added.version, nulled=added.nulled))
+        part = Part(rows=added.rows, to=end, version=added.version, nulled=added.nulled, at=time.time())
+        self.progress.parts.append(part)
         self.progress.whole = to is None
         self.job.note(self.progress)
 

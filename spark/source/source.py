@@ -66,11 +66,12 @@ class Source:
             encrypted = tls.settings(source.tls)
         except tls.TlsFileError as error:
             raise LakeError(str(error)) from None
+        sets = ", ".join(f"{name}={value}" for name, value in session_of(self.pipeline).items())
         return pymysql.connect(
             # Of a text it would make Latin-1, and servers keep the hash of its UTF-8.
             host=source.host, port=source.port, user=source.user, password=password.encode(), charset="utf8mb4",
             autocommit=True, connect_timeout=int(source.connect_timeout_seconds) or 1, program_name="headrace-lake",
-            init_command="SET " + ", ".join(f"{name}={value}" for name, value in session_of(self.pipeline).items()),
+            init_command=f"SET {sets}{information_schema.SHOWS_GENERATED_KEYS}",
             **encrypted,
         )  # fmt: skip
 

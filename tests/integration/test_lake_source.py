@@ -10,14 +10,16 @@ import pytest
 from contract.checkpoint import Checkpoint
 from contract.pipeline import Pipeline
 from spark.errors import LakeError
+from spark.source.source import Source
 from spark.source.streamed import streamed
 from stack.database import Database
 from stack.mysql import MySQL
 from stack.mysql80 import MySQL80
 from stack.ports import free_port
+from streamer import present_table
 from streamer.source import facts
 from tests.checkpoints import checkpoint
-from tests.integration.decoding import HOST, run, source
+from tests.integration.decoding import HOST, found_of, run, source
 from tests.integration.decoding import pipeline as pipeline_of
 
 PASSWORD = "of-this-test-alone-41"
@@ -60,3 +62,28 @@ def test_the_failover_server_is_asked_once_the_streamer_reads_it(mysql: MySQL, m
     assert PASSWORD not in str(caught.value)
     with pytest.raises(pymysql.OperationalError, match="Can't connect"):  # as of a pipeline of one server ever
         streamed(pipeline_of(mysql, port=dead.source.port, **user), at(of[mysql]))
+
+
+@pytest.mark.lacks("mysql80", "its own keys came with 8.0.30")
+@pytest.mark.lacks("mariadb", "it generates none")
+def test_a_generated_key_that_the_server_hides_is_the_tables_key(server: Database) -> None:
+    """The binlog has it whatever the server shows."""
+    shows = "GLOBAL show_gipk_in_create_table_and_information_schema"
+    create = "CREATE TABLE hidden.keyless (a int)", "INSERT INTO hidden.keyless VALUES (5)"
+    run(server, "DROP DATABASE IF EXISTS hidden", "CREATE DATABASE hidden")
+    run(server, "SET sql_generate_invisible_primary_key = ON", *create, f"SET {shows} = OFF")
+    try:
+        # Each session that does not say otherwise is without it from here on.
+        with Source(pipeline_of(server, "hidden.*")) as asked:
+            schema = asked.schema("hidden", "keyless")
+            keys = asked.rows("SELECT my_row_id, a FROM hidden.keyless")
+        known = present_table.ask(source(server), "hidden", "keyless")
+        found = found_of(pipeline_of(server, "hidden.*"))
+    finally:
+        run(server, f"SET {shows} = ON", "DROP DATABASE hidden")
+    assert schema is not None
+    assert known is not None
+    assert (schema.key, [column.name for column in schema.columns]) == (("my_row_id",), ["my_row_id", "a"])
+    assert known.schema == schema
+    assert found == []
+    assert list(keys) == [(1, 5)]

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from headrace import rereading
+
 
 @pytest.fixture
 def received() -> Any:
@@ -30,3 +32,21 @@ def received() -> Any:
     yield got
     server.shutdown()
     server.server_close()
+
+
+@pytest.fixture
+def variables(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Airflow's variables, as the task that has stale tables read again finds them."""
+    known: dict[str, Any] = {}
+
+    class Variables:
+        @staticmethod
+        def get(key: str, default: Any, deserialize_json: bool) -> Any:
+            return json.loads(known[key]) if key in known else default
+
+        @staticmethod
+        def set(key: str, value: Any, serialize_json: bool) -> None:
+            known[key] = json.dumps(value)
+
+    monkeypatch.setattr(rereading, "Variable", Variables)
+    return known

@@ -1,23 +1,30 @@
-"""Stale tables start the snapshot DAG once: for the tables that the compaction names, and no others."""
+"""Stale tables start the snapshot DAG once: each for what made it stale, and no other table with it."""
 
 from __future__ import annotations
 
+import json
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import MagicMock
 
 import pytest
+from airflow.sdk import DagRunState
 from airflow.sdk.exceptions import AirflowSkipException, DagRunTriggerException
 
 from headrace import forms
 from headrace.rereading import RereadStale
 
+pytestmark = pytest.mark.usefixtures("variables")
 STALE = {"shop.a": {"rows": 1, "stale": "stale since an ALTER"}, "shop.b": {"rows": 2, "stale": None}}
+
+
+def no_run(**_: Any) -> int:
+    return 0
 
 
 def triggered(report: dict[str, Any] | None) -> DagRunTriggerException:
     task = RereadStale(task_id="reread", pipeline="shop")
-    ti = SimpleNamespace(xcom_pull=lambda task_ids: report if task_ids == "compact" else None)
+    ti = SimpleNamespace(xcom_pull=lambda task_ids: report if task_ids == "compact" else None, get_dr_count=no_run)
     with pytest.raises(DagRunTriggerException) as caught:
         task.execute({"ti": ti})
     return caught.value
@@ -60,6 +67,91 @@ def test_the_same_staleness_has_one_run_and_another_one_its_own() -> None:
     first, again = triggered({"tables": STALE}), triggered({"tables": STALE})
     later = triggered({"tables": {"shop.a": {"stale": "stale since a later ALTER"}}})
     assert first.dag_run_id == again.dag_run_id != later.dag_run_id
+
+
+class Runs:
+    """Those of the snapshot DAG: `states` by id, `tables` in the order in which they were started."""
+
+    def __init__(self) -> None:
+        self.states: dict[str, DagRunState] = {}
+        self.tables: list[list[str]] = []
+
+    def get_dr_count(self, dag_id: str, run_ids: list[str]) -> int:
+        return sum(dag_id == "shop.snapshot" and run in self.states for run in run_ids)
+
+    def get_dagrun_state(self, dag_id: str, run_id: str) -> DagRunState:
+        return self.states[run_id]
+
+    def behind(self, **stale: str) -> str | None:
+        """The run that a compaction has started whose report says that these tables of `shop` are stale."""
+        tables = {f"shop.{name}": {"stale": stale.get(name)} for name in "abc"}
+        ti = SimpleNamespace(
+            xcom_pull=lambda task_ids: {"tables": tables},
+            get_dr_count=self.get_dr_count,
+            get_dagrun_state=self.get_dagrun_state,
+        )
+        try:
+            RereadStale(task_id="reread", pipeline="shop").execute({"ti": ti})
+        except AirflowSkipException:
+            return None
+        except DagRunTriggerException as run:
+            if run.dag_run_id in self.states:
+                return None
+            self.states[run.dag_run_id] = DagRunState.QUEUED
+            self.tables.append(run.conf["tables"])
+            return run.dag_run_id
+        raise AssertionError("it ended without a run and was not skipped")
+
+
+def test_tables_that_become_stale_one_after_the_other_are_read_once_each() -> None:
+    runs = Runs()
+    runs.behind(a="since 1")
+    runs.behind(a="since 1", b="since 2")
+    runs.behind(a="since 1", b="since 2")
+    runs.behind(b="since 2", a="since 1")
+    assert runs.tables == [["shop.a"], ["shop.b"]]
+
+
+@pytest.mark.parametrize("state", [DagRunState.QUEUED, DagRunState.RUNNING, DagRunState.SUCCESS])
+def test_a_table_that_stays_stale_as_its_source_has_it_no_more_is_in_no_other_run(state: DagRunState) -> None:
+    runs = Runs()
+    first = runs.behind(a="dropped at 1")
+    assert first is not None
+    runs.states[first] = state
+    runs.behind(a="dropped at 1", b="since 2")
+    assert runs.tables == [["shop.a"], ["shop.b"]]
+
+
+def test_a_table_whose_run_has_failed_goes_with_the_next_and_starts_none_by_itself() -> None:
+    runs = Runs()
+    first = runs.behind(a="since 1")
+    assert first is not None
+    runs.states[first] = DagRunState.FAILED
+    assert runs.behind(a="since 1") is None
+    runs.behind(a="since 1", c="since 2")
+    assert runs.tables == [["shop.a"], ["shop.a", "shop.c"]]
+    assert runs.behind(a="since 1", c="since 2") is None
+
+
+def test_a_table_that_is_altered_again_is_read_again_unless_its_run_has_not_begun() -> None:
+    runs = Runs()
+    first = runs.behind(a="since 1")
+    assert first is not None
+    assert runs.behind(a="since 1, and again at 2") is None, "the run that is queued reads it behind both"
+    runs.states[first] = DagRunState.RUNNING
+    assert runs.behind(a="since 1, and again at 2") is None, "it had not begun when that was told"
+    runs.behind(a="since 1, and again at 3")
+    assert runs.tables == [["shop.a"], ["shop.a"]]
+
+
+def test_a_run_that_was_never_started_or_was_deleted_is_started_anew(variables: dict[str, Any]) -> None:
+    runs = Runs()
+    runs.behind(a="since 1")
+    runs.states.clear()
+    runs.behind(a="since 1")
+    assert runs.tables == [["shop.a"], ["shop.a"]]
+    runs.behind(b="since 2")
+    assert {*json.loads(variables["headrace_shop_reread"])} == {"shop.b"}, "what is well again is forgotten"
 
 
 @pytest.mark.parametrize("report", [None, {"tables": {"shop.b": {"stale": None}}}, {"error": "died"}])

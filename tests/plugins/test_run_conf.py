@@ -97,7 +97,7 @@ def test_what_the_form_has_and_what_a_schedule_gives_goes_on_to_the_work(
     assert ("shop.yaml" if purpose == "topics" else "spark-submit was not found") in told
 
 
-def test_what_our_own_tasks_start_is_known(started: Started) -> None:
+def test_what_our_own_tasks_start_is_known(started: Started, variables: dict[str, Any]) -> None:
     ti = SimpleNamespace(xcom_pull=lambda task_ids: {"tables": {"shop.a": {"stale": "since an ALTER"}}})
     with pytest.raises(DagRunTriggerException) as run:
         RereadStale(task_id="reread", pipeline="shop").execute({"ti": ti})

@@ -32,8 +32,24 @@ def raised(cause: Exception) -> Exception:
         (ValueError("Can not read response from server. Expected to read 171 bytes, read 67"), "does not answer"),
         (ValueError("[KAFKA_DATA_LOSS.PARTITIONS_DELETED] gone"), "DAG shop.snapshot"),
         (ValueError("org.apache.kafka.common.errors.TimeoutException: Timeout"), "Kafka at 127.0.0.1:1"),
+        (
+            ValueError("Total size of serialized results of 41 tasks is bigger than spark.driver.maxResultSize 1 GiB"),
+            "do it for this table alone, by its name",
+        ),
+        (OSError("java.lang.OutOfMemoryError: Java heap space"), "(Java heap space): do it for this table alone"),
     ],
-    ids=["disk", "rights", "password", "mysql", "mysql cut", "mysql cut in a row", "retention", "kafka"],
+    ids=[
+        "disk",
+        "rights",
+        "password",
+        "mysql",
+        "mysql cut",
+        "mysql cut in a row",
+        "retention",
+        "kafka",
+        "results",
+        "heap",
+    ],
 )
 def test_a_cause_deep_down_is_found(tmp_path: Path, error: Exception, said: str) -> None:
     message = message_of(raised(error), pipeline_in(tmp_path))

@@ -11,8 +11,10 @@ from pyspark.sql import DataFrame, SparkSession
 from contract.pipeline_columns import Columns
 from contract.schema import TableSchema
 from contract.sequence import SPARK_TYPE
-from spark.proof import pinning
+from spark.proof import pinning, rewind
 from spark.proof.answer import Answer, Opened
+from spark.proof.boundary import Read
+from spark.proof.folding import from_shown
 from spark.proof.pinning import Pinning
 from spark.proof.rewind import Past
 from spark.proof.splits import Ranges
@@ -36,14 +38,19 @@ def change(number: int, before: Row | None, after: Row | None) -> tuple[Any, ...
 
 
 def found(
-    spark: SparkSession, source: DataFrame, lake: DataFrame, *changes: tuple[Any, ...], seen: int = 1, chunks: int = 1
-) -> list[tuple[str, Any, tuple[str, ...]]]:
-    """`seen`: the last transaction that the source showed for certain."""
+    spark: SparkSession, source: DataFrame, lake: DataFrame, *changes: tuple[Any, ...], seen: int = 1, chunks: int = 1,
+    narrowed: bool = False,
+) -> list[tuple[str, Any, tuple[str, ...]]]:  # fmt: skip
+    """`seen`: the last transaction that the source showed for certain; `narrowed`: most of what it showed so is left
+    out."""
     split = Ranges((ITEMS.columns[0],), [(str(100 * n),) for n in range(1, chunks)])
     answer = Answer(Columns().show(ITEMS), split, [])
     opened = Opened(answer, range(chunks), source, f"{SOURCE}:1-{seen}", HIGH)
     kinds = {column: kind for column, kind in lake.dtypes if not column.startswith("_")}
     past = Past(spark.createDataFrame([*changes], CHANGE), [with_version(1)], ITEMS, kinds, LOW)
+    if narrowed:
+        before, past = past, from_shown(past, Read({}, opened.seen, HIGH))
+        assert past.low > before.low
     told = Pinning.of(opened, lake, past).differences()
     return [(one.kind, one.key or one.source_where, one.columns) for one in told]
 
@@ -73,6 +80,16 @@ def test_what_changed_meanwhile_is_no_difference_and_the_rest_is_pinned(spark: S
         ("changed", '{"id":5}', ("name",)),
         ("extra", '{"id":6}', ()),
     ]
+
+
+def test_what_was_shown_for_certain_is_of_no_account(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rewind, "SPREAD", 1)
+    source = rows(spark, (1, "b", "1"), (2, "new", "2"), (3, "c", "3"), (7, "x", "1"))
+    lake = rows(spark, (1, "b", "1"), (2, "later", "3"), (3, "d", "3"))
+    for seen in (2, 3):
+        told = found(spark, source, lake, *MEANWHILE, seen=seen, narrowed=True)
+        assert told == [("changed", '{"id":3}', ("name",))]
+        assert told == found(spark, source, lake, *MEANWHILE, seen=seen)
 
 
 def test_a_row_that_is_stale_by_its_last_change_is_told_with_its_column(spark: SparkSession) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from types import SimpleNamespace
 from typing import Any
 
@@ -134,3 +135,21 @@ def test_rows_that_are_to_be_in_kafka_too_are_read_from_the_beginning(lake: Lake
     assert again.id != first.id
     assert "snapshot.to_kafka was set since" in told[0]
     assert Resume(lake, P0, told.append).job(["shop.items"]).id == again.id
+
+
+@pytest.mark.parametrize(("hours", "goes_on"), [(1, True), (25, False)])
+def test_one_of_days_goes_on_where_its_last_part_is_of_today(lake: Lake, hours: int, goes_on: bool) -> None:
+    """It was begun 30 hours ago: none of what it read is lost for its length alone."""
+    told, now = list[str](), time.time()
+    lake.prove_writable()
+    first = Resume(lake, P0, told.append).job(["shop.items"])
+    assert first.plan is not None
+    first.begin(first.plan.model_copy(update={"began": now - 30 * 3600}))
+    parts = [READ.model_copy(update={"at": now - ago * 3600}) for ago in (29, hours)]
+    first.note(Progress(shape=ITEMS, made=FOUND.made, p0=P0, parts=parts))
+    again = Resume(lake, P0, told.append)
+    job = again.job(["shop.items"])
+    assert (job.id == first.id) == goes_on
+    progress = again.table(job, FOUND)
+    assert (progress.rows if progress else 0) == (80 if goes_on else 0)
+    assert lake.exists(first.folder) == goes_on, "what nobody goes on with is removed"
