@@ -28,6 +28,7 @@ from spark.failures import message_of
 from spark.history.retention import Retention
 from spark.job import Facts, JobFailedError
 from spark.kafka.broker import Broker
+from spark.lake.delta_log import shorten
 from spark.lake.lake import Lake
 from spark.lake.owner import refuse_foreign
 from spark.lake.slot import writing
@@ -152,6 +153,7 @@ class Maintaining:
             if "optimize" in self.steps:
                 join_small_files(self.spark, path, self.lake.pipeline.maintenance)
             if "vacuum" in self.steps and (name != names.CHANGES or self._merged()):
+                shorten(self.spark, path)
                 freed = vacuum(self.spark, self.lake, path, self.lake.pipeline.maintenance.vacuum_hours)
             after = files_of(self.spark, path)
         except LakeError:

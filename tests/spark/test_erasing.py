@@ -263,9 +263,14 @@ def test_files_are_kept_for_readers_and_what_is_left_is_told_also_behind_a_kill(
     assert made.run().removed == COUNTED
     assert ids(spark, lake) == [2, 3]
     assert holding(lake, GONE)
-    told = [one.told() for one in record.of_files(made.paths(), 168, AT)]
+    told = [one.told() for one in record.of_files(spark, made.paths(), 168, AT)]
     assert any(f"{lake.changes}: until 2026-01-08 00:00:00 UTC at the latest" in line for line in told)
-    assert any("_delta_log: until 2026-01-31" in line for line in told)
+    assert any("_delta_log: until 2026-01-09" in line for line in told)
+    spark.sql(f"ALTER TABLE delta.`{lake.changes}` UNSET TBLPROPERTIES ('delta.logRetentionDuration')")
+    [files, log] = record.of_files(spark, [lake.changes], 168, AT)
+    assert (files.until, log.until) == (AT + datetime.timedelta(days=7), AT + datetime.timedelta(days=30)), (
+        "Delta's own, of a table that no maintenance has looked at since an older version made it"
+    )
 
 
 def test_what_nobody_can_search_is_told_of(stats: None, spark: SparkSession, lake: Lake) -> None:
