@@ -34,6 +34,12 @@ def kept_for(spark: SparkSession, path: str) -> timedelta:
     return timedelta(milliseconds=_of(spark, path).deltaRetentionMillis(newest(spark, path).metadata()))
 
 
+def last_transaction(spark: SparkSession, path: str, app: str) -> int:
+    """The number of the last that the table has of that application; -1 where it has none."""
+    found = newest(spark, path).transactions().get(app)
+    return int(found.get()) if found.isDefined() else -1
+
+
 def shorten(spark: SparkSession, path: str) -> None:
     """Of a table that is older than this rule. Whoever has said for how long its log or its files are kept is right."""
     said = newest(spark, path).metadata().configuration()
