@@ -78,6 +78,7 @@ MAINTENANCE = (  # likewise; the files, table by table
     "history removed",
     "marked rows taken out",
     "small files joined",
+    "log shortened",
     "old files removed",
     "maintenance noted",
 )

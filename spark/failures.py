@@ -50,7 +50,9 @@ RULES = (
     ),
     (
         r"No space left on device|Disk quota exceeded",
-        "the disk is full: free some space under {lake} (or where Spark keeps its temporary files, spark.local.dir)",
+        "the disk is full: free some space under {lake} (or where Spark keeps its temporary files, spark.local.dir). "
+        "Where a compaction has much to land, as behind a pause, a smaller compaction.max_offsets_per_batch in {path} "
+        "makes its batches smaller, also the one that did not end",
     ),
     (
         r"Permission denied|Read-only file system|Mkdirs failed|AccessDenied(Exception)?\b.*(file|path)",

@@ -9,6 +9,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from spark.lake.delta_log import KEPT, NEW_TABLES
+
 OURS = "headrace"  # what every commit says whose it is; foreign.py looks for those that do not
 DISTINCT = ("key", "before", "after", "gtid", "ts", "offset", "_seq.pos", "_seq.event", "_seq.row")  # of `_changes`
 SETTINGS = {
@@ -30,6 +32,7 @@ SETTINGS = {
     "spark.sql.parquet.compression.codec": "zstd",  # a third of the bytes of Spark's snappy, in the same time
     # Of columns whose every value is another one, a dictionary costs time and saves nothing.
     **{f"spark.hadoop.parquet.enable.dictionary#{name}": "false" for name in DISTINCT},
+    NEW_TABLES: KEPT,
     "spark.databricks.delta.snapshotPartitions": "2",  # the log of a table is small; the default 50 costs seconds
     "spark.sql.streaming.numRecentProgressUpdates": "1000",
     # Nothing is ever put there, but Spark makes the folder, by default in the one that a job is started from.

@@ -52,7 +52,7 @@ def forgotten(spark: SparkSession, lake: Lake, path: str, before: int) -> None:
     folder = f"{path}/_delta_log"
     for name in lake.list(folder):
         if (found := VERSION.match(name)) and int(found[1]) < before:
-            lake.delete(f"{folder}/{name}")
+            lake.remove(f"{folder}/{name}")
     lake.forget_logs()
     reached("log forgotten")
 

@@ -22,6 +22,7 @@ from contract import names
 from contract.checkpoint import Checkpoint
 from contract.pipeline import Pipeline
 from spark.failpoints import reached
+from spark.lake.delta_log import kept_for
 from spark.lake.erasures import Begun, Topic
 from spark.lake.lake import Lake
 
@@ -30,7 +31,6 @@ SHAPE = (
     "gtid_set string, removed map<string,bigint>, "
     "remains array<struct<place:string,`from`:timestamp,until:timestamp,why:string>>"
 )
-LOG_DAYS = 30  # Delta's own; its log is cleaned when a table is written
 
 
 @dataclass(frozen=True)
@@ -53,14 +53,14 @@ def _told(at: datetime) -> str:
     return f"{at:%Y-%m-%d %H:%M:%S} UTC"
 
 
-def of_files(paths: Sequence[str], hours: float, at: datetime) -> list[Remains]:
+def of_files(spark: SparkSession, paths: Sequence[str], hours: float, at: datetime) -> list[Remains]:
     """Of the tables of these paths, whose files are kept for that long; none where that is no time."""
     if not hours:
         return []
-    files, log = at + timedelta(hours=hours), at + timedelta(days=LOG_DAYS)
+    files = at + timedelta(hours=hours)
     told = [Remains(path, "files of before, removed by the first vacuum behind that", until=files) for path in paths]
     why = "least and greatest values of files, which the first checkpoint behind that removes"
-    return [*told, *(Remains(f"{path}/_delta_log", why, until=log) for path in paths)]
+    return [*told, *(Remains(f"{path}/_delta_log", why, until=at + kept_for(spark, path)) for path in paths)]
 
 
 DATA_DOCS = Remains("Data Docs", "the page of a failed check may show values at fault; the next check makes it anew")

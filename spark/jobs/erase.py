@@ -133,7 +133,7 @@ def _wanted(keys: str, schema: TableSchema, pipeline: Pipeline, source: TableSch
 def _remains(erasing: Erasing, topics: list[Any], run: str) -> list[record.Remains]:
     at = datetime.now(UTC)
     others = erasing.topics.others(int(at.timestamp() * 1000))
-    found = record.of_files(erasing.paths(), erasing.hours, at)
+    found = record.of_files(erasing.spark, erasing.paths(), erasing.hours, at)
     found += record.of_changes(erasing.lake.changes, erasing.traces.unsearched())
     found += record.of_doubtful(erasing.lake.changes, erasing.traces.doubtful())
     found += record.of_oversized(erasing.lake.pipeline)

@@ -22,7 +22,7 @@ from spark.mending.choice import Form, Name, blocked, names_of, refusing, source
 from spark.mending.from_source import Choose, SourceParts
 from spark.mending.unfound import told_unfound
 from spark.merging.parts import Chosen
-from spark.proof.differences import Difference, latest
+from spark.proof.differences import Difference, found_last
 from spark.proof.reports import numbers
 
 MOST_CHUNKS = 100  # of which each row is asked whether it is in one
@@ -84,9 +84,9 @@ def _found(
     """What the tables' last checks found. A table that waits for a snapshot is `passed_by`; LakeError where it was
     named, or there is no other."""
     named = names_of(pipeline, tables)
-    status, chosen = standing(lake, named), dict[Name, Choose]()
+    status, chosen, found = standing(lake, named), dict[Name, Choose](), found_last(spark, lake)
     for name in named or [(one.db, one.table) for one in status.tables.values()]:
-        differences = latest(spark, lake, *name)
+        differences = found.get(name, [])
         reason = blocked(lake, status, name) if differences or tables else None
         if reason and tables:
             raise LakeError(reason)

@@ -255,6 +255,11 @@ class Lake:
         jvm: Any = self.spark._jvm
         jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
 
+    def remove(self, path: str) -> None:
+        """A file beside which no write can have left a new one, such as one of Delta's. `delete` looks for those in the
+        whole folder: for each of a log's thousands of files again, that takes hours."""
+        self._files.delete(self._path(path), False)
+
     def delete(self, path: str) -> None:
         for wanted in (path, *(str(new.getPath().toString()) for new in self._new(path))):
             self._files.delete(self._path(wanted), True)

@@ -3,7 +3,7 @@ job takes over once it has not changed for LEASE seconds by that one's own clock
 
 A holder that finds its lease taken over, or could not renew it for FENCE seconds, ends its process at once: what it
 goes on to write could meet what the next one writes, since Delta's commits to S3 are plain writes. The next run mends
-what that leaves, as after any kill.
+what that leaves, as after any kill; behind a looping job there is one only where something starts it again.
 """
 
 from __future__ import annotations
@@ -109,5 +109,6 @@ class Lease:
         self.ended.set()
         self.lost(
             f"this job has lost the right to change the lake {self.place}: {why}. It ends at once, so that no two "
-            "write there; the next run mends what it leaves"
+            "write there; the next run mends what it leaves. `headrace compact --loop` is to be started again, as a "
+            "service manager does (Restart=always under systemd)"
         )

@@ -23,6 +23,7 @@ from spark.lake.lake import Lake
 from spark.lake.stopped import Name
 
 FILE = "_letters.json"
+APP = "headrace-letters-{}"  # and the query's id
 BEFORE_ALL = -1  # the number of letters, or of erasures, of a reading that does not say
 
 
@@ -55,7 +56,7 @@ class Letters:
         kept = bad.withColumns({"batch": fn.lit(number).cast("bigint"), "query": fn.lit(query)})
         kept = kept.withColumn("noted", fn.current_timestamp())
         writer = kept.coalesce(1).write.format("delta").mode("append")
-        writer = writer.option("txnAppId", f"headrace-letters-{query}").option("txnVersion", number)
+        writer = writer.option("txnAppId", APP.format(query)).option("txnVersion", number)
         writer.save(self.table)
         reached("records put aside")
 

@@ -32,6 +32,6 @@ def followed(lake: Lake) -> int | None:
 
 
 def in_log(lake: Lake, version: int) -> bool:
-    """Whether the log of `_changes` has that commit. Delta removes those of before a month, but for what its newest
-    checkpoint needs."""
+    """Whether the log of `_changes` has that commit. Delta removes those that are older than it keeps the log, but for
+    what its newest checkpoint needs."""
     return lake.exists(commit_file(lake.changes, version))

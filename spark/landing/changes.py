@@ -43,6 +43,7 @@ from spark.landing.batches import run_batches
 from spark.landing.foreign import Looked
 from spark.landing.long_names import SPREAD, spread, too_long
 from spark.landing.marks import Mark, Marks
+from spark.landing.planned import APP, forget_larger
 
 MARK_COLUMNS = f"topic string, partition int, mark {SPARK_TYPE}, last bigint"
 
@@ -121,6 +122,7 @@ class Landing:
             "failOnDataLoss": "true",
             "maxOffsetsPerTrigger": str(self.pipeline.compaction.max_offsets_per_batch),
         }
+        forget_larger(self.spark, self.lake, self.pipeline.compaction.max_offsets_per_batch)
         records = self.spark.readStream.format("kafka").options(**options).load()
         run_batches(records, self.lake.checkpoint("changes"), self._batch)
 
@@ -172,9 +174,8 @@ class Landing:
     def _append(self, fresh: DataFrame, number: int, query: str) -> None:
         numbered = self.erasures.without(fresh).withColumn("batch", fn.lit(number).cast("bigint"))
         writer = numbered.write.format("delta").mode("append").partitionBy("tbl", "day")
-        # The application id holds the query's: under a new checkpoint, numbers begin anew, and Delta would
-        # pass by a number that it has seen without a word.
-        writer = writer.option("txnAppId", f"headrace-changes-{query}").option("txnVersion", number)
+        # Delta would pass by a number that it has seen without a word.
+        writer = writer.option("txnAppId", APP.format(query)).option("txnVersion", number)
         self.look()  # behind a commit of ours, what somebody wrote before it could not be taken back
         try:
             writer.save(self.lake.changes)

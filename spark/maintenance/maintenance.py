@@ -28,6 +28,7 @@ from spark.failures import message_of
 from spark.history.retention import Retention
 from spark.job import Facts, JobFailedError
 from spark.kafka.broker import Broker
+from spark.lake.delta_log import shorten
 from spark.lake.lake import Lake
 from spark.lake.owner import refuse_foreign
 from spark.lake.slot import writing
@@ -35,6 +36,7 @@ from spark.lake.stopped import Name
 from spark.landing.foreign import look
 from spark.maintenance.tidying import files_of, join_small_files, vacuum
 from spark.proof.reports import remove_old
+from spark.proof.trimmed import trim
 from spark.tables.changes_only import tidy
 from spark.tables.refused import own_fault
 
@@ -152,6 +154,8 @@ class Maintaining:
             if "optimize" in self.steps:
                 join_small_files(self.spark, path, self.lake.pipeline.maintenance)
             if "vacuum" in self.steps and (name != names.CHANGES or self._merged()):
+                trim(self.spark, self.lake, name)
+                shorten(self.spark, path)
                 freed = vacuum(self.spark, self.lake, path, self.lake.pipeline.maintenance.vacuum_hours)
             after = files_of(self.spark, path)
         except LakeError:

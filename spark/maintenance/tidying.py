@@ -17,6 +17,7 @@ from pyspark.sql import functions as fn
 
 from contract.pipeline_maintenance import Maintenance
 from spark.failpoints import reached
+from spark.lake.delta_log import newest
 from spark.lake.lake import Lake
 from spark.tables.schema import at
 
@@ -37,7 +38,8 @@ class Files:
 
 def files_of(spark: SparkSession, path: str, small_bytes: int = 0) -> Files:
     """From the table's log alone. `small_bytes`: a file of less is small."""
-    files = _listed(spark, path).withColumn("part", fn.col("partitionValues").cast("string"))
+    listed = DataFrame(newest(spark, path).allFiles().toDF(), spark)
+    files = listed.withColumn("part", fn.col("partitionValues").cast("string"))
     parts = files.groupBy("part").agg(
         fn.count("*").alias("n"),
         fn.sum("size").alias("bytes"),
@@ -47,13 +49,6 @@ def files_of(spark: SparkSession, path: str, small_bytes: int = 0) -> Files:
     )
     found = parts.agg(fn.sum("n"), fn.sum("bytes"), fn.max("small"), fn.sum("rows"), fn.sum("marked")).first()
     return Files(*(int(number or 0) for number in found or [0] * 5))
-
-
-def _listed(spark: SparkSession, path: str) -> DataFrame:
-    jvm: Any = spark._jvm
-    log = jvm.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, path)
-    given = [getattr(log, f"update$default${n}")() for n in (1, 2, 3)]
-    return DataFrame(log.update(*given).allFiles().toDF(), spark)
 
 
 def join_small_files(spark: SparkSession, path: str, rules: Maintenance) -> None:
@@ -87,6 +82,7 @@ def vacuum(spark: SparkSession, lake: Lake, path: str, hours: float) -> int:
     before = _size(lake, path)
     settings = {
         "spark.databricks.delta.retentionDurationCheck.enabled": "false",  # the pipeline file's own bounds hold
+        "spark.databricks.delta.vacuum.retentionWindowIgnore.enabled": "false",  # else only 0 counts, not 24
         "spark.databricks.delta.vacuum.logging.enabled": "false",  # two commits a day that say nothing
         # Spark's default lists the folders in 10,000 tasks, which takes a minute.
         "spark.sql.sources.parallelPartitionDiscovery.parallelism": spark.sparkContext.defaultParallelism,

@@ -195,7 +195,8 @@ class Rebuild:
     def _gone(self) -> LakeError:
         return LakeError(
             f"{self.told}: the rows that the snapshot {self.applied.id} had read are not in the lake any more (version "
-            f"{self.applied.version} of the table): a vacuum removed them. Nothing was written: {INSTEAD}"
+            f"{self.applied.version} of the table): a vacuum removed them, or they are of more than a week ago, which "
+            f"Delta does not give. Nothing was written: {INSTEAD}"
         )
 
     def _refuse_mended(self, part: Part) -> None:

@@ -36,8 +36,9 @@ def begun(lake: Lake) -> None:
 
 
 def _cleaned(lake: Lake) -> bool:
-    """Whether Delta has removed the log of what the last batch had, as it does where nothing came for a month, or its
-    clock went on by one: without that Spark does not start the query again."""
+    """Whether Delta has removed the log of what the last batch had, as it does where nothing was merged for longer than
+    it keeps the log (delta_log.py), or its clock went on by as much: without that Spark does not start the query
+    again."""
     needed = followed(lake) or merged_to(lake)  # of a first batch alone Spark asks for the whole table behind it
     return needed is not None and not in_log(lake, needed)
 

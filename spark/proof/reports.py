@@ -7,7 +7,6 @@ a year the newest are kept; all results are in the table `_checks`, too.
 from __future__ import annotations
 
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 from contract.names import QUALITY
@@ -33,10 +32,7 @@ def remove_old(lake: Lake) -> int:
     """How many went. Nobody need be kept from the lake meanwhile: a new report is none of those that go."""
     old = numbers(lake)[:-KEPT]
     for number in old:
-        if "://" in lake.root:
-            lake.delete(_path(lake, number))
-        else:  # the lake looks for what a write has left beside it, in the whole folder each time
-            Path(_path(lake, number)).unlink(missing_ok=True)
+        lake.remove(_path(lake, number))
     return len(old)
 
 

@@ -41,3 +41,18 @@ def test_every_kind_of_error_is_explained() -> None:
     rows = [row.split("|")[1] for row in section.splitlines() if row.startswith("| `")]
     documented = {kind for row in rows for kind in re.findall(r"`([a-z_]+)`", row)}
     assert documented == set(kinds(HeadraceError)) - ABSTRACT
+
+
+def test_the_road_without_airflow_goes_past_every_job_of_the_schedules() -> None:
+    """By these alone a lake is made, kept and proven: nothing else starts them."""
+    road = PAGE.read_text().split("Without Airflow, a lake is made")[1].split("\n## ")[0]
+    start = (PAGE.parents[1] / "README.md").read_text().split("Without Airflow")[1].split("\n## ")[0]
+    for job in ("snapshot", "compact", "verify", "maintain"):
+        assert f"headrace {job} " in road
+        assert f"headrace {job} " in start
+
+
+def test_the_unit_of_a_loop_starts_it_again() -> None:
+    """It ends by itself where its store is away."""
+    unit = PAGE.read_text().split("## The lake all the time")[1].split("```ini")[1].split("```")[0]
+    assert {"Restart=always", "KillMode=mixed"} < set(unit.splitlines())

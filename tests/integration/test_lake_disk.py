@@ -9,15 +9,19 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from contract.pipeline import load
 from spark.compaction.compaction import compact
 from spark.jobs.snapshot import snapshot
+from spark.lake.lake import Lake
+from spark.landing.changes import Landing
 from stack.kafka import Kafka
 from stack.mysql import MySQL
+from tests.integration.by_hand import make_topics, pipeline_of, send
 from tests.integration.spark_jobs import message
 from tests.integration.streaming import Streamer, execute
+from tests.spark.changes_by_hand import ITEMS, record
 
 ROWS = 20_000
 DATABASE = "disk"
@@ -107,6 +111,39 @@ def test_a_disk_that_fills_in_the_middle_of_a_snapshot(
     snapshot(spark, pipeline, [])
     compact(spark, pipeline)
     assert_equal(mysql, disk, database, ROWS - ROWS // 1000)
+
+
+@pytest.mark.parametrize("written", [False, True], ids=["before anything of it is written", "behind it"])
+def test_a_batch_that_has_no_room_is_made_smaller(
+    spark: SparkSession, kafka: Kafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: bool
+) -> None:
+    name, rows, append = f"room{'behind' if written else 'before'}", 4000, Landing._append
+    pipeline = pipeline_of(tmp_path, kafka, name)
+    topic, table = f"{name}.{name}.items", ITEMS.model_copy(update={"db": name})
+    make_topics(kafka, topic, f"{name}.schemas")
+    send(kafka, f"{name}.schemas", (b"1", table.model_dump_json().encode()))
+    row = {"name": "n", "price": "1.00"}
+    made = (record(n, (0, 1, n, 0, 0), "c", {"id": n, **row}, None, table, pipeline=name) for n in range(rows))
+    send(kafka, topic, *((key, value) for key, value, *_ in made))
+    landed = list[int]()
+
+    def with_room(landing: Landing, fresh: DataFrame, number: int, query: str) -> None:
+        count = fresh.count()
+        if written or count <= 1000:
+            append(landing, fresh, number, query)
+        if count > 1000:
+            raise OSError("No space left on device")
+        landed.append(count)
+
+    monkeypatch.setattr(Landing, "_append", with_room)
+    assert "compaction.max_offsets_per_batch" in message(spark, pipeline, compact)
+    smaller = pipeline.compaction.model_copy(update={"max_offsets_per_batch": 1000})
+    monkeypatch.setattr(Landing, "_append", append if written else with_room)
+    compact(spark, pipeline.model_copy(update={"compaction": smaller}))
+    lake = Lake(spark, pipeline)
+    assert spark.read.format("delta").load(lake.changes).count() == rows
+    assert sorted(pl.scan_delta(lake.table(name, "items")).select("id").collect()["id"]) == list(range(rows))
+    assert landed == ([] if written else [1000] * 4)
 
 
 def fill(mysql: MySQL, database: str) -> None:

@@ -263,9 +263,14 @@ def test_files_are_kept_for_readers_and_what_is_left_is_told_also_behind_a_kill(
     assert made.run().removed == COUNTED
     assert ids(spark, lake) == [2, 3]
     assert holding(lake, GONE)
-    told = [one.told() for one in record.of_files(made.paths(), 168, AT)]
+    told = [one.told() for one in record.of_files(spark, made.paths(), 168, AT)]
     assert any(f"{lake.changes}: until 2026-01-08 00:00:00 UTC at the latest" in line for line in told)
-    assert any("_delta_log: until 2026-01-31" in line for line in told)
+    assert any("_delta_log: until 2026-01-09" in line for line in told)
+    spark.sql(f"ALTER TABLE delta.`{lake.changes}` UNSET TBLPROPERTIES ('delta.logRetentionDuration')")
+    [files, log] = record.of_files(spark, [lake.changes], 168, AT)
+    assert (files.until, log.until) == (AT + datetime.timedelta(days=7), AT + datetime.timedelta(days=30)), (
+        "Delta's own, of a table that no maintenance has looked at since an older version made it"
+    )
 
 
 def test_what_nobody_can_search_is_told_of(stats: None, spark: SparkSession, lake: Lake) -> None:
@@ -409,6 +414,39 @@ def test_the_properties_of_a_table_stay_the_users(spark: SparkSession, lake: Lak
     past.begun_anew(spark, lake, path)
     assert properties(spark, path) == before
     assert before["delta.checkpointInterval"] == "7"
+
+
+class Counting:
+    """The file system, and how often it was asked what is in a folder, and which files it removed."""
+
+    def __init__(self, files: Any) -> None:
+        self.files, self.listed, self.removed = files, 0, list[str]()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.files, name)
+
+    def listStatus(self, path: Any) -> Any:
+        self.listed += 1
+        return self.files.listStatus(path)
+
+    def delete(self, path: Any, below: bool) -> bool:
+        self.removed.append(str(path.getName()))
+        return bool(self.files.delete(path, below))
+
+
+def test_a_log_of_many_commits_is_listed_once_and_forgotten_in_its_order(spark: SparkSession, lake: Lake) -> None:
+    folder = Path(lake.changes, "_delta_log")
+    folder.mkdir(parents=True)
+    logged = [f"{name}{version:020d}.{kind}" for version in range(30) for name, kind in (("", "json"), (".", "crc"))]
+    for name in (*logged, "_last_checkpoint", f"{20:020d}.checkpoint.parquet"):
+        (folder / name).write_text("{}")
+    lake._files = files = Counting(lake._files)
+    past.forgotten(spark, lake, lake.changes, 20)
+    assert files.listed == 1
+    assert files.removed == sorted(logged[:40])
+    assert {one.name for one in folder.iterdir()} == {
+        *logged[40:], "_last_checkpoint", f"{20:020d}.checkpoint.parquet",
+    }  # fmt: skip
 
 
 def properties(spark: SparkSession, path: str) -> dict[str, str]:

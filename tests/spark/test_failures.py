@@ -24,7 +24,7 @@ def raised(cause: Exception) -> Exception:
 @pytest.mark.parametrize(
     ("error", "said"),
     [
-        (OSError("java.io.IOException: No space left on device"), "the disk is full"),
+        (OSError("java.io.IOException: No space left on device"), "compaction.max_offsets_per_batch"),
         (OSError("java.io.FileNotFoundException: /lake/x (Permission denied)"), "cannot be written"),
         (pymysql.err.OperationalError(1045, "Access denied for user 'headrace'"), "refused the user headrace"),
         (pymysql.err.OperationalError(2003, "Can't connect to MySQL server on '127.0.0.1'"), "does not answer"),

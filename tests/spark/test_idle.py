@@ -1,4 +1,4 @@
-"""A pipeline that had no change for longer than Delta keeps the log of a table."""
+"""A lake that stood still for longer than Delta keeps the log of a table."""
 
 from __future__ import annotations
 
@@ -16,7 +16,16 @@ from tests.spark.lake_by_hand import AT, ids, item, land, seq, stage
 from tests.spark.test_foreign import Compact
 
 INTERVAL = 10  # commits from one checkpoint of Delta's to the next
-MONTHS = 90 * 24 * 3600
+WEEKS = 14 * 24 * 3600  # longer than the log of a lake's table is kept
+
+
+def aged(lake: Lake) -> str:
+    """The log of `_changes`, whose commits are of two weeks ago."""
+    log, long_ago = f"{lake.changes}/_delta_log", time.time() - WEEKS
+    for name in os.listdir(log):
+        os.utime(f"{log}/{name}", (long_ago, long_ago))
+    lake.forget_logs()
+    return log
 
 
 @pytest.mark.parametrize("batches", [pytest.param(INTERVAL, marks=pytest.mark.soak), 1])
@@ -28,11 +37,7 @@ def test_what_comes_then_is_merged(
         land(spark, lake, change(seq(200 + n), "c", item(10 + n)))
         if n >= INTERVAL - batches:
             compact()
-    log = f"{lake.changes}/_delta_log"
-    long_ago = time.time() - MONTHS
-    for name in os.listdir(log):
-        os.utime(f"{log}/{name}", (long_ago, long_ago))
-    lake.forget_logs()
+    log = aged(lake)
     land(spark, lake, change(seq(300), "u", item(1, "late")))  # the commit that Delta cleans its log behind
     counts, merge_all = list[int](), Merging._merge_all
 
@@ -56,3 +61,24 @@ def test_what_comes_then_is_merged(
     compact()
     assert (2, "a") in ids(spark, lake)
     assert set(counts) == {1}, "what was merged before is not read again"
+
+
+def test_what_a_run_had_landed_that_died_before_it_merged_is_not_lost(
+    spark: SparkSession, lake: Lake, compact: Compact
+) -> None:
+    """Delta has its rows by then, and no commit that says that they are new."""
+    stage(spark, lake, "1", AT, item(1))
+    for n in range(INTERVAL - 1):
+        land(spark, lake, change(seq(200 + n), "c", item(10 + n)))
+        if n >= INTERVAL - 3:
+            compact()
+    land(spark, lake, change(seq(250), "u", item(10, "died")))
+    log = aged(lake)
+    land(spark, lake, change(seq(300), "u", item(1, "late")))
+    assert not os.path.exists(f"{log}/{INTERVAL - 1:020d}.json"), "else this test tells nothing"
+    compact()
+    merged = [(1, "late"), (10, "died"), *((10 + n, "a") for n in range(1, INTERVAL - 1))]
+    assert ids(spark, lake) == merged
+    land(spark, lake, change(seq(301), "d", item(11)))
+    compact()
+    assert ids(spark, lake) == [row for row in merged if row[0] != 11]

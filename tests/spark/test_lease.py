@@ -101,6 +101,7 @@ def test_one_that_nobody_renews_is_taken_over_and_its_holder_ends_when_it_wakes(
     file.put = lambda value, over: go_on.wait() and hold(value, over)  # type: ignore[assignment, return-value, method-assign]
     within(5, lambda: len(told) == 1)
     assert "lost the right to change the lake s3a://lakes/shop: its store has not answered" in told[0]
+    assert "`headrace compact --loop` is to be started again" in told[0], "of a loop there is no next run by itself"
     file.put = hold  # type: ignore[method-assign]
     other = Lease("lake", file, never)
     within(5, lambda: other.taken(OTHER))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import shutil
 import threading
 import time
@@ -19,6 +21,7 @@ from spark.compaction.compaction import UNFINISHED
 from spark.errors import LakeError
 from spark.failpoints import MAINTENANCE, hooked
 from spark.job import JobFailedError
+from spark.lake.delta_log import LOG, kept_for
 from spark.lake.lake import Lake
 from spark.lake.slot import writing
 from spark.landing.foreign import foreign_writes, look, since_last
@@ -47,6 +50,7 @@ def made(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
     more.coalesce(1).write.format("delta").mode("append").save(path)
     spark.sql(f"DELETE FROM delta.`{path}` WHERE id > 105")
     rows.repartitionByRange(12, "id").write.format("delta").mode("append").save(path)
+    spark.sql(f"ALTER TABLE delta.`{path}` UNSET TBLPROPERTIES ('{LOG}')")  # as an older version left it
     line = as_rows(changes(spark, LINE), LINES, prepare(spark, lines, LINES, LINES)).drop(OP)
     line.coalesce(1).write.format("delta").mode("append").save(lines)
     landed = changes(spark, *CHANGES, LINE).selectExpr("*", "to_date(ts) AS day")
@@ -95,6 +99,7 @@ def test_small_files_become_few_and_every_reader_has_the_same_rows(spark: SparkS
     assert told == {"shop.items": (13, 1), "shop.lines": (1, 1), "_changes": (13, 2)}
     assert {name: facts["freed_bytes"] for name, facts in report["tables"].items()} == dict.fromkeys(told, 0)
     assert files_of(spark, path).marked == 0
+    assert {kept_for(spark, one).days for one in (path, lake.table("shop", "lines"), lake.changes)} == {8}
     assert report["held_back"] == []
     assert lake.read(lake.at(RECORD))["tables"] == report["tables"]
 
@@ -118,6 +123,31 @@ def test_what_a_reader_of_the_retention_needs_stays(spark: SparkSession, lake: L
     assert len(list(Path(path).glob("*.parquet"))) == 1
     assert (pl.read_delta(path).height, rows(lake)) == (live, before)
     assert vacuum(spark, lake, path, 0) == 0
+
+
+@pytest.mark.parametrize(("hours", "goes"), [(24, True), (48, False)])
+def test_files_of_before_go_by_vacuum_hours_also_where_those_are_less_than_a_week(
+    spark: SparkSession, lake: Lake, hours: int, goes: bool
+) -> None:
+    path, before = lake.table("shop", "items"), rows(lake)
+    Maintaining(spark, lake).run(["shop.items"])
+    back(path, hours=36)
+    lake.forget_logs()
+    rules = lake.pipeline.maintenance.model_copy(update={"vacuum_hours": hours})
+    lake.pipeline = lake.pipeline.model_copy(update={"maintenance": rules})
+    assert (Maintaining(spark, lake).run(["shop.items"])["freed_bytes"] > 0) == goes
+    assert rows(lake) == before
+
+
+def back(path: str, hours: int) -> None:
+    """All that was done to the table was done so long before."""
+    for file in (file for file in Path(path).rglob("*") if file.is_file()):
+        made = file.stat().st_mtime - hours * 3600
+        if file.suffix == ".json":
+            earlier = lambda found: f"{found[1]}{int(found[2]) - hours * 3_600_000}"  # noqa: E731
+            file.write_text(re.sub(r'("deletionTimestamp":)(\d+)', earlier, file.read_text()))
+            file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
+        os.utime(file, (made, made))
 
 
 @pytest.mark.parametrize("point", [point for point in MAINTENANCE if not point.startswith("history ")])

@@ -50,7 +50,13 @@ def test_tables_that_differ_and_all_wait_for_a_snapshot_are_a_failure(
     monkeypatch.setattr(repairing, "names_of", lambda *_: [])
     tables = {f"shop.{table}": SimpleNamespace(db="shop", table=table) for table in left}
     monkeypatch.setattr(repairing, "standing", lambda *_: SimpleNamespace(tables=tables))
-    monkeypatch.setattr(repairing, "latest", lambda *_: [found])
+    asked: list[object] = []
+
+    def found_last(*given: object) -> dict[tuple[str, str], list[Difference]]:
+        asked.append(given)
+        return {("shop", table): [found] for table in left}
+
+    monkeypatch.setattr(repairing, "found_last", found_last)
     monkeypatch.setattr(repairing, "blocked", lambda _lake, _status, name: "shop.a waits" if name[1] == "a" else None)
     passed_by: dict[str, str] = {}
     nothing: Any = None
@@ -60,3 +66,4 @@ def test_tables_that_differ_and_all_wait_for_a_snapshot_are_a_failure(
     else:
         assert [*repairing._found(nothing, nothing, nothing, [], passed_by)] == [("shop", "b")]
     assert passed_by == {"shop.a": "shop.a waits"}
+    assert len(asked) == 1, "not once for each of hundreds of tables, which takes seconds each"

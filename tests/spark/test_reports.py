@@ -14,6 +14,7 @@ from spark.lake.lake import Lake
 from spark.maintenance.maintenance import Maintaining
 from spark.proof import reports
 from spark.proof.differences import CHANGED, Difference, dated, latest, next_run, note_checks, note_differences
+from tests.spark.test_erasing import Counting
 
 ONE = Difference("shop", "items", CHANGED, '{"id":1}', ("name",))
 BESIDE = ("unfinished.json", "last.json", "alerts.jsonl")
@@ -66,3 +67,14 @@ def test_fewer_than_are_kept_all_stay(lake: Lake) -> None:
         lake.write(lake.at(QUALITY, f"{number}.json"), {})
     assert reports.remove_old(lake) == 0
     assert reports.numbers(lake) == [1, 2]
+
+
+def test_the_folder_of_the_reports_is_listed_once_for_all_that_go(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reports, "KEPT", 3)
+    lake.root = f"file://{lake.root}"  # as a lake that is in no folder has it
+    for number in range(10):
+        lake.write(lake.at(QUALITY, f"{number}.json"), {})
+    lake._files = files = Counting(lake._files)
+    assert reports.remove_old(lake) == 7
+    assert files.listed == 1
+    assert reports.numbers(lake) == [7, 8, 9]
