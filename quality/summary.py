@@ -23,6 +23,7 @@ COLUMNS = {
     "source_count": "rows in the source", "lake_count": "rows in the lake", "source_checksum": "checksum there",
     "lake_checksum": "checksum here", "freshness_ms": "fresh up to",
 }  # fmt: skip
+    "next_try_ms": "tried again at",
 
 
 def lines(result: dict[str, Any]) -> Iterator[str]:

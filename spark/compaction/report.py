@@ -50,6 +50,7 @@ def facts_of(status: LakeStatus, counts: dict[str, Any], evolved: list[str]) -> 
                 "foreign": t.foreign.reason if t.foreign else None,
                 **({"changes_only": True} if t.changes_only else {}),
             }
+                **({"next_try_ms": t.next_try_ms} if t.next_try_ms else {}),
             for name, t in status.tables.items()
         },
     }

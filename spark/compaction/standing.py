@@ -111,6 +111,7 @@ class Standing:
             outdated=self._outdated(name, checkpoint),
             unread=unread,
             ahead=later,
+            next_try_ms=self._next_try(name),
             nulled=(last.nulled if last else 0) + self.nulled.get(name, 0),
         )
 
@@ -198,6 +199,10 @@ class Standing:
         if not self.lake.is_table(self.lake.changes):
             return {}
         history = history_of(self.lake)
+    def _next_try(self, name: Name) -> int | None:
+        at = None if name in self.handoff.refused else self.merging.left.get(name)
+        return None if at is None else int(at * 1000)
+
         kept, known = history.tables, self.last.tables if self.last else {}
         counts = {(t.db, t.table): kept[name].removed for name, t in known.items() if name in kept}
         changes = self.spark.read.format("delta").load(self.lake.changes)
