@@ -59,6 +59,11 @@ class Standing:
             name for name in known | touched | joined | {*self.lacking} if self.lake.pipeline.tables.match(*name)
         )
 
+    def touched(self) -> set[Name]:
+        """The tables that this run may have written; those of renamed columns have a commit more for it."""
+        merging = self.merging
+        return {*merging.merged, *merging.emptied, *merging.stopped.tables, *self.handoff.applied}
+
     def status(self, checkpoint: Checkpoint | None, began: float, versions: Mapping[Name, int | None]) -> LakeStatus:
         """`versions`: of each table, that the status is of."""
         tables = {".".join(name): self._table(*name, checkpoint, at) for name, at in versions.items()}
@@ -106,12 +111,12 @@ class Standing:
             version=at,
             snapshot=None if snapshots.gap(name) else snapshots.tables.get(name),
             stopped=stop,
+            next_try_ms=self._next_try(name),
             unequal=self._unequal(name, checkpoint),
             stale=self.stale.get(name),
             outdated=self._outdated(name, checkpoint),
             unread=unread,
             ahead=later,
-            next_try_ms=self._next_try(name),
             nulled=(last.nulled if last else 0) + self.nulled.get(name, 0),
         )
 
@@ -194,15 +199,15 @@ class Standing:
         waiting = {name: stop.reason for name, stop in stopped if stop.reason != KEPT}
         return {**waiting, **self.handoff.refused}
 
+    def _next_try(self, name: Name) -> int | None:
+        at = None if name in self.handoff.refused else self.merging.left.get(name)
+        return None if at is None else int(at * 1000)
+
     def _counts(self) -> dict[Name, int]:
         """Those that were removed too (retention.py); what of them is still there is not counted twice."""
         if not self.lake.is_table(self.lake.changes):
             return {}
         history = history_of(self.lake)
-    def _next_try(self, name: Name) -> int | None:
-        at = None if name in self.handoff.refused else self.merging.left.get(name)
-        return None if at is None else int(at * 1000)
-
         kept, known = history.tables, self.last.tables if self.last else {}
         counts = {(t.db, t.table): kept[name].removed for name, t in known.items() if name in kept}
         changes = self.spark.read.format("delta").load(self.lake.changes)
