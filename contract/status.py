@@ -65,7 +65,8 @@ class Foreign(Record):
 class TableStatus(Record):
     """`rows`: live rows. `changes`: landed and merged since the first run; `changes_last_run` in the last one.
     `freshness_ms`: source time up to which the table is complete, Unix ms UTC. `version`: the Delta version of
-    the table that goes with the status's `changes_version`. `stopped`: why the table is no longer merged.
+    the table that goes with the status's `changes_version`. `stopped`: why the table is no longer merged;
+    `next_try_ms`: when that is tried next, Unix ms UTC, where the last run left it out, since a try takes long.
     `unequal`: why it cannot be what the source has, until it gets another snapshot. `stale`: why it may not be, until
     then. `outdated`: why a part of its rows is shown by rules that hold no more, until then, too. `unread`: why rows
     that it had in the source before it was followed are missing, until then. `ahead`: why some of its rows are of
@@ -84,6 +85,7 @@ class TableStatus(Record):
     version: int | None = None
     snapshot: AppliedSnapshot | None = None
     stopped: str | None = None
+    next_try_ms: int | None = None
     unequal: str | None = None
     stale: Stale | None = None
     outdated: str | None = None

@@ -13,7 +13,8 @@ DAY_MS = 86_400_000  # more of them than that are a time, not a duration
 HIDDEN = {"job", "pipeline", "ok", "error", "tables", "lake_run", "named", "again", "seconds"}
 LONG = 60  # characters, of which no column is made
 FACTS = {
-    "rows": "{} rows", "changes": "{} changes", "rounds": "{} rounds", "unreadable": "{} records put aside",
+    "rows": "{} rows", "changes": "{} changes", "rounds": "{} rounds", "other_tables": "{} tables without changes",
+    "unreadable": "{} records put aside",
     "nulled": "{} values that the lake has as null", "freed_bytes": "{} bytes freed",
     "landing_seconds": "changes landed after {} s", "compacted_seconds": "compacted for {} s",
     "freshness_seconds": "{} s behind the source", "complete_to": "complete up to {}", "complete_to_ms": "as of {}",
@@ -22,6 +23,7 @@ FACTS = {
 COLUMNS = {
     "source_count": "rows in the source", "lake_count": "rows in the lake", "source_checksum": "checksum there",
     "lake_checksum": "checksum here", "freshness_ms": "fresh up to",
+    "next_try_ms": "tried again at",
 }  # fmt: skip
 
 

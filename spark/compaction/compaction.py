@@ -199,7 +199,8 @@ class Compaction:
         applied = {name: handoff.snapshots.tables[name] for name in handoff.applied}
         names = standing.names(self.checkpoint)
         looked = names if self.last else [*applied]  # without a status nobody knows more
-        found = foreign_writes(self.lake, dict.fromkeys(names) | since_looked(self.foreign, applied, looked))
+        since = dict.fromkeys(names) | since_looked(self.foreign, applied, looked)
+        found = foreign_writes(self.lake, since, self.foreign.versions.keys() - standing.touched())
         standing.merging.emptied |= {*found.told}
         forget_lost(handoff.snapshots, found.gone)
         for line in found.told.values():

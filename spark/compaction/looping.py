@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 from contract.pipeline import Pipeline
 from spark import result
 from spark.compaction import compaction
+from spark.compaction.report import of_a_round
 from spark.errors import LakeError
 from spark.failures import message_of
 from spark.job import Facts, JobFailedError
@@ -100,7 +101,8 @@ class Loop:
         self.changes += facts["changes"]
         if facts["changes"] or time.monotonic() - self.told >= QUIET:
             self.told = time.monotonic()
-            result.tell(job=JOB, pipeline=self.pipeline.name, round=self.rounds, **_behind(facts), **facts)
+            told = {**_behind(facts), **of_a_round(facts)}
+            result.tell(job=JOB, pipeline=self.pipeline.name, round=self.rounds, **told)
 
     def _failed(self, text: str) -> None:
         self.failures += 1

@@ -59,6 +59,11 @@ class Standing:
             name for name in known | touched | joined | {*self.lacking} if self.lake.pipeline.tables.match(*name)
         )
 
+    def touched(self) -> set[Name]:
+        """The tables that this run may have written; those of renamed columns have a commit more for it."""
+        merging = self.merging
+        return {*merging.merged, *merging.emptied, *merging.stopped.tables, *self.handoff.applied}
+
     def status(self, checkpoint: Checkpoint | None, began: float, versions: Mapping[Name, int | None]) -> LakeStatus:
         """`versions`: of each table, that the status is of."""
         tables = {".".join(name): self._table(*name, checkpoint, at) for name, at in versions.items()}
@@ -106,6 +111,7 @@ class Standing:
             version=at,
             snapshot=None if snapshots.gap(name) else snapshots.tables.get(name),
             stopped=stop,
+            next_try_ms=self._next_try(name),
             unequal=self._unequal(name, checkpoint),
             stale=self.stale.get(name),
             outdated=self._outdated(name, checkpoint),
@@ -192,6 +198,10 @@ class Standing:
         stopped = self.merging.stopped.tables.items()
         waiting = {name: stop.reason for name, stop in stopped if stop.reason != KEPT}
         return {**waiting, **self.handoff.refused}
+
+    def _next_try(self, name: Name) -> int | None:
+        at = None if name in self.handoff.refused else self.merging.left.get(name)
+        return None if at is None else int(at * 1000)
 
     def _counts(self) -> dict[Name, int]:
         """Those that were removed too (retention.py); what of them is still there is not counted twice."""

@@ -111,10 +111,13 @@ class Lake:
     def is_table(self, path: str) -> bool:
         return self.version(path) is not None
 
-    def version(self, path: str) -> int | None:
+    def version(self, path: str, known: int | None = None) -> int | None:
         """The version of the Delta table at the path, None where there is no table. The log's newest commit is
         a file of this number; to ask Delta would cost a query. From the log's last checkpoint on each is looked for,
-        since to list a log of weeks takes seconds."""
+        since to list a log of weeks takes seconds. `known`: the version that it had: to see that it has that one
+        still takes two looks."""
+        if known is not None and not self.goes_on(path, known) and self._there(commit_file(path, known)):
+            return known
         log = f"{path}/_delta_log"
         at = self._checkpointed(log)
         if at is None or not self._there(commit_file(path, at)):
@@ -122,6 +125,10 @@ class Lake:
         while self._there(commit_file(path, at + 1)):
             at += 1
         return at
+
+    def goes_on(self, path: str, behind: int) -> bool:
+        """Whether the log of the table at the path has the commit behind the version."""
+        return self._there(commit_file(path, behind + 1))
 
     def commits(self, path: str) -> list[int]:
         """The versions whose commits the log of the table at the path has."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence, Set
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from contract import steps
@@ -28,6 +29,7 @@ HARMLESS = re.compile(r"OPTIMIZE|REORG|VACUUM|TBLPROPERTIES|COMPUTE STATS|MANIFE
 # Takes files that are lost out of the log, and so their rows out of a table for good. In `_changes` it is a step of the
 # way back (docs/operations.md), behind a snapshot that has what they said.
 UNLISTED = re.compile(r"FSCK", re.IGNORECASE)
+THREADS = 16  # tables looked at side by side
 BEGINNING = -1  # what is before the first version of a table
 
 
@@ -55,7 +57,8 @@ class Looked:
 
 def look(lake: Lake, last: LakeStatus | None) -> Looked:
     """Raises LakeError where somebody else wrote into `_changes` since the last run, or took it away."""
-    merged, version = last.changes_version if last else merged_to(lake), lake.version(lake.changes)
+    merged = last.changes_version if last else merged_to(lake)
+    version = lake.version(lake.changes, merged)
     if version == merged:
         return Looked(version, merged)
     made = [one for one in _rows_of(lake, lake.changes, merged, version) if not UNLISTED.search(one.operation)]
@@ -95,25 +98,36 @@ class Found:
         return Found(told, self.versions, self.gone - {*names})
 
 
-def foreign_writes(lake: Lake, since: Mapping[Name, int | None]) -> Found:
-    """`since`: the version behind which nobody looked yet, of each current table; None where that is not known."""
+def foreign_writes(lake: Lake, since: Mapping[Name, int | None], quiet: Set[Name] = frozenset()) -> Found:
+    """`since`: the version behind which nobody looked yet, of each current table; None where that is not known.
+    `quiet`: those that were looked at a moment ago, and not written by us since. Of these it is asked alone whether
+    there is more by now; where one is gone, or has less, the next run sees it."""
     found = Found()
-    for name, behind in since.items():
-        if lake.pipeline.changes_only(*name):  # there are no rows to be changed
-            found.versions[name] = None
-            continue
-        path = lake.table(*name)
-        found.versions[name] = version = lake.version(path)
-        if behind is None or version == behind or (version is None and behind == BEGINNING):
-            continue
-        if done := _done(lake, path, behind, version, _rows_of(lake, path, behind, version)):
-            if done.lost:
+    with ThreadPoolExecutor(THREADS) as pool:  # on S3 each look is a request or two, of which the time goes by waiting
+        looked = pool.map(lambda name: _look_at(lake, name, since[name], name in quiet), since)
+        for name, (version, done) in zip(since, looked, strict=True):
+            found.versions[name] = version
+            if done and done.lost:
                 found.gone.add(name)
-            found.told[name] = (
-                f"somebody else than Headrace's jobs changed the lake's table {'.'.join(name)}: {done.did}. A check "
-                f"shows what differs now; to make the table anew, {steps.SNAPSHOT_TABLE}"
-            )
+            if done:
+                found.told[name] = (
+                    f"somebody else than Headrace's jobs changed the lake's table {'.'.join(name)}: {done.did}. A "
+                    f"check shows what differs now; to make the table anew, {steps.SNAPSHOT_TABLE}"
+                )
     return found
+
+
+def _look_at(lake: Lake, name: Name, behind: int | None, quiet: bool) -> tuple[int | None, Foreign | None]:
+    """Up to which version, and what was done behind the other."""
+    if lake.pipeline.changes_only(*name):  # there are no rows to be changed
+        return None, None
+    path, there = lake.table(*name), behind if behind != BEGINNING else None
+    if quiet and behind is not None and not lake.goes_on(path, behind):
+        return there, None
+    version = lake.version(path, there)
+    if behind is None or version == there:
+        return version, None
+    return version, _done(lake, path, behind, version, _rows_of(lake, path, behind, version))
 
 
 def since_last(lake: Lake, last: LakeStatus) -> dict[Name, int | None]:

@@ -6,12 +6,14 @@ merged, and only where it is newer than the row; so a repeated batch changes not
 floor of the table's snapshot are in its rows already and left out: merged, they would bring back rows that the
 source has removed without row events since. So are those before the table's last truncation (`op` t), whose rows go.
 
-A table that cannot be merged is stopped: the others go on, its changes stay in `_changes`, and each later
-run tries again from the first change that was not merged. One of which the lake keeps the changes alone waits so, too.
+A table that cannot be merged is stopped: the others go on, its changes stay in `_changes`, and later runs try again
+from the first change that was not merged, a slow try not in each of them (tries.py). One of which the lake keeps the
+changes alone waits so, too.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -34,6 +36,7 @@ from spark.landing.foreign import Looked
 from spark.landing.landed_since import landed_since
 from spark.merging.beginning import begins_at, begun
 from spark.merging.table_batches import Batch, parts_of
+from spark.merging.tries import QUICK, grounds, next_try
 from spark.tables.changes_only import KEPT, keep, note_missing
 from spark.tables.merge import behind, latest, merge, sequence, together
 from spark.tables.refused import unfit
@@ -58,7 +61,8 @@ class Merging:
     `_changes`, and raises LakeError where somebody else wrote into it. `dropped`: where the source dropped tables.
     `looked`: up to where the run merges it.
     `merged` counts the changes per table, `rows` what they added to its rows; nobody counted those of the tables in
-    `emptied`. `nulled`: for how many values of the merged rows the lake has a null."""
+    `emptied`. `nulled`: for how many values of the merged rows the lake has a null. `failed`: the tables that this run
+    has tried in vain; `left`: when those are tried next that it has not tried, Unix s. `clock`: gives these."""
 
     spark: SparkSession
     lake: Lake
@@ -70,6 +74,9 @@ class Merging:
     rows: dict[Name, int] = field(default_factory=dict)
     emptied: set[Name] = field(default_factory=set)
     nulled: dict[Name, int] = field(default_factory=dict)
+    clock: Callable[[], float] = time.time
+    failed: set[Name] = field(default_factory=set)
+    left: dict[Name, float] = field(default_factory=dict)
     stopped: StoppedTables = field(init=False)
     truncated: Truncated = field(init=False)
     looked: Looked = field(init=False)
@@ -97,7 +104,7 @@ class Merging:
             only = self._only(name)
             if not self._wanted(name) or (only and stop.kept and stop.reason == KEPT):
                 continue
-            if not (only and stop.kept) and not self._again(name, stop):
+            if not (only and stop.kept) and not self._tried(name, stop):
                 continue
             if only:
                 self._keep(name, stop.since)
@@ -149,19 +156,35 @@ class Merging:
         """Whether the table never had a key, and the source has dropped it since: nobody can give it one."""
         db, table = name
         shapes, place = self.schemas.all(db, table), self.dropped.get(name)
-        version = self.look().version
-        if place is None or version is None or self._only(name) or not shapes or any(one.key for one in shapes):
+        if place is None or self._only(name) or not shapes or any(one.key for one in shapes):
+            return False
+        if (version := self.look().version) is None:
             return False
         later = behind(self.lake.frame(self.lake.changes, version), name, [*place, -1, -1])
         return not self.lake.is_table(self.lake.table(db, table)) and later.isEmpty()
 
+    def _tried(self, name: Name, stop: Stopped) -> bool:
+        """Whether all that waits of the table is merged now."""
+        if name in self.failed:  # of the same changes, a moment ago
+            return False
+        if stop.took > QUICK and (at := next_try(stop, self._grounds(name), self.clock())):
+            self.left[name] = at
+            return False
+        began = self.clock()
+        if self._again(name, stop):
+            return True
+        took = self.clock() - began
+        self.stopped.note_try(name, *((began + took, took, self._grounds(name)) if took > QUICK else ()))
+        return False
+
+    def _grounds(self, name: Name) -> str:
+        return grounds(self.lake, name, self.schemas.all(*name), self.floors.get(name))
+
     def _again(self, name: Name, stop: Stopped) -> bool:
-        db, table = name
         if (version := self.look().version) is None:
             return True
-        changes = self.lake.frame(self.lake.changes, version).select(*USED)
-        mine = changes.where((fn.col("tbl") == f"{db}.{table}") & (fn.col("db") == db))
-        mine = mine.where(fn.col("_seq") >= sequence(stop.since))
+        *place, row = stop.since
+        mine = behind(self.lake.frame(self.lake.changes, version).select(*USED), name, [*place, row - 1])
         return all(self._merge(mine, part) for part in parts_of(mine))
 
     def _merge(self, changes: DataFrame, part: Batch) -> bool:
@@ -178,6 +201,7 @@ class Merging:
             if text is None:
                 raise
             self.stopped.stop(part.name, part.since, f"{text}; {WAIT}")
+            self.failed.add(part.name)
             return False
         if not (stop := self.stopped.tables.get(part.name)) or not stop.kept:
             self._count(part)

@@ -12,6 +12,7 @@ import pytest
 from contract import jobs
 from spark.compaction import compaction, looping
 from spark.compaction.looping import Loop
+from spark.compaction.report import FAULTS
 from spark.errors import LakeError
 from spark.job import JobFailedError
 from spark.lake import lease, swaps
@@ -92,6 +93,21 @@ def test_a_stopped_table_is_told_once_and_holds_nothing_up(rounds: Any, capsys: 
     result, pauses = rounds(stopped, stopped, SOME, stopped)
     assert (result, pauses) == ({"rounds": 4, "changes": 12}, [5, 5, 5, 5])
     assert capsys.readouterr().out.count("shop.items: a column's type changed") == 2
+
+
+def table(changes: int = 0, **faults: str) -> dict[str, Any]:
+    return {"rows": 5, "changes": changes, "snapshot": True, **dict.fromkeys(FAULTS), **faults}
+
+
+def test_of_many_tables_a_line_has_those_with_changes_or_a_fault(
+    rounds: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tables = {f"shop.t{n}": table() for n in range(200)} | {"shop.busy": table(3)}
+    faults = {f"shop.{fault}": table(**{fault: "it is so"}) for fault in FAULTS}
+    rounds({**SOME, "tables": tables}, JobFailedError("shop.stopped: it is so", {**SOME, "tables": tables | faults}))
+    well, ill = told(capsys.readouterr().out)
+    assert (well["tables"], well["other_tables"]) == ({"shop.busy": table(3)}, 200)
+    assert (ill["tables"], ill["other_tables"]) == ({"shop.busy": table(3), **faults}, 200)
 
 
 def test_where_spark_has_ended_so_does_the_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ from contract.ddl_record import DdlRecord
 from contract.pipeline import Pipeline
 from spark.errors import LakeError
 from spark.kafka import broker as module
+from spark.kafka import own_records
 from spark.kafka.broker import Broker
 from spark.kafka.reading import Record
 from tests.checkpoints import checkpoint
@@ -111,3 +112,14 @@ def test_a_checkpoint_of_another_key_is_not_looked_at(pipeline: Pipeline, monkey
     other = Record(b"\xff", GARBAGE, "shop.commit-log", 0, 0)
     monkeypatch.setattr(Broker, "_records", lambda self, topic: iter([other]))
     assert Broker(pipeline).checkpoint() is None
+
+
+def test_a_shape_is_not_made_out_again_by_the_next_round(has: Has, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each reads all, of hundreds of tables every few seconds."""
+    shapes = [ITEMS.model_copy(update={"version": 70 + n}) for n in range(20)]
+    values = [shape.model_dump_json().encode() for shape in shapes]
+    assert has(*values).schemas() == shapes
+    made = list[bytes]()
+    monkeypatch.setattr(own_records.TableSchema, "model_validate_json", made.append)
+    assert has(*(bytes(bytearray(value)) for value in values)).schemas() == shapes
+    assert made == []

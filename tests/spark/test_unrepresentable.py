@@ -129,7 +129,7 @@ def test_one_stops_its_table_alone_until_it_is_mended_or_the_setting_is_another(
         'shop.people: column d of the row {"id":2} is 2024-00-10, which no type of the lake\'s can hold, and '
         "lake.unrepresentable is fail. Give the row a whole date; or set lake.unrepresentable "
         "to null, or to string and run the snapshot DAG, or `headrace snapshot`, for the table; its changes wait in "
-        "_changes meanwhile, and each run tries again"
+        "_changes meanwhile, and later runs try again"
     ]
     assert [row[0] for row in rows(spark, lake, "others")] == [7]
     loose = merging(spark, lake_of("null"), PEOPLE, other)
