@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from pyspark.sql import SparkSession
@@ -21,6 +21,7 @@ from pyspark.sql import functions as fn
 from contract import names
 from contract.checkpoint import Checkpoint
 from contract.pipeline import Pipeline
+from contract.pipeline_sinks import KafkaOutput
 from spark.failpoints import reached
 from spark.lake.delta_log import kept_for
 from spark.lake.erasures import Begun, Topic
@@ -63,6 +64,7 @@ def of_files(spark: SparkSession, paths: Sequence[str], hours: float, at: dateti
     return [*told, *(Remains(f"{path}/_delta_log", why, until=at + kept_for(spark, path)) for path in paths)]
 
 
+MAYBE = "it may have such a record"
 DATA_DOCS = Remains("Data Docs", "the page of a failed check may show values at fault; the next check makes it anew")
 
 
@@ -116,15 +118,41 @@ def of_staged(folders: Mapping[str, str]) -> list[Remains]:
     return [Remains(folder, why.format(of)) for folder, of in folders.items()]
 
 
-def of_topics(topics: Sequence[Topic], why: str) -> list[Remains]:
-    return [_of_topic(topic, why) for topic in topics if topic.last_ms is not None]
+def of_archive(pipeline: Pipeline) -> list[Remains]:
+    """Of the binlog's files that `headrace archive` keeps."""
+    if pipeline.archive is None:
+        return []
+    why = "the archive of the binlog has the rows in plain, in files of which only the whole can be removed"
+    return [Remains(pipeline.archive.target.rstrip("/"), why)]
+
+
+def of_sinks(pipeline: Pipeline) -> list[Remains]:
+    """Of those beside Kafka."""
+    why = "a sink of the pipeline: the records there are not searched. Remove those of the keys"
+    return [Remains(sink.title, why) for sink in pipeline.sinks if not isinstance(sink, KafkaOutput)]
+
+
+def of_topics(topics: Sequence[Topic], why: str = "") -> list[Remains]:
+    """`why`: what there is to say of them; left out, as of a table's own."""
+    return [_of_topic(topic, why or _why(topic)) for topic in topics if topic.last_ms is not None]
 
 
 def _of_topic(topic: Topic, why: str) -> Remains:
-    how = f"cleanup.policy {topic.policy}"
+    made = Remains(f"topic {topic.name}", f"cleanup.policy {topic.policy}: {why}")
+    return made if topic.tombstone else replace(made, since=_moment(topic.earliest_ms), until=_moment(topic.latest_ms))
+
+
+def _why(topic: Topic) -> str:
+    if topic.tombstone and topic.found:
+        return "a tombstone was sent, by which the broker removes it"
     if topic.tombstone:
-        return Remains(f"topic {topic.name}", f"{how}: a tombstone was sent, by which the broker removes it")
-    return Remains(f"topic {topic.name}", f"{how}: {why}", _moment(topic.earliest_ms), _moment(topic.latest_ms))
+        return (
+            "no change of the keys was found, and it may have one: a tombstone was sent into each partition, for the "
+            "keys as records have them now"
+        )
+    if topic.compacts:
+        return f"{MAYBE}. No tombstone was sent: tables share it, and another one's row may have the same key"
+    return "the broker removes it by age" if topic.found else MAYBE
 
 
 def _moment(ms: int | None) -> datetime | None:

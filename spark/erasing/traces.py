@@ -182,9 +182,9 @@ class Traces:
         topic of the table."""
         source = [fn.get_json_object(fn.col("value").cast("string"), f"$.source.{name}") for name in ("db", "table")]
         said = (source[0] == self.schema.db) & (source[1] == self.schema.table)
-        return fn.coalesce(said, fn.col("topic").isin(self._topics()))
+        return fn.coalesce(said, fn.col("topic").isin(self.topics()))
 
-    def _topics(self) -> list[str]:
+    def topics(self) -> list[str]:
         """In which the table's changes are, or were before the pipeline file named another one."""
         topics = {*names.events_topics(self.lake.pipeline, self.schema.db, self.schema.table)}
         if (changes := self.table(names.CHANGES)) is not None:

@@ -117,11 +117,8 @@ class Erasing:
         texts = {*self.traces.texts()}
         if found.events is not None:
             texts |= {row["key"] for row in found.events.select("key").distinct().collect()}
-        topics = self.topics.of(found.events) if found.events is not None else []
-        begun = Begun(
-            id=uuid.uuid4().hex, tbl=self.traces.name, hashes=hashes, removed=found.counts(),
-            topics=[one.model_copy(update={"tombstone": _compacts(one.policy)}) for one in topics],
-        )  # fmt: skip
+        topics = self.topics.of(self.traces.topics(), found.events, int(time.time() * 1000))
+        begun = Begun(id=uuid.uuid4().hex, tbl=self.traces.name, hashes=hashes, removed=found.counts(), topics=topics)
         until = {"until": self.until.place, "gtid_set": self.until.gtid_set}
         return self.erasures.begin(begun, [Erased(tbl=begun.tbl, hash=self._hash(text), **until) for text in texts])
 
@@ -129,14 +126,18 @@ class Erasing:
         return self.erasures.hash_of(self.traces.name, text)
 
     def _bury(self, found: Found, begun: Begun) -> None:
+        """None for a key that has a change since: the tombstone would stand behind it."""
         compacted = [topic.name for topic in begun.topics if topic.tombstone]
-        if compacted and found.events is not None:
-            self.topics.bury(found.events.join(self._later(), "key", "left_anti"), compacted)
-
-    def _later(self) -> DataFrame:
-        """The keys that have a change since: a tombstone would stand behind it."""
-        changes = self.spark.read.format("delta").load(self.lake.changes).where(fn.col("tbl") == self.traces.name)
-        return changes.where(fn.col("_seq") > sequence([*self.until.place, -1, -1])).select("key").distinct()
+        if not compacted:
+            return
+        # As records have them now: what a mask hides since is not told again for its own removal's sake.
+        keys = self.spark.createDataFrame([(key.text,) for key in self.keys], "key string")
+        graves = self.topics.graves(compacted, keys, found.events)
+        if (changes := self.traces.table(names.CHANGES)) is not None:
+            later = fn.col("_seq") > sequence([*self.until.place, -1, -1])
+            since = changes.where((fn.col("tbl") == self.traces.name) & later)
+            graves = graves.join(since.select("key").distinct(), "key", "left_anti")
+        self.topics.bury(graves)
 
     def _erase(self, found: Found) -> None:
         if found.rows:
@@ -183,10 +184,6 @@ class Erasing:
         text = self.lake.text(self.lake.status)
         watch = partial(look, self.lake, parse(text) if text else None)
         Merging(self.spark, self.lake, self.schemas, watch, AppliedSnapshots(self.lake).floors()).run()
-
-
-def _compacts(policy: str) -> bool:
-    return "compact" in policy.split(",")
 
 
 def facts_of(begun: Begun) -> dict[str, Any]:

@@ -132,16 +132,16 @@ def _wanted(keys: str, schema: TableSchema, pipeline: Pipeline, source: TableSch
 
 def _remains(erasing: Erasing, topics: list[Any], run: str) -> list[record.Remains]:
     at = datetime.now(UTC)
-    others = erasing.topics.others(int(at.timestamp() * 1000))
+    pipeline = erasing.lake.pipeline
+    others = erasing.topics.others({*erasing.until.topics} - {one.name for one in topics}, int(at.timestamp() * 1000))
     found = record.of_files(erasing.spark, erasing.paths(), erasing.hours, at)
     found += record.of_changes(erasing.lake.changes, erasing.traces.unsearched())
     found += record.of_doubtful(erasing.lake.changes, erasing.traces.doubtful())
-    found += record.of_oversized(erasing.lake.pipeline)
+    found += record.of_oversized(pipeline) + record.of_archive(pipeline) + record.of_sinks(pipeline)
     found += record.of_renamed(erasing.spark, erasing.lake, erasing.traces.name)
     found += record.of_staged(staged(erasing.lake, erasing.schema))
     found.append(record.DATA_DOCS)
-    found += record.of_topics(topics, "the broker removes it by age")
-    found += record.of_topics(others, "it may have such a record")
+    found += record.of_topics(topics) + record.of_topics(others, record.MAYBE)
     if run:
         found.append(record.Remains("Airflow", "this run's form and log have the keys: delete the run there"))
     return found
@@ -149,7 +149,8 @@ def _remains(erasing: Erasing, topics: list[Any], run: str) -> list[record.Remai
 
 def _told(began: float, erasing: Erasing, facts: dict[str, Any], remains: list[record.Remains]) -> dict[str, Any]:
     if not any(count for place, count in facts.items() if place != "keys"):
-        print(f"{erasing.traces.name}: nothing of these keys was found; the record says so", flush=True)
+        name = erasing.traces.name
+        print(f"{name}: the lake has nothing of these keys; the record says so, and where else it may be", flush=True)
     return {
         "seconds": round(time.time() - began, 1),
         "until": erasing.until.gtid_set,

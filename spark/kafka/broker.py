@@ -8,9 +8,10 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicCollection, TopicPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
 from contract import names, steps
 from contract.checkpoint import Checkpoint
@@ -85,6 +86,20 @@ class Broker:
             asked = admin.describe_topics(TopicCollection(list(topics)), request_timeout=SECONDS)
             found = {topic: str(told.result().topic_id) for topic, told in asked.items()}
         return {topic: id for topic, id in found.items() if id != NO_ID}
+
+    def settings(self, topics: Collection[str]) -> dict[str, dict[str, str]]:
+        """The topics' settings, as the broker has them; without those that it does not tell: a topic is gone, or the
+        user may not ask."""
+        if not topics:
+            return {}
+        asked = [ConfigResource(ResourceType.TOPIC, topic) for topic in sorted({*topics})]
+        found = {}
+        with Reading(self.pipeline):
+            admin = AdminClient(connection(self.pipeline), logger=Silent())
+            for resource, answer in admin.describe_configs(asked, request_timeout=SECONDS).items():
+                with suppress(KafkaException):
+                    found[resource.name] = {name: entry.value for name, entry in answer.result().items()}
+        return found
 
     def ends(self, topics: Mapping[str, Collection[int]], checkpoint: Checkpoint | None = None) -> Ends:
         """The end of every partition of the topics, of what is committed; 0 where nothing was ever written.

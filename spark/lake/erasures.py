@@ -35,9 +35,10 @@ WITHIN = """
 
 
 class Topic(BaseModel):
-    """What a topic has of a key. `last_ms`: the time of its last record, Unix ms; None where Kafka has none any more.
-    `policy`: its cleanup.policy; `earliest_ms`, `latest_ms`: when the broker may, and when it will have removed that at
-    the latest, None where it need not. `tombstone`: whether one was sent."""
+    """What a topic has of some keys. `last_ms`: up to when its records came, Unix ms; None, by an earlier version of
+    Headrace, where Kafka had none any more. `policy`: its cleanup.policy; `earliest_ms`: when the broker may remove the
+    last record of them, None where that is not known; `latest_ms`: when it will have at the latest, None where it need
+    not. `tombstone`: whether one was sent; `found`: whether changes of the keys were landed from it."""
 
     name: str
     policy: str
@@ -45,6 +46,11 @@ class Topic(BaseModel):
     earliest_ms: int | None = None
     latest_ms: int | None = None
     tombstone: bool = False
+    found: bool = True
+
+    @property
+    def compacts(self) -> bool:
+        return "compact" in self.policy.split(",")
 
 
 class Erased(BaseModel):
@@ -156,11 +162,16 @@ def _intervals(gtid_set: str) -> tuple[bool, list[tuple[str, int, int]]]:
 
 
 def together(topics: Iterable[Topic]) -> list[Topic]:
-    """One of each name: what lasts longest."""
+    """One of each name: what lasts longest, with all that `_changes` told."""
     found: dict[str, Topic] = {}
     for one in topics:
         before = found.get(one.name)
-        if before is None or (one.last_ms or 0) >= (before.last_ms or 0):
-            tombstone = one.tombstone or (before is not None and before.tombstone)
-            found[one.name] = one.model_copy(update={"tombstone": tombstone})
+        found[one.name] = one if before is None else _longer(before, one)
     return [topic for _, topic in sorted(found.items())]
+
+
+def _longer(before: Topic, one: Topic) -> Topic:
+    last = one if (one.last_ms or 0) >= (before.last_ms or 0) else before
+    known = [ms for ms in (before.earliest_ms, one.earliest_ms) if ms is not None]
+    told = {"tombstone": before.tombstone or one.tombstone, "found": before.found or one.found}
+    return last.model_copy(update={**told, "earliest_ms": max(known, default=None)})

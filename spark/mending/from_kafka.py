@@ -37,6 +37,7 @@ def sent(spark: SparkSession, lake: Lake, name: Name, floor: list[int]) -> DataF
         )
     broker = Broker(pipeline)
     _refuse_gone(broker, ends, told)
+    _refuse_compacted(broker, ends, told)
     begins = broker.begins(ends)
     options = {
         **BOUNDS,
@@ -67,6 +68,19 @@ def _refuse_gone(broker: Broker, ends: Ends, told: str) -> None:
             raise LakeError(
                 f"{told}: compaction has read the topic {topic}, and Kafka does not have all of it any more. Nothing "
                 "was written: take the rows from changes or mysql instead"
+            )
+
+
+def _refuse_compacted(broker: Broker, ends: Ends, told: str) -> None:
+    """The first offset does not tell it: a topic that compacts loses deletes, and keeps it. The streamer refuses such a
+    topic, so that somebody set it so since."""
+    settings = broker.settings({topic for topic, _ in ends})
+    for topic in sorted({topic for topic, _ in ends}):
+        if (policy := settings.get(topic, {}).get("cleanup.policy", "unknown")) != "delete":
+            raise LakeError(
+                f"{told}: the topic {topic} has cleanup.policy {policy}, and not delete: changes between the first and "
+                "the last of a key may be gone, and rows that were deleted would come back. Nothing was written: take "
+                "the rows from changes or mysql instead"
             )
 
 

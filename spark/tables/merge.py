@@ -61,14 +61,16 @@ def as_rows(changes: DataFrame, schema: TableSchema, lake: dict[str, str]) -> Da
 
 
 def misfit(name: Name, error: BaseException) -> str | None:
-    """Why the rows do not fit their table, and the way back; None for another failure."""
+    """Why the rows do not fit their table, and the way back; None for another failure. It goes to the status, to alerts
+    and their webhook, where no erasure looks, so that the job's log alone gets a row's values."""
     db, table = name
     told, why = "\n".join(chain(error)), reason(error)
-    if found := re.search(rf"{NO_VALUE} <(.*)>", told):
+    if found := re.search(rf"{NO_VALUE} <(column .*?)> <(.*)>", told):
+        _tell(f"{db}.{table}: {found[1]} {found[2]}")
         return (
-            f"{db}.{table}: {found[1]}, which no type of the lake's can hold, and lake.unrepresentable is fail. Give "
-            "the row a whole date; or set lake.unrepresentable to null, or to string and "
-            f"{SNAPSHOT_TABLE}"
+            f"{db}.{table}: {found[1]} of a row has a value that no type of the lake's can hold (the job's log "
+            "names the row and the value), and lake.unrepresentable is fail. Give the row a whole date; or set "
+            f"lake.unrepresentable to null, or to string and {SNAPSHOT_TABLE}"
         )
     if NO_KEY in told:
         return (
@@ -76,10 +78,11 @@ def misfit(name: Name, error: BaseException) -> str | None:
             f"longer of its column's type): {why}. Give such rows a whole date if there are any, then "
             f"{SNAPSHOT_TABLE}, or exclude it"
         )
-    if any(word in told for word in UNFIT):
+    if kind := next((word for word in UNFIT if word in told), None):
+        _tell(f"{db}.{table}: {why}")
         return (
-            f"{db}.{table}: a value does not fit its column's type ({why}). When the schema topic and the "
-            f"table agree, {SNAPSHOT_TABLE}"
+            f"{db}.{table}: a value does not fit its column's type ({kind}; the job's log has what Spark says of "
+            f"it). When the schema topic and the table agree, {SNAPSHOT_TABLE}"
         )
     if isinstance(error, AnalysisException) and broken_file(error) is None:
         return (
@@ -87,6 +90,10 @@ def misfit(name: Name, error: BaseException) -> str | None:
             "one of the same name: rename it, leave it out (columns.exclude), or exclude the table"
         )
     return None
+
+
+def _tell(line: str) -> None:
+    print(line, flush=True)
 
 
 def merge(spark: SparkSession, path: str, changes: DataFrame, key: Iterable[str], columns: list[str]) -> int:

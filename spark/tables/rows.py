@@ -95,7 +95,7 @@ def _refused(struct: str, schema: TableSchema, column: Column) -> SparkColumn:
     key = fn.to_json(fn.struct(*[fn.col(f"{quoted(struct)}.{quoted(name)}").alias(name) for name in schema.key]))
     value = fn.col(wire(struct, column))
     return fn.raise_error(
-        fn.concat(fn.lit(f"{NO_VALUE} <column {column.name} of the row "), key, fn.lit(" is "), value, fn.lit(">"))
+        fn.concat(fn.lit(f"{NO_VALUE} <column {column.name}> <of the row "), key, fn.lit(" is "), value, fn.lit(">"))
     )
 
 

@@ -109,6 +109,9 @@ def test_erased_rows_are_gone_and_the_lake_equals_the_source(
     [told] = [line for line in facts["remains"] if line.startswith(topic)]
     assert "on it may go, until" in told
     assert "cleanup.policy delete" in told
+    again = erased("t", "[2]")  # of which `_changes` has nothing any more
+    [told] = [line for line in again["remains"] if line.startswith(f"topic {name}.{name}.t: until ")]
+    assert "cleanup.policy delete: it may have such a record" in told
 
     facts = erased("people", "zebra@example.org")
     assert facts["tables"][f"{name}.people"]["changes"] == 2

@@ -24,6 +24,7 @@ from tests.faults import kit
 from tests.integration.conftest import SERVERS
 from tests.integration.decoding import run
 from tests.integration.streaming import Streamer
+from tests.integration.test_erase import compacting
 
 pytestmark = pytest.mark.usefixtures("without_expectations")
 
@@ -104,4 +105,7 @@ def test_the_rows_are_the_same_whichever_the_source(
     with pytest.raises(LakeError, match="7 of these rows were mended from the source since the snapshot"):
         backfill(spark, pipeline, [table])
     with pytest.raises(LakeError, match=r"Kafka has deleted records of .* take them from changes or mysql instead"):
+        backfill(spark, pipeline, [table], source="kafka", keys="[9]")
+    compacting(streamer.kafka, f"{streamer.name}.{streamer.name}.items")
+    with pytest.raises(LakeError, match=r"has cleanup\.policy compact,delete, and not delete.* would come back"):
         backfill(spark, pipeline, [table], source="kafka", keys="[9]")

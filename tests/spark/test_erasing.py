@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import polars as pl
 import pytest
@@ -21,17 +21,16 @@ from contract.pipeline_records import Oversized
 from contract.status import parse
 from spark import failpoints
 from spark.compaction import compaction
-from spark.erasing import past, record, work
+from spark.erasing import past, record, topics
 from spark.erasing.staging import refuse_reading, staged
 from spark.erasing.work import Erasing, followed
 from spark.errors import LakeError
 from spark.evolution.schema_change_rows import note, of_statement
-from spark.failpoints import reached
 from spark.jobs import erase as job
 from spark.kafka.records import once, shaped
 from spark.lake import unfinished
 from spark.lake.applied import AppliedSnapshots
-from spark.lake.erasures import Erased, Erasures, Topic
+from spark.lake.erasures import Erased, Erasures
 from spark.lake.lake import Lake
 from spark.lake.letters import BEFORE_ALL
 from spark.lake.unfinished import BEAT, Beating
@@ -55,42 +54,42 @@ def checkpoint(pos: int) -> Checkpoint:
 
 
 class Broker:
-    """Has nothing new."""
+    """Has nothing new. `kept`: the topics that have records, each with its partitions; `config`: their settings."""
 
     known = (ITEMS,)
+    kept: ClassVar[dict[str, int]] = {"shop.shop.items": 1}
+    config: ClassVar[dict[str, str]] = {"cleanup.policy": "compact"}
 
     def __init__(self, pipeline: Pipeline) -> None:
         self.checkpoint = lambda: checkpoint(1000)
         self.topics = self.topic_ids = self.ends = lambda *_: {}
         self.schemas = lambda: [*self.known]
         self.ddl = lambda read: ([], {})
-        self.bounds = lambda topic: {}
+        self.bounds = lambda topic: dict.fromkeys(range(self.kept.get(topic, 0)), (0, 20))
+        self.settings = lambda topics: dict.fromkeys(topics, self.config)
+        self.time_of = lambda topic, partition, offset: CAME
 
 
-SENT: list[str] = []  # the keys of tombstones
+CAME = 1_700_000_000_000  # when each record came
+SENT: list[tuple[str, int, str]] = []  # topic, partition and key of the tombstones
 
 
-class Topics:
-    def __init__(self, pipeline: Pipeline, broker: Broker) -> None:
-        self.policy = "delete"
+class Producer:
+    def __init__(self, settings: dict[str, Any]) -> None:
+        self.poll = self.flush = lambda seconds: 0
 
-    def of(self, events: Any) -> list[Topic]:
-        names = [row["topic"] for row in events.select("topic").distinct().collect()]
-        return [Topic(name=name, policy="compact", last_ms=1) for name in names]
+    def produce(self, topic: str, value: None, key: str, partition: int, on_delivery: Any) -> None:
+        SENT.append((topic, partition, key))
 
-    def others(self, now_ms: int) -> list[Topic]:
-        return []
 
-    def bury(self, events: Any, compacted: list[str]) -> None:
-        SENT.extend(row["key"] for row in events.select("key").distinct().collect())
-        reached("tombstones sent")
+BURIED = [("shop.shop.items", 0, '{"id":1}')]
 
 
 @pytest.fixture
 def stats(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Delta's log is to have the files' least and greatest values, as it has by itself."""
     monkeypatch.setattr(compaction, "Broker", Broker)
-    monkeypatch.setattr(work, "Topics", Topics)
+    monkeypatch.setattr(topics, "Producer", Producer)
     monkeypatch.setattr(job, "Broker", Broker)
     SENT.clear()
     spark.conf.set("spark.databricks.delta.stats.collect", "true")
@@ -172,7 +171,7 @@ def test_nothing_of_an_erased_row_is_left_and_the_others_are(stats: None, spark:
     before = erasing(spark, lake)
     begun = before.run()
     assert begun.removed == COUNTED
-    assert SENT == ['{"id":1}']
+    assert SENT == BURIED
     assert holding(lake, GONE) == []
     assert ids(spark, lake) == [2, 3]
     changes = spark.read.format("delta").load(lake.changes)
@@ -244,7 +243,7 @@ def test_a_job_that_is_killed_is_run_again_and_ends_the_same_with_one_record(
     if point != "erasure ended":  # else nothing was left to do
         assert told == {"keys": 1, **{place.lstrip("_"): count for place, count in COUNTED.items()}}
     assert (ids(spark, lake), holding(lake, GONE)) == ([2, 3], [])
-    assert set(SENT) == {'{"id":1}'}
+    assert {*SENT} == {*BURIED}
     [row] = spark.read.format("delta").load(lake.at("_erasures")).collect()
     assert (row["run"], row["removed"]) == ("r1", COUNTED)
     assert Erasures(lake).known.begun == []

@@ -4,7 +4,7 @@ edited."""
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,6 +19,7 @@ from tests.spark.changes_by_hand import record, records
 from tests.spark.lake_by_hand import NAME, item
 
 OLD, NEW, TEMPLATE = "shop.shop.items", "tables.shop.items", "tables.{db}.{table}"
+POLICIES = {OLD: "delete", NEW: "delete"}
 FLOOR = [0, 1, 100, -1, -1]
 
 
@@ -59,11 +60,14 @@ def named(pipeline: Pipeline, earlier: Sequence[str] = ()) -> Pipeline:
     return pipeline.model_copy(update={"kafka": pipeline.kafka.model_copy(update=update)})
 
 
-def there(monkeypatch: pytest.MonkeyPatch, gone: Sequence[str] = (), begin: int = 0) -> None:
-    """`begin`: the first offset that the old topic still has."""
+def there(
+    monkeypatch: pytest.MonkeyPatch, gone: Sequence[str] = (), begin: int = 0, policies: Mapping[str, str] = POLICIES
+) -> None:
+    """`begin`: the first offset that the old topic still has; `policies`: what the broker tells of the topics."""
     broker = SimpleNamespace(
         begins=lambda ends: {at: begin if at[0] == OLD else 0 for at in ends},
         bounds=lambda topic: {} if topic in gone else {0: (0, 1)},
+        settings=lambda topics: {one: {"cleanup.policy": policies[one]} for one in topics if one in policies},
     )
     monkeypatch.setattr(from_kafka, "Broker", lambda _: broker)
 
@@ -83,6 +87,20 @@ def test_without_that_topic_or_its_first_records_it_is_refused(
         from_kafka.sent(kafka, lake, NAME, FLOOR)
     there(monkeypatch, gone=[OLD])
     with pytest.raises(LakeError, match=f"read the topic {OLD}, and Kafka does not have all of it.*changes or mysql"):
+        from_kafka.sent(kafka, lake, NAME, FLOOR)
+
+
+@pytest.mark.parametrize("policy", ["compact", "compact,delete"])
+def test_a_topic_that_was_set_to_compact_is_refused(
+    kafka: Any, lake: Lake, monkeypatch: pytest.MonkeyPatch, policy: str
+) -> None:
+    """It may have lost the delete of a row that it still has, and begins where it began."""
+    there(monkeypatch, policies={**POLICIES, OLD: policy})
+    told = rf"the topic {OLD} has cleanup.policy {policy}, and not delete.*would come back.*changes or mysql instead"
+    with pytest.raises(LakeError, match=told):
+        from_kafka.sent(kafka, lake, NAME, FLOOR)
+    there(monkeypatch, policies={NEW: "delete"})
+    with pytest.raises(LakeError, match=f"the topic {OLD} has cleanup.policy unknown"):
         from_kafka.sent(kafka, lake, NAME, FLOOR)
 
 

@@ -17,7 +17,7 @@ from contract.status import LakeStatus, TableStatus
 from readers.lake import query
 from readers.status import read
 from readers.store import options
-from spark.erasing import work
+from spark.erasing import topics
 from spark.failures import message_of
 from spark.jobs import backfill, erase
 from spark.lake.lake import Lake
@@ -108,7 +108,7 @@ def jobs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Their broker has nothing new."""
     monkeypatch.setattr(backfill, "Broker", test_erasing.Broker)
     monkeypatch.setattr(erase, "Broker", test_erasing.Broker)
-    monkeypatch.setattr(work, "Topics", test_erasing.Topics)
+    monkeypatch.setattr(topics, "Producer", test_erasing.Producer)
 
 
 @pytest.mark.soak

@@ -200,6 +200,18 @@ def test_what_cannot_be_merged_says_why(
     assert merging(spark, lake).stopped.tables == step.stopped.tables  # the next run knows
 
 
+@pytest.mark.parametrize("row", [item(1, price="Zebrafink"), {**item(1), "id": "Zebrafink"}], ids=["value", "key"])
+def test_what_does_not_fit_is_in_the_log_and_not_in_the_reason(
+    spark: SparkSession, lake: Lake, row: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A reason goes to the status, to alerts and their webhook, where no erasure looks."""
+    step = merging(spark, lake, ITEMS)
+    step._batch(changes(spark, change(seq(1), "c", row, ITEMS)), 0, "q")
+    [stop] = step.stopped.tables.values()
+    assert "Zebrafink" not in stop.reason
+    assert "Zebrafink" in capsys.readouterr().out
+
+
 def test_a_database_whose_name_has_a_dot_is_not_taken_for_another() -> None:
     with pytest.raises(TableStoppedError, match=r"^sh\.op\.items: its database's name has a dot, .* a table of sh\."):
         fields(ITEMS.model_copy(update={"db": "sh.op"}))

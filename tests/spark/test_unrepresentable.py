@@ -117,7 +117,7 @@ def test_a_check_winds_the_texts_back(spark: SparkSession, lake_of: Callable[[Un
 
 
 def test_one_stops_its_table_alone_until_it_is_mended_or_the_setting_is_another(
-    spark: SparkSession, lake_of: Callable[[Unfit], Lake]
+    spark: SparkSession, lake_of: Callable[[Unfit], Lake], capsys: pytest.CaptureFixture[str]
 ) -> None:
     lake = lake_of("fail")
     wrong = change(seq(2), "c", person(2, d="2024-00-10"))
@@ -126,11 +126,13 @@ def test_one_stops_its_table_alone_until_it_is_mended_or_the_setting_is_another(
     step = merging(spark, lake, PEOPLE, other)
     step._batch(spark.read.format("delta").load(lake.changes), 0, "q")
     assert [stop.reason for stop in step.stopped.tables.values()] == [
-        'shop.people: column d of the row {"id":2} is 2024-00-10, which no type of the lake\'s can hold, and '
-        "lake.unrepresentable is fail. Give the row a whole date; or set lake.unrepresentable "
-        "to null, or to string and run the snapshot DAG, or `headrace snapshot`, for the table; its changes wait in "
+        "shop.people: column d of a row has a value that no type of the lake's can hold (the job's log names the row "
+        "and the value), and lake.unrepresentable is fail. Give the row a whole date; or set lake.unrepresentable to "
+        "null, or to string and run the snapshot DAG, or `headrace snapshot`, for the table; its changes wait in "
         "_changes meanwhile, and later runs try again"
     ]
+    line = 'shop.people: column d of the row {"id":2} is 2024-00-10\n'
+    assert capsys.readouterr().out.count(line) == 1, "once, and there alone: a reason goes to alerts, too"
     assert [row[0] for row in rows(spark, lake, "others")] == [7]
     loose = merging(spark, lake_of("null"), PEOPLE, other)
     loose.retry()
@@ -149,10 +151,16 @@ def test_a_row_that_was_mended_lets_the_table_go_on(spark: SparkSession, lake_of
     assert [row[:2] for row in rows(spark, lake)] == [(1, date(2026, 1, 2)), (2, date(2026, 1, 2))]
 
 
-def test_a_snapshot_ends_before_the_row_is_staged(spark: SparkSession, lake_of: Callable[[Unfit], Lake]) -> None:
+def test_a_snapshot_ends_before_the_row_is_staged(
+    spark: SparkSession, lake_of: Callable[[Unfit], Lake], capsys: pytest.CaptureFixture[str]
+) -> None:
     lake = lake_of("fail")
-    with pytest.raises(LakeError, match=r'of the row \{"id":2\}'):
+    with pytest.raises(
+        LakeError, match=r"column (d|at|seen) of a row has a value that no type .* names the row"
+    ) as told:
         stage(spark, lake, "1", AT, person(1), person(2, **BAD), of=PEOPLE)
+    assert '"id":2' not in str(told.value)
+    assert 'of the row {"id":2} is ' in capsys.readouterr().out
     result = apply_ready(spark, lake)
     assert (result.refused, result.applied) == ({}, set())
     stage(spark, lake, "2", AT, person(1), person(2), of=PEOPLE)
