@@ -1,11 +1,12 @@
-"""Shows the mistakes of pipeline files as this file's import error in Airflow, and gives no DAG.
+"""Shows the mistakes of pipeline files as this file's import error in Airflow, and gives no DAG. A notifier that cannot
+be made is one, too, for which its pipeline's DAGs go on.
 
 A file of its own: Airflow stops scheduling every DAG of a file that has an import error.
 """
 
 from airflow.sdk import DAG
 
-from headrace import pipeline_files, settings
+from headrace import notifier, pipeline_files, settings
 
 
 class PipelineFilesError(ValueError):
@@ -19,5 +20,6 @@ class Mistakes(DAG):
         raise PipelineFilesError("\n" + self.description)
 
 
-if mistakes := pipeline_files.load_folder(settings.pipelines_folder())[1]:
+pipelines, mistakes = pipeline_files.load_folder(settings.pipelines_folder())
+if mistakes := [*mistakes, *notifier.mistakes(pipelines)]:
     refused = Mistakes("headrace.pipeline_files", schedule=None, description="\n".join(mistakes))

@@ -1,7 +1,8 @@
 """What happens when a task fails, and when it goes well again: the notifiers of every task of a pipeline's DAGs.
 
 It logs, keeps one JSON line (quality/folder.py), and POSTs the same JSON to the pipeline's `quality.webhook`
-where there is one. An alert that cannot be delivered is logged and never hides the failure itself. A task that fails
+where there is one, or calls its `quality.notifier` (delivery.py): what is said of the webhook here holds for both.
+An alert that cannot be delivered is logged and never hides the failure itself. A task that fails
 again and again for one reason is posted once: anew when the text differs, when the webhook did not take it, when the
 task had not failed for an hour, or when what failed was well in between. An alert says since when each table is at
 fault, which ones are well again, and what to do next. The first success behind a failure says all clear, in the same
@@ -20,7 +21,7 @@ from typing import Any
 from airflow.sdk import BaseNotifier
 
 from contract.pipeline import Pipeline, PipelineFileError
-from headrace import pipeline_files, webhook
+from headrace import delivery, pipeline_files
 from headrace.earlier import earlier
 from headrace.next_step import next_step
 from headrace.standing import LEFT, UNSEEN, at_fault, cleared, standing
@@ -53,7 +54,7 @@ class Alert(BaseNotifier):
             self.log.info("ALL CLEAR %s", table)
         for table in alert["left"]:
             self.log.info("%s: %s", LEFT, table)
-        keep(self.log, pipeline, {"pipeline": pipeline.name, **alert}, before.has(alert))
+        keep(self.log, pipeline, {"pipeline": pipeline.name, **alert}, context, before.has(alert))
 
 
 class AllClear(BaseNotifier):
@@ -74,27 +75,26 @@ class AllClear(BaseNotifier):
         if before.newest is None:
             return
         if before.newest.get("clear"):
-            tell_again(self.log, pipeline, before.newest)
+            tell_again(self.log, pipeline, before.newest, context)
             return
         since = at_fault(before.newest)
         if not (told := cleared(_report(context), since, before.untold())):
             self.log.info("%s: %s", UNSEEN, ", ".join(since))
             return
         self.log.info("ALL CLEAR %s %s: %s", task["dag"], task["task"], told["message"])
-        keep(self.log, pipeline, {"pipeline": pipeline.name, "at": _now(), **task, **told})
+        keep(self.log, pipeline, {"pipeline": pipeline.name, "at": _now(), **task, **told}, context)
 
 
-def tell_again(log: Any, pipeline: Pipeline, clear: dict[str, Any]) -> None:
+def tell_again(log: Any, pipeline: Pipeline, clear: dict[str, Any], context: Any) -> None:
     """An all clear that the webhook did not take; it is kept once more when the webhook has it."""
-    url, told = pipeline.quality.webhook, {key: value for key, value in clear.items() if key != "posted"}
-    if url and clear.get("posted") is False and webhook.took(log, url, told):
+    told = {key: value for key, value in clear.items() if key != "posted"}
+    if clear.get("posted") is False and delivery.took(log, pipeline, told, context):
         append(log, pipeline, {**told, "posted": True})
 
 
-def keep(log: Any, pipeline: Pipeline, alert: dict[str, Any], posted: bool = False) -> None:
+def keep(log: Any, pipeline: Pipeline, alert: dict[str, Any], context: Any, posted: bool = False) -> None:
     """Posts it, unless that was done, and writes it down. `posted` is None where there is no webhook."""
-    url = pipeline.quality.webhook
-    alert["posted"] = posted or (webhook.took(log, url, alert) if url else None)
+    alert["posted"] = posted or delivery.took(log, pipeline, alert, context)
     append(log, pipeline, alert)
 
 

@@ -44,7 +44,7 @@ what was merged for each table.
 ### Quality of {name}
 Compares count and checksum of every table with {source} at one commit boundary, while changes go on, then runs the
 expectations made from the table schemas and those in `quality/{name}/`. A failed check fails the task, names
-table and difference, and alerts{webhook}. Choose tables in the form, or leave it empty for all. Results and data docs:
+table and difference, and {alerts}. Choose tables in the form, or leave it empty for all. Results and data docs:
 `{quality}`.
 """,
     "maintenance": """
@@ -108,8 +108,14 @@ def of(purpose: str, pipeline: Pipeline) -> str:
         compaction=f"Compaction runs {f'at `{schedule}` (cron, UTC)' if schedule else 'when it is triggered'}",
         history=_history(pipeline),
         vacuum=pipeline.maintenance.vacuum_hours,
-        webhook=" the webhook" if pipeline.quality.webhook else "",
+        alerts=_alerts(pipeline),
     )
+
+
+def _alerts(pipeline: Pipeline) -> str:
+    if chosen := pipeline.quality.notifier:
+        return f"alerts by {chosen.type.rpartition('.')[2]}"
+    return "alerts the webhook" if pipeline.quality.webhook else "alerts"
 
 
 def _history(pipeline: Pipeline) -> str:

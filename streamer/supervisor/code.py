@@ -1,4 +1,4 @@
-"""What of a pipeline file runs code of the user's: classes of sinks and checkpoints, scripts and functions.
+"""What of a pipeline file runs code of the user's: classes of sinks and checkpoints, scripts and functions, a notifier.
 
 Whoever may write the files may run code as it is. Who has a token of the API may not: a text may name no other code
 than the file that it replaces, unless `headrace serve` was started with `--allow-code`.
@@ -19,10 +19,14 @@ FIX = "write the file in the folder itself, or start headrace serve with --allow
 def foreign(pipeline: Pipeline, there: Pipeline | None, text: str) -> Problem | None:
     """The first code that the text names and the pipeline that is there does not."""
     known = {code for _, code in named(there)} if there else set()
-    for keys, code in named(pipeline):
-        if code not in known:
-            message = f"{code} is code, which the API is not allowed to name"
-            return Problem(line_of(pipeline.path, text, *keys), dotted(keys), message, "", FIX)
+    refused = [(keys, code) for keys, code in named(pipeline) if code not in known]
+    notifier = pipeline.quality.notifier
+    if notifier and notifier != (there and there.quality.notifier):
+        # What it is given are templates, which see all that Airflow has, such as its connections.
+        refused.append((("quality", "notifier"), f"{notifier.type} with its settings"))
+    for keys, code in refused:
+        message = f"{code} is code, which the API is not allowed to name"
+        return Problem(line_of(pipeline.path, text, *keys), dotted(keys), message, "", FIX)
     return None
 
 

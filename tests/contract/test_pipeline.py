@@ -184,6 +184,8 @@ def test_what_is_not_allowed_is_said(tmp_path: Path, old: str, new: str, words: 
             "\ntransforms: [{tables: [a.b], function: f}]\nlake:",
             "write one, such as package.module.function",
         ),
+        ("quality:", "quality:\n  notifier: {type: Smtp}", "write a notifier by its dotted path"),
+        ("quality:", "quality:\n  webhook: http://h/x\n  notifier: {type: a.B}", "remove one of the two"),
     ],
 )
 def test_each_mistake_of_a_value_says_what_to_write_instead(tmp_path: Path, old: str, new: str, fix: str) -> None:

@@ -345,6 +345,17 @@ def test_a_wrong_file_is_named_with_line_and_fix_and_the_others_go_on(folder: Pa
     assert "Traceback" not in error
 
 
+def test_a_notifier_that_airflow_lacks_is_named_and_its_pipeline_goes_on(folder: Path) -> None:
+    (folder / "shop.yaml").write_text(text("shop", "quality: {notifier: {type: no_provider.Notifier}}\n"))
+    found = bag()
+    assert set(found.import_errors) == {"headrace_pipeline_files.py"}
+    error = found.import_errors["headrace_pipeline_files.py"]
+    assert "shop.yaml:7: quality.notifier.type: no_provider cannot be imported" in error
+    assert "fix: correct the path (module.Class), or install the provider's package" in error
+    assert set(found.dags) == {f"shop.{purpose}" for purpose in PURPOSES}
+    assert "and alerts by Notifier." in found.dags["shop.quality"].doc_md
+
+
 @pytest.mark.parametrize(
     ("files", "told"),
     [

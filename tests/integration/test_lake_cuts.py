@@ -13,14 +13,17 @@ from pyspark.sql import SparkSession
 
 from contract.pipeline import load
 from spark.compaction.compaction import compact
+from spark.failpoints import hooked
 from spark.jobs.snapshot import snapshot
 from spark.jobs.verify import verify
 from spark.lake.lake import Lake
+from spark.landing.changes import BOUNDS
 from stack.kafka import Kafka
 from stack.mysql import MySQL
 from stack.ports import free_port
 from tests.integration.by_hand import make_topics, pipeline_of, send
 from tests.integration.decoding import run
+from tests.integration.proxied_kafka import proxied
 from tests.integration.proxy import Proxy
 from tests.integration.spark_jobs import message
 from tests.integration.streaming import Streamer
@@ -44,6 +47,12 @@ def proxy(mysql: MySQL) -> Iterator[Proxy]:
     made = Proxy(mysql.port)
     yield made
     made.cut()
+
+
+@pytest.fixture(scope="module")
+def cut_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Kafka, Proxy]]:
+    with proxied(tmp_path_factory.mktemp("cut"), Proxy) as both:
+        yield both
 
 
 @pytest.mark.soak
@@ -85,6 +94,41 @@ def test_mysql_cut_in_the_middle_of_a_snapshot_and_of_a_check(
     proxy.mend()
     [facts] = verify(spark, pipeline, [])["tables"].values()
     assert (facts["equal"], facts["lake_count"]) == (True, ROWS)
+
+
+@pytest.mark.parametrize("point", ["topic ids kept", "marks begun"])
+def test_kafka_cut_while_a_compaction_asks_it_and_while_it_reads(
+    spark: SparkSession, cut_kafka: tuple[Kafka, Proxy], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, point: str
+) -> None:
+    """Before the query asks where the topic ends, and behind that, before it reads a record."""
+    broker, proxy = cut_kafka
+    name = point.replace(" ", "")
+    topic, table = f"{name}.{name}.items", ITEMS.model_copy(update={"db": name})
+    pipeline = pipeline_of(tmp_path, broker, name)
+    file = Path(pipeline.path)
+    file.write_text(file.read_text().replace(broker.address, f"127.0.0.1:{proxy.port}"))
+    pipeline = load(file)
+    make_topics(broker, topic, f"{name}.schemas")
+    send(broker, f"{name}.schemas", (b"1", table.model_dump_json().encode()))
+    row = {"id": 1, "name": "n", "price": "1.00"}
+    key, value, *_ = record(0, (0, 1, 4, 0, 0), "c", row, None, table, pipeline=name)
+    send(broker, topic, (key, value))
+    for option in ("kafkaConsumer.pollTimeoutMs", "kafka.request.timeout.ms", "kafka.default.api.timeout.ms"):
+        assert option in BOUNDS
+        monkeypatch.setitem(BOUNDS, option, "4000")  # as they are: the soak below
+    cut = list[float]()
+
+    def at(reached: str) -> None:
+        if reached == point and not cut:
+            proxy.cut()
+            cut.append(time.monotonic())
+
+    with hooked(at):
+        assert f"Kafka at {pipeline.kafka.bootstrap} does not answer" in message(spark, pipeline, compact)
+    assert time.monotonic() - cut[0] < 90, "by Spark's own bounds three minutes"
+    proxy.mend()
+    assert compact(spark, pipeline)["tables"][f"{name}.items"]["rows"] == 1
+    assert pl.scan_delta(Lake(spark, pipeline).table(name, "items")).select("id").collect()["id"].to_list() == [1]
 
 
 @pytest.mark.soak  # a minute; killed runs: test_lake_kills.py

@@ -11,8 +11,9 @@ import pytest
 
 from headrace import pipeline_files
 from headrace.alerts import Alert, AllClear
+from headrace.spark_job import JobFailed
 from quality import folder
-from tests.plugins.failures_by_hand import failed, pipeline_file, succeeded, verified
+from tests.plugins.failures_by_hand import RESULT, failed, pipeline_file, succeeded, verified
 
 
 def test_all_clear_is_said_once_behind_a_failure(tmp_path: Path, received: Any) -> None:
@@ -59,7 +60,14 @@ def test_it_is_logged_kept_and_posted(tmp_path: Path, received: Any, capsys: pyt
     }
     assert (kept["dag"], kept["task"], kept["message"]) == ("shop.quality", "verify", "1 of 2 tables differ")
     assert kept.pop("posted") is True
+    words = received.bodies[0].pop("text").splitlines()  # which Slack and Mattermost show
     assert received.bodies == [kept]
+    assert words == [
+        "shop.quality verify failed: 1 of 2 tables differ",
+        f"next step: {kept['next_step']}",
+        "log: http://a/log",
+        f"shop.orders: {kept['tables']['shop.orders']}",
+    ]
     logged = capsys.readouterr().out
     assert "ALERT shop.orders: rows 5 in the source, 4 in the lake" in logged
     assert "next step: Start the DAG shop.repair" in logged
@@ -91,6 +99,22 @@ def test_a_webhook_that_refuses_or_is_away_is_only_logged(
     for cause in ("HTTPError 500", "ConnectionRefusedError Connection refused", "InvalidURL", "BadStatusLine"):
         assert f"quality.webhook (127.0.0.1) did not take the alert: {cause}" in logged
     assert "cret" not in logged, "a webhook's path is a secret"
+
+
+def test_a_text_of_hundreds_of_tables_fits_into_a_chat(tmp_path: Path, received: Any) -> None:
+    wrong = {f"shop.t{n}": {"equal": False, "source_count": n, "lake_count": 0} for n in range(300)}
+    well = {"shop.t0": {"equal": True, "chunks": 1, "chunks_compared": 1}}
+    file = pipeline_file(tmp_path, received.url)
+    Alert(file)({**failed(), "exception": JobFailed({**RESULT, "error": "x" * 5000, "tables": wrong})})
+    Alert(file)({**failed(), "exception": JobFailed({**RESULT, "tables": {**wrong, **well}})})
+    long, short = (body["text"] for body in received.bodies)
+    assert "next step: " in long
+    assert len(long) <= 4000
+    assert short.splitlines()[-2:] == ["and 279 more", "well again: shop.t0"]
+    AllClear(file)(succeeded("verify", "shop.t1"))
+    text = received.bodies[-1]["text"]
+    assert "shop.t1: all clear" in text
+    assert "not looked at, and at fault since it was: shop.t2 (" in text
 
 
 def test_any_other_failure_is_told_too(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def test_what_comes_then_is_merged(
         merge_all(merging, changes)
 
     monkeypatch.setattr(Merging, "_merge_all", counted)
-    for step in ("merge's beginning noted", "merge begun anew", "merged"):
+    for step in ("merge's beginning noted", "merge begun anew", "merged", "merge's beginning forgotten"):
 
         def crash(at: str, step: str = step) -> None:
             if at == step:

@@ -131,7 +131,7 @@ class CrashError(Exception):
 
 
 @pytest.mark.usefixtures("damaged")
-@pytest.mark.parametrize("step", ["repair noted", pytest.param("part replaced", marks=pytest.mark.soak)])
+@pytest.mark.parametrize("step", ["repair noted", "part replaced"])
 def test_a_run_that_dies_in_a_repair_is_made_good_by_the_next(
     spark: SparkSession, pipeline: Pipeline, lake: Lake, compact: Compact, step: str
 ) -> None:

@@ -44,7 +44,6 @@ class CrashError(Exception):
     pass
 
 
-@pytest.mark.soak  # half a minute
 def test_nor_do_those_that_come_while_a_hand_off_dies(
     spark: SparkSession, lake: Lake, compact: Callable[[], dict[str, Any]]
 ) -> None:

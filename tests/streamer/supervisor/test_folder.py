@@ -76,6 +76,27 @@ def test_who_may_write_pipelines_over_the_api_may_not_run_code(tmp_path: Path, t
         folder.check(text.replace("os.system", "os.remove").replace("MySink", "Other"), path)
 
 
+NOTIFIED = """\
+quality:
+  notifier: {type: my_package.MyNotifier, settings: {words: "{{ alert.text }}"}}
+"""
+
+
+def test_nor_may_they_say_what_a_notifier_tells_of_airflow(tmp_path: Path) -> None:
+    plain = CODED.replace("  - type: my_package.MySink\n", "")
+    text, path = plain + NOTIFIED, tmp_path / "coded.yaml"
+    folder = Folder([tmp_path], ("127.0.0.1", 8180))
+    told = r":9: quality\.notifier: my_package\.MyNotifier with its settings is code"
+    with pytest.raises(PipelineFileError, match=told):
+        folder.check(text, path)
+    path.write_text(text)  # by somebody who may write there
+    folder.look(at_once=True)
+    assert folder.check(text.replace("shop.*", "shop.o*"), path).name == "coded"
+    assert folder.check(plain, path).quality.notifier is None
+    with pytest.raises(PipelineFileError, match="--allow-code"):
+        folder.check(text.replace("alert.text", "conn.other.password"), path)
+
+
 SCRIPTED = TRANSFORMED.replace("function: os.system", "script: SCRIPT")
 
 
