@@ -14,15 +14,16 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
+TIMES = 10  # looked for the file that is there; one on a server may never be known for the same
 MOST, KEPT = 4 << 20, 2 << 20  # bytes; KEPT is some thousand lines, or of 200 tables each 50
 
 
 def append(path: Path, line: bytes) -> None:
     """Raises OSError."""
-    while True:
+    for left in reversed(range(TIMES)):
         with path.open("ab+", buffering=0) as file:
             alone = _locked(file)
-            if alone and not _is_at(file, path):
+            if alone and left and not _is_at(file, path):
                 continue  # another one has shortened it meanwhile: this is the file of before
             file.write(b"\n" * _cut(file) + line + b"\n")  # in one write: lines of two tasks do not mix
             if alone and file.seek(0, os.SEEK_END) > MOST:

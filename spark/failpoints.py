@@ -69,6 +69,9 @@ BEGUN = (  # where a query that lands changes has its first batch
 REFUSED = (  # where a table takes no part
     "repair forgotten",
 )
+SLOW = (  # where a stopped table was tried for long
+    "try noted",
+)
 CLEANED = (  # where Delta has no log any more of what was merged last
     "merge's beginning noted",
     "merge's beginning forgotten",
@@ -97,7 +100,7 @@ ERASURE = (  # of an erasure, between two compactions
     "erasure recorded",
     "erasure ended",
 )
-ALL = (*POINTS, *LOSS, *AHEAD, *UNDONE, *BEGUN, *REFUSED, *CLEANED, *MAINTENANCE, *ERASURE)
+ALL = (*POINTS, *LOSS, *AHEAD, *UNDONE, *BEGUN, *REFUSED, *SLOW, *CLEANED, *MAINTENANCE, *ERASURE)
 
 Hook = Callable[[str], None]
 

@@ -23,12 +23,6 @@ LOST = (
 )
 RULES = (
     (
-        r"spark\.driver\.maxResultSize|OutOfMemoryError|GC overhead limit exceeded|^MemoryError$",
-        "Spark has too little memory for this ({reason}): do it for this table alone, by its name, or for fewer at a "
-        "time; or give it more, by HEADRACE_SPARK_MEMORY (1g unless set), and by spark.driver.maxResultSize where the "
-        "reason names that",
-    ),
-    (
         r"S3AFileSystem not found",
         "the lake {lake} is on S3, for which Spark has no jars: run `make spark-s3-jars`; where HEADRACE_SPARK_JARS "
         "is set, add the folder that it prints to it, behind a colon",
@@ -52,7 +46,7 @@ RULES = (
         r"No space left on device|Disk quota exceeded",
         "the disk is full: free some space under {lake} (or where Spark keeps its temporary files, spark.local.dir). "
         "Where a compaction has much to land, as behind a pause, a smaller compaction.max_offsets_per_batch in {path} "
-        "makes its batches smaller, also the one that did not end",
+        "makes its batches smaller, also the one that did not end, unless some of it is in the lake already",
     ),
     (
         r"Permission denied|Read-only file system|Mkdirs failed|AccessDenied(Exception)?\b.*(file|path)",
@@ -91,6 +85,12 @@ RULES = (
     (
         r"TimeoutException|Failed to construct kafka|DisconnectException|No resolvable bootstrap",
         "Kafka at {kafka} does not answer ({reason}): start it, or mend kafka.bootstrap",
+    ),
+    (
+        r"spark\.driver\.maxResultSize|OutOfMemoryError|GC overhead limit exceeded|^MemoryError$",
+        "Spark has too little memory for this ({reason}): give it more, by HEADRACE_SPARK_MEMORY (1g unless set), and "
+        "by spark.driver.maxResultSize where the reason names that. Or ask for less at a time: of a compaction by a "
+        "smaller compaction.max_offsets_per_batch in {path}, of other jobs by tables' names",
     ),
 )
 

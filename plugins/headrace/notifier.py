@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from importlib import import_module
+from types import SimpleNamespace
 from typing import Any
 
 from airflow.sdk import BaseNotifier
@@ -27,7 +28,8 @@ GIVEN = "write what the class takes, by its arguments' names"
 def took(log: Any, pipeline: Pipeline, chosen: Notifier, alert: dict[str, Any], context: Any) -> bool:
     """Whether it did; else the log says why not."""
     try:
-        made(pipeline, chosen)({**context, "alert": alert})
+        # Not as a dict: of one, a template's `alert.clear` is the method.
+        made(pipeline, chosen)({**context, "alert": SimpleNamespace(**alert)})
     except (Exception, SystemExit) as error:  # whatever a class of somebody else's does
         log.error("quality.notifier (%s) did not take the alert: %s: %s", chosen.type, type(error).__name__, error)
         return False

@@ -57,6 +57,7 @@ class StoppedTables:
             self.tables[name] = replace(before, tried=tried, took=took, by=by)
             if self.tables[name] != before:
                 self._write()
+                reached("try noted")
 
     def release(self, name: Name) -> None:
         with self.lock:

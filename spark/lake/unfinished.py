@@ -140,7 +140,9 @@ class Unfinished:
 
     def last_part(self) -> float:
         """When the last part was noted, Unix seconds; 0 where none is, or that is not told."""
-        notes = [name for name in self.lake.list(self.folder) if name.startswith("progress.")]
+        notes = [
+            name for name in self.lake.list(self.folder) if name.startswith("progress.") and name.endswith(".json")
+        ]
         texts = [text for name in notes if (text := self.lake.text(f"{self.folder}/{name}"))]
         return max((part.at for text in texts for part in Progress.model_validate_json(text).parts), default=0.0)
 

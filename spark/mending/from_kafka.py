@@ -76,7 +76,14 @@ def _refuse_compacted(broker: Broker, ends: Ends, told: str) -> None:
     topic, so that somebody set it so since."""
     settings = broker.settings({topic for topic, _ in ends})
     for topic in sorted({topic for topic, _ in ends}):
-        if (policy := settings.get(topic, {}).get("cleanup.policy", "unknown")) != "delete":
+        policy = settings.get(topic, {}).get("cleanup.policy")
+        if policy is None:
+            raise LakeError(
+                f"{told}: Kafka does not tell the cleanup.policy of the topic {topic}, by which deletes may be gone "
+                "from it. Nothing was written: let Headrace's user ask it (DescribeConfigs on the topic), or take the "
+                "rows from changes or mysql instead"
+            )
+        if policy != "delete":
             raise LakeError(
                 f"{told}: the topic {topic} has cleanup.policy {policy}, and not delete: changes between the first and "
                 "the last of a key may be gone, and rows that were deleted would come back. Nothing was written: take "

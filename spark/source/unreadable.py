@@ -12,10 +12,11 @@ import pymysql
 
 from spark.errors import TableError, reason
 
+ENGINE, FULL = 1030, "error 28"  # that is the server's disk, which is full for all tables
 OWN = frozenset({
     1016,  # its file cannot be opened
     1017,  # or found
-    1030,  # the storage engine gave an error
+    ENGINE,  # it gave an error
     1033,  # the file has wrong information
     1034, 1035,  # the key file is of another table, or an old one
     1194, 1195,  # it is marked as crashed
@@ -32,7 +33,7 @@ def unreadable(name: str, error: BaseException, job: str) -> TableError | None:
     """None where the failure is another than that the server cannot read the table. `job`: what is to be run again, as
     "the snapshot"."""
     code = next((code for code in _codes(error) if code in OWN), None)
-    if code is None:
+    if code is None or (code == ENGINE and FULL in _said(error)):
         return None
     return TableError(
         f"{name}: the server cannot read this table (error {code}: {_said(error)}). Mend it there (CHECK TABLE says "

@@ -23,6 +23,7 @@ from spark.lake.stopped import Name
 from spark.tables.rows import NO_KEY, NO_VALUE, beside, keyed, parsed
 
 OP = beside("op")
+TOLD: set[str] = set()  # lines of rows that do not fit
 # What Spark says of a value that does not fit its column's type.
 UNFIT = (
     "MALFORMED_RECORD_IN_PARSING", "CAST_INVALID_INPUT", "NUMERIC_VALUE_OUT_OF_RANGE", "CAST_OVERFLOW",
@@ -93,7 +94,10 @@ def misfit(name: Name, error: BaseException) -> str | None:
 
 
 def _tell(line: str) -> None:
-    print(line, flush=True)
+    """Once in a process: a looping compaction tries a stopped table in each round."""
+    if line not in TOLD:
+        print(line, flush=True)
+    TOLD.add(line)
 
 
 def merge(spark: SparkSession, path: str, changes: DataFrame, key: Iterable[str], columns: list[str]) -> int:

@@ -33,7 +33,7 @@ LONGEST = 220  # characters of both names, that files named after them have no m
 NOTHING: Mapping[str, str] = {}
 OTHER_KEY = (
     "choose columns of it under keys in the pipeline file, or write changes_only: true there, for a history without a "
-    "current table, or exclude it; its changes are kept in _changes"
+    "current table, or exclude it"
 )
 
 
@@ -97,19 +97,18 @@ def typed(schema: TableSchema) -> dict[str, str]:
     if schema.db.lower() in FOLDERS:
         raise TableStoppedError(
             f"{name}: {schema.db} is a folder of the lake's own, so no database of this name can be there. "
-            "Exclude the table, or move it to another database; its changes are kept in _changes"
+            "Exclude the table, or move it to another database"
         )
     if "." in schema.db:
         raise TableStoppedError(
             f"{name}: its database's name has a dot, so that the lake, which knows a table as db.table, would take it "
-            f"for a table of {schema.db.partition('.')[0]}. Exclude the table, or move it to another database; its "
-            "changes are kept in _changes"
+            f"for a table of {schema.db.partition('.')[0]}. Exclude the table, or move it to another database"
         )
     if len(names.escape(schema.db) + names.escape(schema.table)) > LONGEST:
         raise TableStoppedError(
             f"{name}: the names of its database and its own are longer than {LONGEST} characters as folders of the "
             "lake, where each byte of what is no ASCII letter takes four. Exclude the table, or give it a shorter "
-            "name; its changes are kept in _changes"
+            "name"
         )
     for column in schema.columns:
         if not nameable(column.name):

@@ -18,7 +18,7 @@ from spark.failpoints import hooked
 from spark.lake.lake import Lake
 
 ACTIONS = {
-    Lake: ("write", "delete", "replace", "create"),
+    Lake: ("write", "delete", "remove", "replace", "create"),
     DataFrameWriter: ("save",),
     DeltaMergeBuilder: ("execute",),
     DeltaTable: ("delete", "update", "vacuum", "restoreToVersion"),

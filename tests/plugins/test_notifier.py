@@ -53,6 +53,14 @@ def test_a_failure_and_its_all_clear_go_by_the_notifier_in_words(tmp_path: Path)
     assert clear == ("shop.quality verify: all clear", told)
 
 
+def test_a_template_can_ask_whether_it_is_an_all_clear(tmp_path: Path) -> None:
+    settings = {"subject": "{{ 'well' if alert.clear else 'wrong' }}", "words": "{{ alert['task'] }}"}
+    file = file_with(tmp_path, {**TOLD, "settings": settings})
+    Alert(file)(failed())
+    AllClear(file)(succeeded())
+    assert Told.got == [("wrong", "verify"), ("well", "verify")]
+
+
 def test_an_alert_that_it_did_not_take_is_kept_and_sent_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

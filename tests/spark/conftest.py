@@ -12,9 +12,16 @@ from pyspark.sql import SparkSession
 from contract.pipeline import Pipeline
 from spark.compaction import compaction
 from spark.lake.lake import Lake
+from spark.tables import merge
 from tests.spark.changes_by_hand import ITEMS
 from tests.spark.lake_by_hand import checkpoint
 from tests.spark.sessions import pipeline_in
+
+
+@pytest.fixture(autouse=True)
+def _nothing_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a process tells once, each test may see."""
+    monkeypatch.setattr(merge, "TOLD", set())
 
 
 @pytest.fixture

@@ -34,9 +34,9 @@ def raised(cause: Exception) -> Exception:
         (ValueError("org.apache.kafka.common.errors.TimeoutException: Timeout"), "Kafka at 127.0.0.1:1"),
         (
             ValueError("Total size of serialized results of 41 tasks is bigger than spark.driver.maxResultSize 1 GiB"),
-            "do it for this table alone, by its name",
+            "give it more, by HEADRACE_SPARK_MEMORY",
         ),
-        (OSError("java.lang.OutOfMemoryError: Java heap space"), "(Java heap space): do it for this table alone"),
+        (OSError("java.lang.OutOfMemoryError: Java heap space"), "(Java heap space): give it more"),
     ],
     ids=[
         "disk",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -147,6 +148,7 @@ def test_one_of_days_goes_on_where_its_last_part_is_of_today(lake: Lake, hours: 
     first.begin(first.plan.model_copy(update={"began": now - 30 * 3600}))
     parts = [READ.model_copy(update={"at": now - ago * 3600}) for ago in (29, hours)]
     first.note(Progress(shape=ITEMS, made=FOUND.made, p0=P0, parts=parts))
+    Path(first.folder, "progress.shop.lines.json.new-1-x").write_text('{"shape": ')  # a kill in the middle of a note
     again = Resume(lake, P0, told.append)
     job = again.job(["shop.items"])
     assert (job.id == first.id) == goes_on

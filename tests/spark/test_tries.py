@@ -14,6 +14,7 @@ from contract.pipeline import Pipeline
 from contract.schema import Unfit
 from quality.summary import lines
 from spark.compaction import compaction
+from spark.failpoints import hooked
 from spark.job import JobFailedError
 from spark.lake.lake import Lake
 from spark.lake.stopped import StoppedTables
@@ -102,6 +103,27 @@ def test_a_slow_one_comes_again_behind_ten_times_its_time(
     clock.takes = 0.0
     step = run(ITEMS, NEWER)
     assert (step.stopped.tables, ids(spark, lake)) == ({}, [(1, "a"), (2, "a"), (3, "a")])
+
+
+class CrashError(Exception):
+    pass
+
+
+def test_a_run_that_dies_behind_a_slow_one_leaves_it_noted(
+    spark: SparkSession, lake: Lake, run: Callable[..., Merging], clock: Clock
+) -> None:
+    land(spark, lake, change(seq(1), "c", item(1), NEWER))
+    run()
+
+    def crash(point: str) -> None:
+        if point == "try noted":
+            raise CrashError
+
+    with hooked(crash), pytest.raises(CrashError):
+        run()
+    assert run().left == {NAME: clock.now + 600}
+    assert clock.scans == 0
+    assert run(ITEMS, NEWER).stopped.tables == {}
 
 
 @pytest.mark.usefixtures("stopped")

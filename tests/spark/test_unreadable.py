@@ -55,6 +55,7 @@ def test_what_the_server_says_of_one_table_is_told_with_the_way_on(error: Except
         pymysql.err.OperationalError(1045, "Access denied for user"),
         SparkError(Java("SparkException", 1814, Java("SQLException", 0))),
         OSError(1034, "of another kind"),
+        pymysql.err.OperationalError(1030, "Got error 28 - 'No space left on device' from storage engine"),
     ],
 )
 def test_of_another_failure_no_table_is_blamed(error: Exception) -> None:

@@ -133,6 +133,8 @@ def test_one_stops_its_table_alone_until_it_is_mended_or_the_setting_is_another(
     ]
     line = 'shop.people: column d of the row {"id":2} is 2024-00-10\n'
     assert capsys.readouterr().out.count(line) == 1, "once, and there alone: a reason goes to alerts, too"
+    merging(spark, lake, PEOPLE, other).retry()
+    assert line not in capsys.readouterr().out, "a loop tries it in each round"
     assert [row[0] for row in rows(spark, lake, "others")] == [7]
     loose = merging(spark, lake_of("null"), PEOPLE, other)
     loose.retry()
