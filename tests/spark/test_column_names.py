@@ -133,7 +133,8 @@ def test_a_name_of_deltas_merge_stops_its_table_alone_and_is_told(spark: SparkSe
     told = {name: stop.reason for (_, name), stop in step.stopped.tables.items()}
     assert told == {
         schema.table: f"shop.{schema.table}: the lake cannot have a column named {schema.columns[1].name!r}. "
-        "Rename it, leave it out (columns.exclude), or exclude the table"
+        "Rename it, leave it out (columns.exclude), or exclude the table; "
+        "its changes wait in _changes meanwhile, and later runs try again"
         for schema in schemas
     }
     assert step.merged == {("shop", "items"): 1}
