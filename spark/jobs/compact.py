@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from spark.compaction.compaction import compact
+from spark.compaction.catching_up import catch_up
 from spark.job import run
 
 if __name__ == "__main__":
-    run("compact", compact, tables=False)
+    run("compact", catch_up, tables=False)

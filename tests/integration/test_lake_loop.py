@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 
 from contract import jobs, status
 from contract.pipeline import load
+from spark.compaction import catching_up
 from spark.compaction.compaction import compact
 from spark.compaction.looping import loop
 from stack import spark as spark_stack
@@ -26,7 +27,7 @@ from stack.kafka import Kafka
 from stack.maven import spark_jars_folder
 from stack.mysql import MySQL
 from tests.integration.spark_jobs import QUICK
-from tests.integration.streaming import ROOT, Streamer, execute, insert
+from tests.integration.streaming import ROOT, Make, Streamer, execute, insert
 
 NAME = "looped"
 
@@ -74,7 +75,7 @@ def streamer(tmp_path: Path, mysql: MySQL, kafka: Kafka, monkeypatch: pytest.Mon
 def rows(streamer: Streamer) -> int:
     """That the table has by the lake's status."""
     standing = status.read(load(streamer.file))
-    table = standing.tables.get(f"{NAME}.t") if standing else None
+    table = standing.tables.get(f"{streamer.name}.t") if standing else None
     return table.rows if table else 0
 
 
@@ -115,6 +116,35 @@ def test_rounds_in_one_session_until_a_signal(
     assert rows(streamer) == facts["changes"] == 200
     assert facts["rounds"] >= 2
     assert "ends behind this round" in capsys.readouterr().out
+
+
+def test_a_run_takes_in_what_came_meanwhile_in_the_same_session(
+    spark: SparkSession, make: Make, mysql: MySQL, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.setenv("TEST_PASSWORD", mysql.password)
+    streamer = make("meanwhile").started()
+
+    def busy(*given: Any) -> dict[str, Any]:
+        facts = compact(*given)
+        if rows(streamer) <= 10:  # behind each run but the last one written to
+            insert(mysql, streamer.name, rows(streamer), 10)
+            streamer.wait_until_released()
+        return facts
+
+    monkeypatch.setattr(catching_up, "compact", busy)
+    insert(mysql, streamer.name, 0, 10)
+    streamer.wait_until_released()
+    facts = catching_up.catch_up(spark, load(streamer.file))
+    assert facts["changes"] == facts["tables"]["meanwhile.t"]["changes"] == facts["tables"]["meanwhile.t"]["rows"] == 20
+    assert "10 change(s) came meanwhile" in capsys.readouterr().out
+    standing = status.read(load(streamer.file))
+    assert standing is not None
+    assert standing.run == 2
+    assert standing.seconds < facts["seconds"], "both are told as one"
+    # Nothing came behind that one: it goes by itself.
+    assert catching_up.catch_up(spark, load(streamer.file))["changes"] == 0
+    assert "meanwhile" not in capsys.readouterr().out
 
 
 @pytest.mark.soak
