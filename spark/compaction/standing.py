@@ -200,7 +200,7 @@ class Standing:
         return {**waiting, **self.handoff.refused}
 
     def _next_try(self, name: Name) -> int | None:
-        at = None if name in self.handoff.refused else self.merging.left.get(name)
+        at = None if name in self.handoff.refused else self.merging.tries.left.get(name)
         return None if at is None else int(at * 1000)
 
     def _counts(self) -> dict[Name, int]:

@@ -36,7 +36,7 @@ from spark.landing.foreign import Looked
 from spark.landing.landed_since import landed_since
 from spark.merging.beginning import begins_at, begun
 from spark.merging.table_batches import Batch, parts_of
-from spark.merging.tries import QUICK, grounds, next_try
+from spark.merging.tries import Tries, grounds
 from spark.tables.changes_only import KEPT, keep, note_missing
 from spark.tables.merge import behind, latest, merge, sequence, together
 from spark.tables.refused import unfit
@@ -61,8 +61,8 @@ class Merging:
     `_changes`, and raises LakeError where somebody else wrote into it. `dropped`: where the source dropped tables.
     `looked`: up to where the run merges it.
     `merged` counts the changes per table, `rows` what they added to its rows; nobody counted those of the tables in
-    `emptied`. `nulled`: for how many values of the merged rows the lake has a null. `failed`: the tables that this run
-    has tried in vain; `left`: when those are tried next that it has not tried, Unix s. `clock`: gives these."""
+    `emptied`. `nulled`: for how many values of the merged rows the lake has a null. `clock`: gives Unix s, for `tries`,
+    which are those of stopped tables."""
 
     spark: SparkSession
     lake: Lake
@@ -75,15 +75,15 @@ class Merging:
     emptied: set[Name] = field(default_factory=set)
     nulled: dict[Name, int] = field(default_factory=dict)
     clock: Callable[[], float] = time.time
-    failed: set[Name] = field(default_factory=set)
-    left: dict[Name, float] = field(default_factory=dict)
     stopped: StoppedTables = field(init=False)
     truncated: Truncated = field(init=False)
     looked: Looked = field(init=False)
+    tries: Tries = field(init=False)
 
     def __post_init__(self) -> None:
         self.stopped, self.truncated = StoppedTables(self.lake), Truncated(self.lake)
         self.looked = self.look()
+        self.tries = Tries(self.stopped, self._grounds, self.clock)
 
     def run(self) -> None:
         """Merges every commit of `_changes` that is new."""
@@ -104,7 +104,7 @@ class Merging:
             only = self._only(name)
             if not self._wanted(name) or (only and stop.kept and stop.reason == KEPT):
                 continue
-            if not (only and stop.kept) and not self._tried(name, stop):
+            if not (only and stop.kept) and not self.tries.made(name, stop, self._again):
                 continue
             if only:
                 self._keep(name, stop.since)
@@ -163,24 +163,11 @@ class Merging:
         later = behind(self.lake.frame(self.lake.changes, version), name, [*place, -1, -1])
         return not self.lake.is_table(self.lake.table(db, table)) and later.isEmpty()
 
-    def _tried(self, name: Name, stop: Stopped) -> bool:
-        """Whether all that waits of the table is merged now."""
-        if name in self.failed:  # of the same changes, a moment ago
-            return False
-        if stop.took > QUICK and (at := next_try(stop, self._grounds(name), self.clock())):
-            self.left[name] = at
-            return False
-        began = self.clock()
-        if self._again(name, stop):
-            return True
-        took = self.clock() - began
-        self.stopped.note_try(name, *((began + took, took, self._grounds(name)) if took > QUICK else ()))
-        return False
-
     def _grounds(self, name: Name) -> str:
         return grounds(self.lake, name, self.schemas.all(*name), self.floors.get(name))
 
     def _again(self, name: Name, stop: Stopped) -> bool:
+        """Merges all that waits of the table, and says whether that went."""
         if (version := self.look().version) is None:
             return True
         *place, row = stop.since
@@ -201,7 +188,7 @@ class Merging:
             if text is None:
                 raise
             self.stopped.stop(part.name, part.since, f"{text}; {WAIT}")
-            self.failed.add(part.name)
+            self.tries.failed.add(part.name)
             return False
         if not (stop := self.stopped.tables.get(part.name)) or not stop.kept:
             self._count(part)

@@ -9,11 +9,12 @@ has its try behind that while.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 from contract.schema import TableSchema
 from spark.lake.lake import Lake
-from spark.lake.stopped import Name, Stopped
+from spark.lake.stopped import Name, Stopped, StoppedTables
 
 QUICK = 10.0  # seconds: a try that took no longer is made in each run
 TIMES, MOST = 10, 900.0  # how often as long as the try the while behind it is, and the seconds that it is at most
@@ -32,3 +33,29 @@ def grounds(lake: Lake, name: Name, shapes: Sequence[TableSchema], floor: Sequen
     # Not as JSON, which leaves out what the pipeline file and the columns' new names make of a shape.
     facts = lake.version(lake.table(*name)), floor, lake.pipeline.changes_only(*name), [*map(repr, shapes)]
     return hashlib.sha256(repr(facts).encode()).hexdigest()[:16]
+
+
+@dataclass
+class Tries:
+    """Those of one run. `grounds`: of a table, as they are now. `clock`: gives Unix s. `failed`: the tables that it has
+    tried in vain; `left`: when those are tried next that it left out."""
+
+    stopped: StoppedTables
+    grounds: Callable[[Name], str]
+    clock: Callable[[], float]
+    failed: set[Name] = field(default_factory=set)
+    left: dict[Name, float] = field(default_factory=dict)
+
+    def made(self, name: Name, stop: Stopped, again: Callable[[Name, Stopped], bool]) -> bool:
+        """Whether the table was tried now, by `again`, and all that waits of it is merged."""
+        if name in self.failed:  # of the same changes, a moment ago
+            return False
+        if stop.took > QUICK and (at := next_try(stop, self.grounds(name), self.clock())):
+            self.left[name] = at
+            return False
+        began = self.clock()
+        if again(name, stop):
+            return True
+        took = self.clock() - began
+        self.stopped.note_try(name, *((began + took, took, self.grounds(name)) if took > QUICK else ()))
+        return False

@@ -92,12 +92,12 @@ def test_a_slow_one_comes_again_behind_ten_times_its_time(
         step = run()
         # What is new is looked at; what waited before is not.
         assert clock.scans <= 1
-        assert step.left == {NAME: stopped}
+        assert step.tries.left == {NAME: stopped}
         assert "schema version 9" in step.stopped.tables[NAME].reason
     clock.now, clock.takes = stopped, 200.0
     step = run()
-    assert (clock.scans, step.left) == (1, {})
-    assert run().left == {NAME: clock.now + 900}, "a quarter of an hour at most"
+    assert (clock.scans, step.tries.left) == (1, {})
+    assert run().tries.left == {NAME: clock.now + 900}, "a quarter of an hour at most"
     assert clock.scans == 0, "a run with nothing new reads nothing"
     clock.now += 900
     clock.takes = 0.0
@@ -121,7 +121,7 @@ def test_a_run_that_dies_behind_a_slow_one_leaves_it_noted(
 
     with hooked(crash), pytest.raises(CrashError):
         run()
-    assert run().left == {NAME: clock.now + 600}
+    assert run().tries.left == {NAME: clock.now + 600}
     assert clock.scans == 0
     assert run(ITEMS, NEWER).stopped.tables == {}
 
@@ -139,13 +139,13 @@ def test_it_is_where_the_pipeline_file_shows_its_values_otherwise(
 ) -> None:
     def run(setting: Unfit) -> Merging:
         step = merging(spark, lake_of(setting), PEOPLE)
-        step.clock = clock
+        step.tries.clock = clock
         step.retry()
         return step
 
     land(spark, lake_of("fail"), change(seq(1), "c", person(1, d="2024-00-10"), PEOPLE))
     merging(spark, lake_of("fail"), PEOPLE).run()
-    assert (run("fail").left, run("fail").left) == ({}, {("shop", "people"): clock.now + 600})
+    assert (run("fail").tries.left, run("fail").tries.left) == ({}, {("shop", "people"): clock.now + 600})
     assert run("null").stopped.tables == {}
 
 
@@ -176,7 +176,7 @@ def test_where_the_clock_was_set_back(run: Callable[..., Merging], clock: Clock)
 def test_a_quick_one_is_tried_in_each_run(run: Callable[..., Merging], clock: Clock, lake: Lake) -> None:
     clock.now, clock.takes = clock.now + 600, 10.0
     for _ in range(3):
-        assert run().left == {}
+        assert run().tries.left == {}
         assert clock.scans == 1
     assert [(one["tried"], one["took"], one["by"]) for one in lake.read(lake.at("_stopped.json")) or ()] == [(0, 0, "")]
 
