@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from contract.pipeline import Pipeline
+from contract.status import LakeStatus
 from spark.compaction import compaction
 from spark.lake.lake import Lake
 from spark.tables import merge
@@ -32,6 +33,16 @@ def pipeline(tmp_path: Path) -> Pipeline:
 @pytest.fixture
 def lake(spark: SparkSession, pipeline: Pipeline) -> Lake:
     return Lake(spark, pipeline)
+
+
+@pytest.fixture
+def maintained(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lake without tables, whose maintenance makes no pauses."""
+    monkeypatch.setattr("spark.maintenance.maintenance.BETWEEN", 0)
+    status = LakeStatus(
+        pipeline="shop", run=1, written_at=0, seconds=1, checkpoint=None, changes_version=None, tables={}
+    )  # fmt: skip
+    lake.write(lake.status, status.model_dump(mode="json"))
 
 
 @pytest.fixture

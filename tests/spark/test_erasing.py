@@ -41,6 +41,7 @@ from tests import checkpoints
 from tests.spark.changes_by_hand import ITEMS, key_of, records
 from tests.spark.changes_by_hand import record as kafka_record
 from tests.spark.lake_by_hand import part, stage
+from tests.spark.watched_files import Watched
 
 NAME = ("shop", "items")
 GONE = "Zebrafink"  # the one value that is the erased row's alone
@@ -415,31 +416,13 @@ def test_the_properties_of_a_table_stay_the_users(spark: SparkSession, lake: Lak
     assert before["delta.checkpointInterval"] == "7"
 
 
-class Counting:
-    """The file system, and how often it was asked what is in a folder, and which files it removed."""
-
-    def __init__(self, files: Any) -> None:
-        self.files, self.listed, self.removed = files, 0, list[str]()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.files, name)
-
-    def listStatus(self, path: Any) -> Any:
-        self.listed += 1
-        return self.files.listStatus(path)
-
-    def delete(self, path: Any, below: bool) -> bool:
-        self.removed.append(str(path.getName()))
-        return bool(self.files.delete(path, below))
-
-
 def test_a_log_of_many_commits_is_listed_once_and_forgotten_in_its_order(spark: SparkSession, lake: Lake) -> None:
     folder = Path(lake.changes, "_delta_log")
     folder.mkdir(parents=True)
     logged = [f"{version:020d}.{kind}" for version in range(30) for kind in ("crc", "json")]
     for name in (*logged, "_last_checkpoint", f"{20:020d}.checkpoint.parquet"):
         (folder / name).write_text("{}")
-    lake._files = files = Counting(lake._files)
+    lake._files = files = Watched(lake._files)
     past.forgotten(spark, lake, lake.changes, 20)
     assert files.listed == 1
     assert files.removed == sorted(logged[:40])

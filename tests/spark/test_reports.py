@@ -9,25 +9,15 @@ import pytest
 from pyspark.sql import SparkSession
 
 from contract.names import CHECKS, DIFFERENCES, QUALITY
-from contract.status import LakeStatus
 from spark.lake.lake import Lake
 from spark.maintenance.maintenance import Maintaining
 from spark.proof import reports
 from spark.proof.differences import CHANGED, Difference, dated, latest, next_run, note_checks, note_differences
-from tests.spark.test_erasing import Counting
+from tests.spark.watched_files import Watched
 
 ONE = Difference("shop", "items", CHANGED, '{"id":1}', ("name",))
 BESIDE = ("unfinished.json", "last.json", "alerts.jsonl")
-
-
-@pytest.fixture
-def lake(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> Lake:
-    monkeypatch.setattr("spark.maintenance.maintenance.BETWEEN", 0)
-    status = LakeStatus(
-        pipeline="shop", run=1, written_at=0, seconds=1, checkpoint=None, changes_version=None, tables={}
-    )  # fmt: skip
-    lake.write(lake.status, status.model_dump(mode="json"))
-    return lake
+pytestmark = pytest.mark.usefixtures("maintained")
 
 
 def test_the_tables_of_checks_are_tidied_and_tell_the_same(spark: SparkSession, lake: Lake) -> None:
@@ -74,7 +64,7 @@ def test_the_folder_of_the_reports_is_listed_once_for_all_that_go(lake: Lake, mo
     lake.root = f"file://{lake.root}"  # as a lake that is in no folder has it
     for number in range(10):
         lake.write(lake.at(QUALITY, f"{number}.json"), {})
-    lake._files = files = Counting(lake._files)
+    lake._files = files = Watched(lake._files)
     assert reports.remove_old(lake) == 7
     assert files.listed == 1
     assert reports.numbers(lake) == [7, 8, 9]

@@ -10,7 +10,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 from contract.names import CHECKS, DIFFERENCES
-from contract.status import LakeStatus
 from spark.lake.lake import Lake
 from spark.maintenance.maintenance import Maintaining
 from spark.proof.differences import (
@@ -27,16 +26,7 @@ from spark.proof.differences import (
 ITEMS, LINES = Difference("shop", "items", CHANGED, '{"id":1}'), Difference("shop", "lines", CHANGED, '{"n":1}')
 UNMET = {"ok": False, "expectation": "expect_column_values_to_be_unique", "column": "id"}
 NOW = datetime.now(UTC)
-
-
-@pytest.fixture
-def lake(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> Lake:
-    monkeypatch.setattr("spark.maintenance.maintenance.BETWEEN", 0)
-    status = LakeStatus(
-        pipeline="shop", run=1, written_at=0, seconds=1, checkpoint=None, changes_version=None, tables={}
-    )  # fmt: skip
-    lake.write(lake.status, status.model_dump(mode="json"))
-    return lake
+pytestmark = pytest.mark.usefixtures("maintained")
 
 
 def check(spark: SparkSession, lake: Lake, days: int, *found: Difference) -> None:
