@@ -13,6 +13,10 @@ class PassingError(LakeError):
     """What kept the job from its end may be over by the next run, with nothing mended."""
 
 
+class LakeTakenError(LakeError):
+    """Another job changes the lake, and did so for as long as was waited for it."""
+
+
 class TableError(LakeError):
     """It is one table's alone; the others go on."""
 

@@ -14,30 +14,46 @@ from pyspark.sql import SparkSession
 from contract.pipeline import Pipeline
 from contract.status import parse
 from spark.compaction.compaction import compact
+from spark.errors import LakeTakenError, PassingError
+from spark.failures import message_of
 from spark.job import Facts, JobFailedError
 from spark.kafka.broker import Broker
 from spark.lake.lake import Lake
+from spark.lake.slot import PATIENCE
 
 SUMMED = ("changes", "landing_seconds", "unreadable", "seconds")
 
 
 def catch_up(spark: SparkSession, pipeline: Pipeline) -> Facts:
     """A run, and another one where the first had changes and the streamer has released more since; the facts are those
-    of both. Raises what a run raises; JobFailedError where a table is stopped behind the last one."""
-    facts, failed = _run(spark, pipeline)
-    if facts["changes"] and (waiting := _waiting(spark, pipeline)):
-        print(f"{waiting:,} change(s) came meanwhile, which are taken in now", flush=True)
-        more, failed = _run(spark, pipeline)
-        facts = together(facts, more)
+    of both. Raises what a run raises; JobFailedError where a table is stopped behind the last one, or that one failed:
+    what the first has done is told all the same."""
+    facts, failed = _run(spark, pipeline, PATIENCE)
+    if facts["changes"]:
+        facts, failed = _once_more(spark, pipeline, facts, failed)
     if failed:
         raise JobFailedError(failed, facts)
     return facts
 
 
-def _run(spark: SparkSession, pipeline: Pipeline) -> tuple[Facts, str]:
+def _once_more(spark: SparkSession, pipeline: Pipeline, first: Facts, failed: str) -> tuple[Facts, str]:
+    try:
+        if not (waiting := _waiting(spark, pipeline)):
+            return first, failed
+        print(f"{waiting:,} change(s) came meanwhile, which are taken in now", flush=True)
+        more, failed = _run(spark, pipeline, 0)
+    except (LakeTakenError, PassingError) as error:
+        print(f"what came meanwhile waits for the next compaction: {error}", flush=True)
+        return first, failed
+    except Exception as error:  # whatever it is, the first run has come to its end
+        return first, f"what came while it ran could not be taken in: {message_of(error, pipeline)}"
+    return together(first, more), failed
+
+
+def _run(spark: SparkSession, pipeline: Pipeline, patience: float) -> tuple[Facts, str]:
     """The run's facts, and why tables are stopped; the other ones are complete."""
     try:
-        return compact(spark, pipeline), ""
+        return compact(spark, pipeline, patience), ""
     except JobFailedError as error:
         return error.facts, str(error)
 

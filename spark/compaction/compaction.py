@@ -24,7 +24,7 @@ from spark.lake.applied import Applied, AppliedSnapshots
 from spark.lake.lake import Lake
 from spark.lake.merged import merged_to
 from spark.lake.owner import refuse_foreign
-from spark.lake.slot import writing
+from spark.lake.slot import PATIENCE, writing
 from spark.lake.stopped import Name
 from spark.landing import ddl_topic
 from spark.landing.changes import Landing
@@ -41,12 +41,13 @@ from spark.tables.schema import Schemas
 UNFINISHED = "_running.json"  # there while a run is under way: its counts are not in the status yet
 
 
-def compact(spark: SparkSession, pipeline: Pipeline) -> dict[str, Any]:
-    """Runs both steps for all of the pipeline's tables. Raises LakeError, JobFailedError where a table is stopped."""
+def compact(spark: SparkSession, pipeline: Pipeline, patience: float = PATIENCE) -> dict[str, Any]:
+    """Runs both steps for all of the pipeline's tables. `patience`: seconds for which it waits for another job. Raises
+    LakeError, JobFailedError where a table is stopped."""
     lake = Lake(spark, pipeline)
     try:
         lake.prove_writable()
-        with writing(lake, "compact"):
+        with writing(lake, "compact", patience):
             return run(spark, pipeline, lake)
     finally:
         lake.close()

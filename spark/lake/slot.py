@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
-from spark.errors import LakeError
+from spark.errors import LakeTakenError
 from spark.lake import lease
 from spark.lake.lake import Lake
 from spark.lake.lease import Lease
@@ -52,7 +52,7 @@ def death_shows(lake: Lake) -> float:
 
 @contextmanager
 def writing(lake: Lake, job: str, patience: float = PATIENCE, name: str = FILE) -> Iterator[None]:
-    """Has the slot meanwhile, for `job`. Raises LakeError where another job keeps it for `patience` seconds."""
+    """Has the slot meanwhile, for `job`. Raises LakeTakenError where another job keeps it for `patience` seconds."""
     slot: Slot = Lease(lake.root, swap(lake, lake.at(f"{name}.json"))) if away(lake) else Lock(lake, name)
     since = datetime.now(UTC).isoformat(timespec="seconds")
     who = {"job": job, "host": socket.gethostname(), "pid": os.getpid(), "since": since}
@@ -68,7 +68,7 @@ def _wait(slot: Slot, who: dict[str, Any], lake: Lake, patience: float) -> None:
     while not slot.taken(who):
         said = _said(slot.holder())
         if time.monotonic() >= until:
-            raise LakeError(
+            raise LakeTakenError(
                 f"the lake {lake.root} is being changed by {said}, and one job at a time may do that. It was waited "
                 f"for {patience:.0f} s, and nothing was done: run this again when that job has ended, or stop it first"
             )

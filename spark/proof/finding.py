@@ -95,8 +95,8 @@ def why(table: TableStatus) -> str | None:
         return f"the table is stopped: {table.stopped}"
     if table.stale:
         return table.stale.reason
-    if table.outdated or table.unread:
-        return table.outdated or table.unread
+    if known := table.outdated or table.unread or table.ahead:
+        return known
     return None if table.snapshot else NO_SNAPSHOT
 
 

@@ -10,7 +10,9 @@ import pytest
 from contract.status import LakeStatus
 from spark.compaction import catching_up
 from spark.compaction.catching_up import catch_up
+from spark.errors import LakeError, LakeTakenError
 from spark.job import JobFailedError
+from spark.lake.slot import PATIENCE
 from tests import checkpoints
 from tests.spark.sessions import pipeline_in
 
@@ -25,6 +27,7 @@ def facts(changes: int, **more: Any) -> dict[str, Any]:
 
 
 Run = Any
+AWAY = -1
 
 
 @pytest.fixture
@@ -33,7 +36,7 @@ def ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     streamer has released `released` of them."""
 
     def run(released: int, to: int, *ends: dict[str, Any] | Exception) -> tuple[dict[str, Any], int]:
-        left = list(ends)
+        left, patience = list(ends), list[Any]()
 
         class Lake:
             status = "_status.json"
@@ -54,9 +57,12 @@ def ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
                 pass
 
             def checkpoint(self) -> Any:
+                if released == AWAY:
+                    raise LakeError("Kafka does not answer")
                 return checkpoints.checkpoint(events=released)
 
-        def compact(*_: object) -> dict[str, Any]:
+        def compact(*given: object) -> dict[str, Any]:
+            patience.append(given[-1])
             end = left.pop(0)
             if isinstance(end, Exception):
                 raise end
@@ -64,7 +70,10 @@ def ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
         for name, stand_in in {"Lake": Lake, "Broker": Broker, "compact": compact}.items():
             monkeypatch.setattr(catching_up, name, stand_in)
-        return catch_up(None, pipeline_in(tmp_path)), len(left)  # type: ignore[arg-type]
+        try:
+            return catch_up(None, pipeline_in(tmp_path)), len(left)  # type: ignore[arg-type]
+        finally:
+            assert patience == [PATIENCE, 0][: len(patience)], "nobody waits long for what the next run can take in"
 
     return run
 
@@ -103,3 +112,17 @@ def test_a_table_that_stops_in_the_second_run_is_told(ran: Run) -> None:
     with pytest.raises(JobFailedError, match=r"shop\.b is stopped") as error:
         ran(9, 5, facts(7), JobFailedError("shop.b is stopped", facts(3)))
     assert error.value.facts["changes"] == 10
+
+
+def test_another_job_that_has_the_lake_by_then_is_not_waited_for(ran: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    found, _ = ran(9, 5, facts(7), LakeTakenError("the lake is being changed by the job maintain"))
+    assert found == facts(7)
+    told = "what came meanwhile waits for the next compaction: the lake is being changed by the job maintain"
+    assert told in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("released", [9, AWAY], ids=["in it", "before it"])
+def test_where_the_second_run_fails_what_the_first_has_done_is_told(ran: Run, released: int) -> None:
+    with pytest.raises(JobFailedError, match="came while it ran could not be taken in: Kafka does not") as error:
+        ran(released, 5, facts(7), LakeError("Kafka does not answer"))
+    assert error.value.facts == facts(7)
