@@ -6,6 +6,8 @@ whichever it was.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
@@ -15,12 +17,12 @@ from contract.chosen_rows import refuse_backfill
 from contract.pipeline import Pipeline
 from contract.status import LakeStatus
 from spark.compaction.compacting import OPTION, take_in
-from spark.errors import LakeError
+from spark.errors import LakeError, TableError
 from spark.evolution.renames import in_lake
-from spark.job import run
+from spark.job import JobFailedError, run
 from spark.kafka.broker import Broker
 from spark.lake.lake import Lake
-from spark.mending.choice import Form, Name, blocked, names_of, refusing, shown_in, source_of, standing
+from spark.mending.choice import Form, Name, blocked, names_of, refusing, shown_in, source_of, standing, tell
 from spark.mending.from_source import Choose, SourceParts
 from spark.mending.rebuilt import Rebuild
 from spark.mending.unfound import told_unfound
@@ -41,7 +43,7 @@ OPTIONS = {
 
 def backfill(spark: SparkSession, pipeline: Pipeline, tables: list[str], **given: str) -> dict[str, Any]:
     """Stages the rows of the named tables; with `compact` the lake has them at the end. Raises LakeError, and then
-    stages nothing more."""
+    nothing is staged; JobFailedError where some of the tables cannot be had, and the others are."""
     began, given = time.time(), {**dict.fromkeys(OPTIONS, ""), **given}
     with refusing():
         between = refuse_backfill(given, tables)
@@ -58,7 +60,12 @@ def backfill(spark: SparkSession, pipeline: Pipeline, tables: list[str], **given
     work = Backfill(spark, pipeline, lake, status, source, given["by"])
     facts = work.run(names, form, between)
     facts = {"source": source, **facts, "seconds": round(time.time() - began, 1)}
-    return take_in(spark, pipeline, facts) if given["compact"] else facts
+    facts = take_in(spark, pipeline, facts) if given["compact"] else facts
+    if facts["passed_by"]:
+        ready = "in the lake" if given["compact"] else "staged, for the next compaction"
+        told = "; ".join(facts["passed_by"].values())
+        raise JobFailedError(f"{told}. What was asked of {', '.join(facts['tables'])} is {ready}", facts)
+    return facts
 
 
 class Backfill:
@@ -72,8 +79,8 @@ class Backfill:
         self.schemas = in_lake(lake, Broker(pipeline).schemas())
 
     def run(self, names: list[Name], form: Form, between: tuple[datetime, datetime] | None) -> dict[str, Any]:
-        """The report's facts. Raises LakeError."""
-        parts = self._from_source(names, form, between) if self.source == MYSQL else self._rebuilt(names, form, between)
+        """The report's facts. A table that cannot be had is passed by; LakeError where there is no other."""
+        parts, refused = self._staged(names, form, between)
         facts: dict[str, dict[str, Any]] = {".".join(part.name): {"part": part.told} for part in parts}
         for part in parts if form.keys else ():
             facts[".".join(part.name)] |= told_unfound(self.spark, self.lake, part)
@@ -81,11 +88,43 @@ class Backfill:
             "p1": parts[-1].p1,  # the one that was read last
             "parts": {part.id: ".".join(part.name) for part in parts},
             "tables": facts,
+            "passed_by": {name: str(error) for name, error in refused.items()},
         }
 
-    def _rebuilt(self, names: list[Name], form: Form, between: tuple[datetime, datetime] | None) -> list[Part]:
-        rebuilds = [self._rebuild(name) for name in names]
-        return [one.stage(self._chosen(one, form, between)) for one in rebuilds]
+    def _staged(
+        self, names: list[Name], form: Form, between: tuple[datetime, datetime] | None
+    ) -> tuple[list[Part], dict[str, TableError]]:
+        parts, refused = list[Part](), dict[str, TableError]()
+        with self._staging(names, form, between) as stage:
+            for name in names:
+                try:
+                    parts.append(stage(name))
+                except TableError as error:
+                    if len(names) == 1:
+                        raise
+                    tell(f"passed by: {error}")
+                    refused[".".join(name)] = error
+        if not parts:
+            raise LakeError("; ".join(map(str, refused.values())))
+        return parts, refused
+
+    @contextmanager
+    def _staging(
+        self, names: list[Name], form: Form, between: tuple[datetime, datetime] | None
+    ) -> Iterator[Callable[[Name], Part]]:
+        """What stages a table. It raises LakeError; TableError where that is about the table alone."""
+        if self.source != MYSQL:
+            yield lambda name: self._rebuilt(name, form, between)
+            return
+        chosen = self._chosen(self._rebuild(names[0]), form, between) if between else None
+        choose: Choose = form.choose if chosen is None else lambda shown: chosen
+        with source_of(self.spark, self.pipeline, self.lake, names, "the backfill") as staging:
+            parts = SourceParts(staging, "backfill", self.by)
+            yield lambda name: parts.stage(*name, choose)[0]
+
+    def _rebuilt(self, name: Name, form: Form, between: tuple[datetime, datetime] | None) -> Part:
+        rebuild = self._rebuild(name)
+        return rebuild.stage(self._chosen(rebuild, form, between))
 
     def _rebuild(self, name: Name) -> Rebuild:
         source = CHANGES if self.source == MYSQL else self.source
@@ -98,13 +137,6 @@ class Backfill:
         return Chosen(
             f"{len(keys)} row(s) that changed from {between[0].isoformat()} to {between[1].isoformat()}", keys=keys
         )
-
-    def _from_source(self, names: list[Name], form: Form, between: tuple[datetime, datetime] | None) -> list[Part]:
-        chosen = self._chosen(self._rebuild(names[0]), form, between) if between else None
-        choose: Choose = form.choose if chosen is None else lambda shown: chosen
-        with source_of(self.spark, self.pipeline, self.lake, names, "the backfill") as staging:
-            parts = SourceParts(staging, "backfill", self.by)
-            return [parts.stage(*name, choose)[0] for name in names]
 
 
 if __name__ == "__main__":

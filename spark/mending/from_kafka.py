@@ -1,7 +1,7 @@
 """A table's changes out of Kafka's topics again, as compaction landed them: the records below the offsets that it has
 read, each once. There is one topic, and those of before where kafka.topic was edited.
 
-Raises LakeError where Kafka does not have all of them any more.
+Raises TableError where Kafka does not have all of them any more.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
 from contract import names
-from spark.errors import LakeError
+from spark.errors import TableError
 from spark.kafka.broker import Broker, Ends
 from spark.kafka.epochs import first_sent
 from spark.kafka.records import once, shaped
@@ -32,7 +32,7 @@ def sent(spark: SparkSession, lake: Lake, name: Name, floor: list[int]) -> DataF
     # One that no template gives was a table's before an edit of which nobody took note; its records say whose.
     ends = {at: end for at, end in read.items() if at[0] in own or names.is_unknown_topic(pipeline, at[0])}
     if not ends:
-        raise LakeError(
+        raise TableError(
             f"compaction has read nothing of the topic {' or '.join(own)}: take the rows from changes or mysql instead"
         )
     broker = Broker(pipeline)
@@ -65,7 +65,7 @@ def _numbers(ends: Ends) -> dict[str, list[int]]:
 def _refuse_gone(broker: Broker, ends: Ends, told: str) -> None:
     for topic, numbers in _numbers(ends).items():
         if not {*numbers} <= {*broker.bounds(topic)}:
-            raise LakeError(
+            raise TableError(
                 f"{told}: compaction has read the topic {topic}, and Kafka does not have all of it any more. Nothing "
                 "was written: take the rows from changes or mysql instead"
             )
@@ -78,13 +78,13 @@ def _refuse_compacted(broker: Broker, ends: Ends, told: str) -> None:
     for topic in sorted({topic for topic, _ in ends}):
         policy = settings.get(topic, {}).get("cleanup.policy")
         if policy is None:
-            raise LakeError(
+            raise TableError(
                 f"{told}: Kafka does not tell the cleanup.policy of the topic {topic}, by which deletes may be gone "
                 "from it. Nothing was written: let Headrace's user ask it (DescribeConfigs on the topic), or take the "
                 "rows from changes or mysql instead"
             )
         if policy != "delete":
-            raise LakeError(
+            raise TableError(
                 f"{told}: the topic {topic} has cleanup.policy {policy}, and not delete: changes between the first and "
                 "the last of a key may be gone, and rows that were deleted would come back. Nothing was written: take "
                 "the rows from changes or mysql instead"
@@ -101,7 +101,7 @@ def _refuse_purged(changes: DataFrame, begins: Ends, floor: list[int], told: str
     if lost := sorted(purged - known):
         topic = lost[0][0]
         numbers = ", ".join(str(number) for name, number in lost if name == topic)
-        raise LakeError(
+        raise TableError(
             f"{told}: Kafka has deleted records of {topic} (partition {numbers}) that may be younger "
             "than the table's snapshot, so that the rows cannot be made from it. Nothing was written: take them from "
             "changes or mysql instead, and raise kafka.retention_hours for the next time"

@@ -22,7 +22,7 @@ from contract.names import quoted
 from contract.schema import TableSchema
 from contract.status import LakeStatus
 from contract.steps import SNAPSHOT_TABLE
-from spark.errors import LakeError
+from spark.errors import TableError
 from spark.evolution.renames import renames_of, since, with_new_names
 from spark.evolution.shapes import shape_of
 from spark.lake.applied import Applied, AppliedSnapshots
@@ -37,7 +37,7 @@ from spark.mending.unknown_times import refuse_ended, refuse_removed
 from spark.merging.mended import mended
 from spark.merging.parts import CHANGES, KAFKA, Chosen, Part, new_id, put, sweep, write_keys
 from spark.merging.tables import USED
-from spark.tables.merge import behind, sequence
+from spark.tables.merge import behind, misfit, sequence
 from spark.tables.schema import OWN, Schemas, columns_of, fitted
 
 MOST_KEYS = 100_000  # of a time
@@ -47,7 +47,7 @@ INSTEAD = f"take the rows from MySQL instead (source mysql, --source mysql), or 
 
 @dataclass
 class Rebuild:
-    """Of one table, which the lake's `status` has. `source`: `changes` or `kafka`. Raises LakeError."""
+    """Of one table, which the lake's `status` has. `source`: `changes` or `kafka`. Raises TableError."""
 
     spark: SparkSession
     lake: Lake
@@ -61,7 +61,7 @@ class Rebuild:
         self.told = ".".join(self.name)
         found = AppliedSnapshots(self.lake).tables.get(self.name)
         if found is None or self.status.checkpoint is None:
-            raise LakeError(f"{self.told} was never snapshotted, so its rows are not in its changes alone: {INSTEAD}")
+            raise TableError(f"{self.told} was never snapshotted, so its rows are not in its changes alone: {INSTEAD}")
         self.applied: Applied = found
         self.p0: Checkpoint = self.status.checkpoint
 
@@ -69,7 +69,7 @@ class Rebuild:
     def shape(self) -> TableSchema:
         """As of `shape_of`."""
         if (found := shape_of(self.lake, self.schemas, self.name)) is None:
-            raise LakeError(
+            raise TableError(
                 f"{self.told}: the schema topic has no shape of it, as of a table of which nothing was changed yet, "
                 f"and its snapshot {self.applied.id} was applied by an older version of Headrace, which did not keep "
                 f"that one's. Nothing was written: {INSTEAD}"
@@ -126,7 +126,7 @@ class Rebuild:
         refuse_ended(self.lake, self.name, landed, mine)
         found = mine.select("key").distinct().orderBy("key").limit(MOST_KEYS + 1).collect()
         if len(found) > MOST_KEYS:
-            raise LakeError(
+            raise TableError(
                 f"more than {MOST_KEYS:,} rows of {self.told} changed in that time: choose a shorter one, or take the "
                 "whole table. Nothing was written"
             )
@@ -140,7 +140,7 @@ class Rebuild:
         path = self.lake.table(*self.name)
         columns = columns_of(self.spark, path)
         if self.applied.version is None:
-            raise LakeError(
+            raise TableError(
                 f"{self.told}: the snapshot {self.applied.id} was applied by an older version of Headrace, which did "
                 f"not say where its rows are: {INSTEAD}"
             )
@@ -164,13 +164,13 @@ class Rebuild:
     def _refuse_removed(self) -> None:
         kept = self._kept()
         if kept and kept.begins > self.applied.p0_ms:
-            raise LakeError(
+            raise TableError(
                 f"{self.told}: the changes of before {kept.since:%Y-%m-%d %H:%M} UTC were removed "
                 f"(maintenance.history_days), and the snapshot {self.applied.id} is older. Nothing was written: "
                 f"{INSTEAD}"
             )
         if kept and kept.gone and kept.gone > tuple(self.applied.floor):
-            raise LakeError(
+            raise TableError(
                 f"{self.told}: changes behind the snapshot {self.applied.id} were removed (maintenance.history_days): "
                 f"the source's clock went back, by which they were older. Nothing was written: {INSTEAD}"
             )
@@ -187,13 +187,15 @@ class Rebuild:
         try:
             rows.write.parquet(folder)
         except Exception as error:
+            if told := misfit(self.name, error):  # Spark's own text has the row and its value
+                raise TableError(f"{told}. Nothing was written") from error
             file = broken_file(error)
             if file is None or names.CHANGES in file:
                 raise
             raise self._gone() from error
 
-    def _gone(self) -> LakeError:
-        return LakeError(
+    def _gone(self) -> TableError:
+        return TableError(
             f"{self.told}: the rows that the snapshot {self.applied.id} had read are not in the lake any more (version "
             f"{self.applied.version} of the table): a vacuum removed them, or they are of more than a week ago, which "
             f"Delta does not give. Nothing was written: {INSTEAD}"
@@ -201,7 +203,7 @@ class Rebuild:
 
     def _refuse_mended(self, part: Part) -> None:
         if count := mended(self.spark, self.lake, part, self.applied):
-            raise LakeError(
+            raise TableError(
                 f"{self.told}: {count:,} of these rows were mended from the source since the snapshot "
                 f"{self.applied.id}, and no change says what they are. Nothing was written: {INSTEAD}"
             )

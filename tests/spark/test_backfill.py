@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,7 +15,8 @@ from pyspark.sql import SparkSession
 from contract import status
 from contract.pipeline import Pipeline
 from spark.compaction import compaction
-from spark.errors import LakeError
+from spark.errors import LakeError, TableError
+from spark.job import JobFailedError
 from spark.jobs import backfill as job
 from spark.jobs.backfill import backfill
 from spark.lake.applied import AppliedSnapshots
@@ -148,9 +151,40 @@ def test_a_table_of_which_nothing_was_changed_is_made_of_its_snapshot(
 def test_the_lake_is_waited_for_until_it_has_what_the_last_table_showed() -> None:
     """A GTID set is no text to be compared: `u:1-99` is the greater one."""
     ends = {"a": "u:1-99", "b": "u:1-100"}
-    parts = [SimpleNamespace(id=name, p1=p1, name=("shop", name), told="all") for name, p1 in ends.items()]
-    work = SimpleNamespace(source="mysql", _from_source=lambda *_: parts)
-    assert job.Backfill.run(work, [], Form(), None)["p1"] == "u:1-100"  # type: ignore[arg-type]
+    parts = {name: SimpleNamespace(id=name, p1=p1, name=("shop", name), told="all") for name, p1 in ends.items()}
+    assert job.Backfill.run(working(parts), [("shop", "a"), ("shop", "b")], Form(), None)["p1"] == "u:1-100"
+
+
+def working(parts: dict[str, Any]) -> Any:
+    """A backfill that stages these; a table that is not among them cannot be had."""
+
+    def stage(name: tuple[str, str]) -> Any:
+        if name[1] not in parts:
+            raise TableError(f"{'.'.join(name)} cannot be had")
+        return parts[name[1]]
+
+    made: Any = SimpleNamespace(source="mysql", _staging=lambda *_: nullcontext(stage))
+    made._staged = partial(job.Backfill._staged, made)
+    return made
+
+
+def test_a_table_that_cannot_be_had_keeps_no_other_and_is_told(
+    pipeline: Pipeline, lake: Lake, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    part = SimpleNamespace(id="p1", p1="", name=("shop", "b"), told="all")
+    work = working({"b": part})
+    work.run = partial(job.Backfill.run, work)
+    monkeypatch.setattr(job, "standing", lambda *_: None)
+    monkeypatch.setattr(job, "blocked", lambda *_, **__: None)
+    monkeypatch.setattr(job, "Backfill", lambda *_: work)
+    with pytest.raises(JobFailedError, match=r"shop\.a cannot be had\. What was asked of shop\.b is staged") as error:
+        backfill(lake.spark, pipeline, ["shop.a", "shop.b"])
+    assert (error.value.facts["parts"], error.value.facts["passed_by"]) == (
+        {"p1": "shop.b"}, {"shop.a": "shop.a cannot be had"},
+    )  # fmt: skip
+    assert "passed by: shop.a cannot be had" in capsys.readouterr().out
+    with pytest.raises(LakeError, match=r"^shop\.a cannot be had; shop\.c cannot be had$"):
+        backfill(lake.spark, pipeline, ["shop.a", "shop.c"])
 
 
 def test_what_cannot_be_made_of_it_is_refused_with_the_next_step(

@@ -11,11 +11,14 @@ from pyspark.sql import SparkSession
 
 from contract.pipeline import Pipeline
 from contract.schema import Column, TableSchema, Unfit
+from contract.status import LakeStatus
 from spark.compaction import compaction
-from spark.errors import LakeError
+from spark.errors import LakeError, TableError
 from spark.lake.keys import key_json
 from spark.lake.lake import Lake
+from spark.mending.rebuilt import Rebuild
 from spark.merging.handoff import apply_ready
+from spark.merging.parts import Chosen
 from spark.merging.tables import Merging
 from spark.proof.checksum import total
 from spark.proof.rewind import Past
@@ -227,3 +230,20 @@ def test_another_setting_waits_for_a_snapshot_which_makes_the_table_anew(
     assert [row[1] for row in rows(spark, lake)] == [None, date(2026, 1, 2)]
     status = lake.read(lake.status)
     assert status["tables"]["shop.people"]["nulled"] == 9
+
+
+def test_a_backfill_refuses_them_and_tells_no_value(
+    spark: SparkSession, lake_of: Callable[[Unfit], Lake], capsys: pytest.CaptureFixture[str]
+) -> None:
+    lake = lake_of("null")
+    stage(spark, lake, "1", 50, person(7), of=PEOPLE)
+    apply_ready(spark, lake)
+    land(spark, lake, change(seq(AT), "u", person(7, d="2024-00-10")))
+    known: dict[str, Any] = {"pipeline": "shop", "run": 1, "written_at": 1, "seconds": 1, "changes_version": 0}
+    status, strict = LakeStatus(checkpoint=checkpoint(1000), tables={}, **known), lake_of("fail")
+    schemas = Schemas([strict.pipeline.lake.lands(PEOPLE)])
+    with pytest.raises(TableError, match=r"lake\.unrepresentable to null, .*Nothing was written$") as error:
+        Rebuild(spark, strict, status, schemas, NAME).stage(Chosen("the whole table"))
+    assert "2024-00-10" not in str(error.value)
+    assert "2024-00-10" in capsys.readouterr().out, "the job's log alone has it"
+    assert lake.list(lake.at("_parts")) == []

@@ -20,7 +20,7 @@ from contract.patterns import TablePattern
 from contract.pipeline import Pipeline, Tables
 from contract.pipeline_columns import Columns
 from contract.schema import Column, TableSchema
-from contract.status import AppliedSnapshot, Foreign, Stale, TableStatus
+from contract.status import AppliedSnapshot, Foreign, LakeStatus, Stale, TableStatus
 from quality.report import differences
 from spark.errors import LakeError, PassingError
 from spark.jobs.verify import _line
@@ -35,6 +35,7 @@ from spark.proof.waiting import Waiting
 from spark.tables.schema import Schemas
 from tests.checkpoints import checkpoint
 
+ANOTHER = "4e11fa47-71ca-11e1-9e33-c80aa9429562"
 UUID = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
 SCHEMA = TableSchema(db="shop", table="t", columns=(Column(name="id", type="int"),), key=("id",))
 LOW = checkpoint(pipeline="shop", server_uuid="u", pos=100, gtid_set="u:1-5")
@@ -146,6 +147,28 @@ def test_a_lake_that_is_late_is_a_reason_to_try_again() -> None:
     told = r"the lake is complete up to nothing yet, the check needs u:1-9: .*\(or `headrace compact s\.yaml`\) run"
     with pytest.raises(PassingError, match=told):
         Waiting(lake, 0, print, None).until_complete(["shop.t"], (0, 1, 900), "u:1-9", -1.0)
+
+
+@pytest.mark.parametrize("p1", [f"{UUID}:1-50", f"{ANOTHER}:1-9"], ids=["to come", "lost by a failover"])
+def test_a_snapshot_is_waited_for_that_the_lake_can_still_come_to(p1: str) -> None:
+    """Where another server went on that never had its last transactions, all tables would wait for ever."""
+    of = AppliedSnapshot(id="1", p0="", p1=p1, rows=1, applied_at=1)
+    tables = {"shop.t": TableStatus(db="shop", table="t", rows=1, changes=0, snapshot=of)}
+    wait = Waiting(Mock(), LOW.epoch, print, None)
+
+    def complete(pos: int) -> bool:
+        at = LOW.model_copy(update={"gtid_set": f"{UUID}:1-{pos}"})
+        known: dict[str, Any] = {"pipeline": "shop", "run": 1, "written_at": 1, "seconds": 1, "changes_version": 1}
+        status = LakeStatus(checkpoint=at, tables=tables, **known)
+        return wait._complete(status, ["shop.t"], f"{UUID}:1-60", LOW.place)
+
+    assert not complete(40)
+    assert complete(60)
+
+
+def test_its_table_is_told_not_to_be_comparable() -> None:
+    table = TableStatus(db="shop", table="t", rows=1, changes=0, ahead="its snapshot is ahead of the lake's checkpoint")
+    assert why(table) == "its snapshot is ahead of the lake's checkpoint"
 
 
 def waiting(
