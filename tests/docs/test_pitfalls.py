@@ -16,7 +16,7 @@ SOAK = " (soak)"
 SERVERS = {"9.7": "mysql", "8.0": "mysql80", "MariaDB": "mariadb"}
 # Fixtures by which a test runs on every server, or on MySQL 9.7.
 EACH, NEWEST = (
-    {"server", "another", "pair", "own", "site", "waiting"},
+    {"server", "another", "pair", "own", "site", "waiting", "kinds"},
     {"mysql", "mysql_server", "make", "shop", "pipeline"},
 )
 

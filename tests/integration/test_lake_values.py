@@ -1,8 +1,8 @@
-"""Every type's edge values in the lake: MySQL's checksum text and Spark's are equal, column by column."""
+"""Every type's edge values in the lake: each server's checksum text and Spark's are equal, column by column."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -22,14 +22,15 @@ from spark.source.row_wires import wires_of
 from spark.source.source import Source
 from spark.tables.rows import parsed, typed
 from spark.tables.schema import Schemas
-from stack.mysql import USER, MySQL
+from stack.database import USER, Database
+from tests.integration.conftest import SERVERS
 from tests.integration.decoding import HOST, run
-from tests.integration.edge_values import CASES
+from tests.integration.edge_values import cases, spelling
 from tests.spark.lake_by_hand import unwatched
 
 FAR = ("'0000-01-01 00:00:00'", "'0001-01-01 00:00:00'", "'1582-10-10 12:00:00'", "'9999-12-31 23:59:59'")
 DAYS = ("2024-02-31", "2023-02-29", "1900-02-29", "2024-04-31", "2024-02-29", "2000-02-29", "2024-01-31", "2024-11-30")
-KINDS = {kind: values for kind, values in CASES.items() if "character set" not in kind or "latin1" in kind} | {
+OWN = {
     "datetime not null": FAR,
     "date not null": tuple(value[:11] + "'" for value in FAR),
     # With days that their month does not have.
@@ -38,10 +39,19 @@ KINDS = {kind: values for kind, values in CASES.items() if "character set" not i
 }
 
 
+@pytest.fixture(scope="module", params=SERVERS)
+def database(request: pytest.FixtureRequest) -> Database:
+    found: Database = request.getfixturevalue(request.param)
+    return found
+
+
 @pytest.fixture(scope="module")
-def pipeline(mysql: MySQL, tmp_path_factory: pytest.TempPathFactory) -> Pipeline:
+def pipeline(database: Database, tmp_path_factory: pytest.TempPathFactory) -> Pipeline:
     folder: Path = tmp_path_factory.mktemp("values")
-    source = {"host": HOST, "port": mysql.port, "user": USER, "password": mysql.password, "server_id": 4713}
+    source = {
+        "flavor": database.flavor, "host": HOST, "port": database.port, "user": USER, "password": database.password,
+        "server_id": 4713,
+    }  # fmt: skip
     return Pipeline.model_validate(
         {
             "format": 1,
@@ -55,15 +65,21 @@ def pipeline(mysql: MySQL, tmp_path_factory: pytest.TempPathFactory) -> Pipeline
 
 
 @pytest.fixture(scope="module")
-def schema(mysql: MySQL, pipeline: Pipeline) -> TableSchema:
-    columns = ", ".join(f"`c{n}` {kind}" for n, kind in enumerate(KINDS))
-    most = max(map(len, KINDS.values()))
-    rows = [", ".join(values[n % len(values)] for values in KINDS.values()) for n in range(most)]
-    nulls = ["NULL" if "not null" not in kind else values[0] for kind, values in KINDS.items()]
+def kinds(database: Database) -> dict[str, Sequence[str]]:
+    return {**cases(database), **OWN}
+
+
+@pytest.fixture(scope="module")
+def schema(database: Database, pipeline: Pipeline, kinds: dict[str, Sequence[str]]) -> TableSchema:
+    columns = ", ".join(f"`c{n}` {kind}" for n, kind in enumerate(kinds))
+    most = max(map(len, kinds.values()))
+    rows = [", ".join(values[n % len(values)] for values in kinds.values()) for n in range(most)]
+    nulls = ["NULL" if "not null" not in kind else values[0] for kind, values in kinds.items()]
     inserts = [f"INSERT INTO worth.t VALUES ({n}, {row})" for n, row in enumerate([*rows, ", ".join(nulls)])]
+    inserts = [text.replace(*spelling(database)) for text in inserts]
     zero_dates = "SET sql_mode = 'ALLOW_INVALID_DATES'"
-    run(mysql, "DROP DATABASE IF EXISTS worth", "CREATE DATABASE worth", zero_dates)
-    run(mysql, zero_dates, f"CREATE TABLE worth.t (id int primary key, {columns})", "SET NAMES utf8mb4", *inserts)
+    run(database, "DROP DATABASE IF EXISTS worth", "CREATE DATABASE worth", zero_dates)
+    run(database, zero_dates, f"CREATE TABLE worth.t (id int primary key, {columns})", "SET NAMES utf8mb4", *inserts)
     with Source(pipeline) as asked:
         found = asked.schema("worth", "t")
     assert found is not None
@@ -71,8 +87,9 @@ def schema(mysql: MySQL, pipeline: Pipeline) -> TableSchema:
 
 
 def test_each_columns_checksum_is_the_same_on_both_sides(
-    spark: SparkSession, pipeline: Pipeline, schema: TableSchema
+    spark: SparkSession, pipeline: Pipeline, schema: TableSchema, kinds: dict[str, Sequence[str]]
 ) -> None:
+    flavor = pipeline.source.flavor
     texts = rows_of(spark, pipeline, schema, ["1 = 1"])
     assert not texts.where('after like \'%"2024-02-31"%"2024-02-31 10:00:00.500"%\'').isEmpty(), (
         "as the stream has them"
@@ -88,13 +105,13 @@ def test_each_columns_checksum_is_the_same_on_both_sides(
     wrong = {}
     with Source(pipeline) as asked:
         for at, column in enumerate(exact):
-            said = asked.row(source_sql(Columns().show(schema.model_copy(update={"columns": (column,)}))))
+            said = asked.row(source_sql(Columns().show(schema.model_copy(update={"columns": (column,)})), flavor))
             assert said is not None
             if int(said[1]) != joined(found[2 * at], found[2 * at + 1]):
                 texts = asked.rows(f"SELECT `{column.name}` FROM worth.t ORDER BY id")
-                wrong[list(KINDS)[int(column.name[1:])]] = (texts, [r[0] for r in rows.select(column.name).collect()])
+                wrong[list(kinds)[int(column.name[1:])]] = (texts, [r[0] for r in rows.select(column.name).collect()])
         assert wrong == {}
-        whole = asked.row(source_sql(Columns().show(schema.model_copy(update={"columns": tuple(exact)}))))
+        whole = asked.row(source_sql(Columns().show(schema.model_copy(update={"columns": tuple(exact)})), flavor))
     assert whole is not None
     assert Total(int(whole[0]), int(whole[1])) == total(rows, schema.model_copy(update={"columns": tuple(exact)}))
     rows.unpersist()
@@ -120,7 +137,7 @@ def test_dates_that_are_merged_are_proven_whatever_the_lake_makes_of_them(
     assert bool(step.nulled) == (setting == "null")
     table = spark.read.format("delta").load(lake.table("worth", "t"))
     with Source(pipeline) as asked:
-        said = asked.row(source_sql(shown))
+        said = asked.row(source_sql(shown, pipeline.source.flavor))
     assert said is not None
     assert Total(int(said[0]), int(said[1])) == total(table, shown.schema)
     if setting == "string":
@@ -132,15 +149,15 @@ PACKET = 1024 * 1024
 
 
 @pytest.fixture
-def small_packet(mysql: MySQL, pipeline: Pipeline) -> Iterator[None]:
+def small_packet(database: Database, pipeline: Pipeline) -> Iterator[None]:
     """The row, then a server that makes no text of its blob. Connections that are open keep their own limit."""
     with Source(pipeline) as asked:
         before = asked.value("SELECT @@GLOBAL.max_allowed_packet")
-    run(mysql, "CREATE TABLE worth.big (id int primary key, v longblob)")
-    run(mysql, f"INSERT INTO worth.big VALUES (1, repeat(x'fe', {PACKET - 100_000}))")
-    run(mysql, f"SET GLOBAL max_allowed_packet = {PACKET}")
+    run(database, "CREATE TABLE worth.big (id int primary key, v longblob)")
+    run(database, f"INSERT INTO worth.big VALUES (1, repeat(x'fe', {PACKET - 100_000}))")
+    run(database, f"SET GLOBAL max_allowed_packet = {PACKET}")
     yield
-    run(mysql, f"SET GLOBAL max_allowed_packet = {before}")
+    run(database, f"SET GLOBAL max_allowed_packet = {before}")
 
 
 @pytest.mark.usefixtures("schema", "small_packet")
@@ -148,7 +165,7 @@ def test_a_value_that_mysql_makes_no_text_of_is_never_taken_for_null(spark: Spar
     with Source(pipeline) as asked:
         big = asked.schema("worth", "big")
         assert big is not None
-        said = asked.row(source_sql(Columns().show(big)))
+        said = asked.row(source_sql(Columns().show(big), pipeline.source.flavor))
     assert said is not None
     with pytest.raises(Exception, match="longer than the server's max_allowed_packet: raise"):
         rows_of(spark, pipeline, big, ["1 = 1"]).collect()

@@ -55,3 +55,8 @@ def test_no_statement_names_a_column_that_is_taken_out_or_holds_the_secret(path:
     secret = session_of(pipeline)["@headrace_inner"]
     assert secret not in statement
     assert secret in jdbc_options(spark, pipeline)["url"], "which Spark does not show"
+
+
+def test_the_server_sends_its_rows_one_by_one(path: Path, spark: SparkSession) -> None:
+    """By any other number MySQL's driver holds a chunk's whole result in memory, and with it the largest rows."""
+    assert jdbc_options(spark, load(path))["fetchsize"] == "-2147483648"
