@@ -43,7 +43,7 @@ OPTIONS = {
 
 def backfill(spark: SparkSession, pipeline: Pipeline, tables: list[str], **given: str) -> dict[str, Any]:
     """Stages the rows of the named tables; with `compact` the lake has them at the end. Raises LakeError, and then
-    nothing is staged; JobFailedError where some of the tables cannot be had, and the others are."""
+    stages nothing more; JobFailedError where some of the tables cannot be had, and the others are."""
     began, given = time.time(), {**dict.fromkeys(OPTIONS, ""), **given}
     with refusing():
         between = refuse_backfill(given, tables)
