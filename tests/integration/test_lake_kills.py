@@ -24,7 +24,7 @@ from spark import failpoints
 from spark.compaction.compaction import compact
 from spark.job import JobFailedError
 from spark.lake.lake import Lake
-from spark.merging import handoff, tables
+from spark.merging import handoff, tables, tries
 from stack.kafka import Kafka
 from tests.integration.faulty_lake import LATE, FaultyLake, assert_as_expected
 from tests.integration.spark_jobs import ROOT, command, settings
@@ -72,7 +72,7 @@ def test_a_point_is_behind_every_action(
         for method in methods:
             monkeypatch.setattr(owner, method, noted(owner, method, seen))
     monkeypatch.setattr(tables, "THREADS", 1)
-    monkeypatch.setattr(tables, "QUICK", SECONDS)  # no try is so slow, on whichever machine, that it is noted
+    monkeypatch.setattr(tries, "QUICK", SECONDS)  # no try is so slow, on whichever machine, that it is noted
     monkeypatch.setattr(handoff, "THREADS", 1)
     pipeline = faulty.copy("whole")
     with failpoints.hooked(seen.append), pytest.raises(JobFailedError, match="odd"):
