@@ -1,8 +1,7 @@
 """A compaction that is started by a schedule: the run, and once more what came meanwhile.
 
 A Spark that has just started takes most of a first run's time to warm up, and changes came all that while. In the warm
-session they take seconds, and would else wait for the next run with its own start: how old the lake grows between two
-runs is some half of what it is without.
+session they take less, and would else wait for the next run with its own start.
 """
 
 from __future__ import annotations

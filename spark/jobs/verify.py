@@ -25,7 +25,7 @@ from spark.lake.slot import writing
 from spark.proof.answer import Answer
 from spark.proof.comparing import MADE_ANEW, findings
 from spark.proof.differences import Difference
-from spark.proof.finding import Finding, incomparable, result, unread, why
+from spark.proof.finding import Finding, apart, incomparable, result, unread
 from spark.proof.judged import ROWS, Judging, Rules
 from spark.proof.kept import keeping, leave
 from spark.proof.noted import keep
@@ -147,7 +147,7 @@ def _compare(
 def _open(status: LakeStatus, answer: Answer, finding: Finding) -> bool:
     """Whether its rows are of interest: not where all of the table waits for a snapshot."""
     table = status.tables.get(answer.name)
-    return table is not None and why(table) is None and finding.reason is None
+    return table is not None and apart(table) is None and finding.reason is None
 
 
 def _tell_differences(name: str, facts: dict[str, Any], found: Sequence[Difference]) -> None:

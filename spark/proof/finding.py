@@ -95,9 +95,15 @@ def why(table: TableStatus) -> str | None:
         return f"the table is stopped: {table.stopped}"
     if table.stale:
         return table.stale.reason
-    if known := table.outdated or table.unread or table.ahead:
-        return known
+    if table.outdated or table.unread:
+        return table.outdated or table.unread
     return None if table.snapshot else NO_SNAPSHOT
+
+
+def apart(table: TableStatus) -> str | None:
+    """What is known to make a check find it to differ: also that its snapshot is ahead of the lake, which keeps no part
+    of it from being made anew."""
+    return why(table) or table.ahead
 
 
 def incomparable(pipeline: Pipeline, db: str, table: str) -> dict[str, Any] | None:

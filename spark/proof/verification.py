@@ -31,7 +31,7 @@ from spark.proof.boundary import Read
 from spark.proof.checksum import Total, totals
 from spark.proof.differences import Difference, found_last
 from spark.proof.erased import WHILE, erased, lost
-from spark.proof.finding import LACKS, Finding, doubted, found_of, why
+from spark.proof.finding import LACKS, Finding, apart, doubted, found_of
 from spark.proof.folding import from_shown, steps_of
 from spark.proof.judged import last_shape
 from spark.proof.kept import Kept
@@ -129,7 +129,7 @@ class Verification:
         last = totals(rows, answer.schema, fn.expr(answer.split.number()))
         past = self.past(answer, status, schemas, now)
         steps = steps_of(past, answer.split, answer.reads) if past else []
-        found = found_of(answer, last, steps, why(table), began)
+        found = found_of(answer, last, steps, apart(table), began)
         found = doubted(table, answer, found, lambda: self._unplaced(table, status, now))
         if (place := self.untold.get((table.db, table.table))) is not None and answer.older_than(place):
             self.lost.add(answer.name)

@@ -78,11 +78,8 @@ class Waiting:
             return False
         if c.epoch != self.epoch:
             raise PassingError("the streamer moved to another server during the check: verify again")
-        # Where a snapshot ended behind that, nobody can wait for it: a failover has lost what the server had then.
-        if status.covers(executed):
-            return True
-        if c.place < high:
-            return False
-        # A snapshot's rows may be younger than the lake's checkpoint, until that has passed the snapshot's end.
+        # A snapshot's rows may be younger than the lake's checkpoint, until that has passed the snapshot's end. Where
+        # the server itself has not got there, nobody can wait for it: a failover has lost what there was then.
         tables = [status.tables[name] for name in names if name in status.tables]
-        return all(status.covers(table.snapshot.p1) for table in tables if table.snapshot)
+        passed = all(status.covers(table.snapshot.p1) for table in tables if table.snapshot)
+        return (c.place >= high and passed) or status.covers(executed)

@@ -38,7 +38,7 @@ def local_session() -> SparkSession:
         "spark.driver.extraClassPath": f"{spark_s3_jars_folder()}/*",  # so they are not copied, as `spark.jars` are
         "spark.driver.memory": "2g",
         # A zone that is none of the product's: nothing may depend on the machine's. With the optimizing compiler: it
-        # costs the first minutes, and of the hour behind them a third of the time is spared.
+        # costs the first minutes, and then spares more than that.
         "spark.driver.extraJavaOptions": f"-Duser.timezone=America/St_Johns {LASTING}",
         "spark.sql.shuffle.partitions": "1",
         # A few rows each: compiling a query costs far more than running it.

@@ -27,7 +27,7 @@ from spark.jobs.verify import _line
 from spark.proof.answer import Answer
 from spark.proof.boundary import Read, match, window
 from spark.proof.checksum import Total, totals
-from spark.proof.finding import LACKS, Finding, found_of, incomparable, result, why
+from spark.proof.finding import LACKS, Finding, apart, found_of, incomparable, result, why
 from spark.proof.rewind import Step
 from spark.proof.splits import Ranges
 from spark.proof.verification import Verification
@@ -166,9 +166,12 @@ def test_a_snapshot_is_waited_for_that_the_lake_can_still_come_to(p1: str) -> No
     assert complete(60)
 
 
-def test_its_table_is_told_not_to_be_comparable() -> None:
-    table = TableStatus(db="shop", table="t", rows=1, changes=0, ahead="its snapshot is ahead of the lake's checkpoint")
-    assert why(table) == "its snapshot is ahead of the lake's checkpoint"
+def test_its_table_is_told_to_differ_by_that_and_may_be_mended() -> None:
+    of = AppliedSnapshot(id="1", p0="", p1=f"{ANOTHER}:1-9", rows=1, applied_at=1)
+    ahead = "its snapshot is ahead of the lake's checkpoint"
+    table = TableStatus(db="shop", table="t", rows=1, changes=0, snapshot=of, ahead=ahead)
+    assert apart(table) == ahead
+    assert why(table) is None
 
 
 def waiting(
