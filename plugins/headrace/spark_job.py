@@ -131,10 +131,9 @@ class SparkJob(SparkSubmitOperator):
             raise AirflowFailException(str(error)) from None
         self.env_vars = spark_process.spark_environment(local=master.startswith("local"))
         self.application_args = ["--pipeline", self.pipeline_file]
-        if self.tables:
-            self.application_args += ["--tables", self.tables]
-        # As one word: a value may begin with a dash.
-        self.application_args += [f"--{name}={value}" for name, value in self.options.items() if value]
+        # As one word: a value may begin with a dash, and so may a database's name.
+        given = {"tables": self.tables, **self.options}
+        self.application_args += [f"--{name}={value}" for name, value in given.items() if value]
 
     def _get_hook(self) -> ReportingHook:
         hook = ReportingHook(

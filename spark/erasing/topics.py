@@ -22,6 +22,7 @@ from contract.pipeline import Pipeline
 from spark.errors import LakeError
 from spark.failpoints import reached
 from spark.kafka.broker import Broker
+from spark.kafka.producing import produce
 from spark.kafka.reading import SECONDS, connection
 from spark.lake.erasures import Topic
 
@@ -73,15 +74,16 @@ class Topics:
         wanted = ", ".join(sorted({row["topic"] for row in rows}))
         settings = {**connection(self.pipeline), "enable.idempotence": True, "message.timeout.ms": int(SECONDS * 1000)}
         producer, failures = Producer(settings), list[Any]()
+
+        def told(error: Any, _: Any) -> None:
+            if error:
+                failures.append(error)
+
         try:
             for row in rows:
-                producer.produce(
-                    row["topic"], None, row["key"], row["partition"],
-                    on_delivery=lambda error, _: failures.append(error) if error else None,
-                )  # fmt: skip
-                producer.poll(0)
+                produce(producer, row["topic"], None, row["key"], told, row["partition"])
             left = producer.flush(SECONDS)
-        except (KafkaException, BufferError) as error:
+        except KafkaException as error:
             raise LakeError(f"{wanted} does not take the tombstones: {error}. Run this again") from None
         if left or failures:
             raise LakeError(f"{wanted} did not take {left or len(failures)} tombstone(s): run this again")

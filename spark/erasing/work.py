@@ -151,7 +151,8 @@ class Erasing:
                 self.traces.erase_audited(name, rows)
         self.traces.erase_chunks()
         for staging in unfinished(self.lake):
-            if progress := staging.progress(self.schema.db, self.schema.table):
+            # A snapshot that began since is behind the erasure; its rows are looked through when they are taken in.
+            if (progress := staging.progress(self.schema.db, self.schema.table)) and staging.silent():
                 staging.forget(progress)
                 self.lake.delete(f"{staging.folder}/{names.escape(self.schema.db)}/{names.escape(self.schema.table)}")
         sweep(self.lake, at_once=True)  # rows of any table: nobody goes on with them, nor says of which they are

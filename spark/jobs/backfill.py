@@ -17,13 +17,14 @@ from contract.chosen_rows import refuse_backfill
 from contract.pipeline import Pipeline
 from contract.status import LakeStatus
 from spark.compaction.compacting import OPTION, take_in
-from spark.errors import LakeError, TableError
+from spark.errors import LakeError
 from spark.evolution.renames import in_lake
 from spark.job import JobFailedError, run
 from spark.kafka.broker import Broker
 from spark.lake.lake import Lake
-from spark.mending.choice import Form, Name, blocked, names_of, refusing, shown_in, source_of, standing, tell
+from spark.mending.choice import Form, Name, blocked, names_of, refusing, shown_in, source_of, standing
 from spark.mending.from_source import Choose, SourceParts
+from spark.mending.passing import each
 from spark.mending.rebuilt import Rebuild
 from spark.mending.unfound import told_unfound
 from spark.merging.parts import CHANGES, KAFKA, MYSQL, Chosen, Part
@@ -80,7 +81,9 @@ class Backfill:
 
     def run(self, names: list[Name], form: Form, between: tuple[datetime, datetime] | None) -> dict[str, Any]:
         """The report's facts. A table that cannot be had is passed by; LakeError where there is no other."""
-        parts, refused = self._staged(names, form, between)
+        with self._staging(names, form, between) as stage:
+            staged, refused = each(names, stage)
+        parts = list(staged.values())
         facts: dict[str, dict[str, Any]] = {".".join(part.name): {"part": part.told} for part in parts}
         for part in parts if form.keys else ():
             facts[".".join(part.name)] |= told_unfound(self.spark, self.lake, part)
@@ -88,25 +91,8 @@ class Backfill:
             "p1": parts[-1].p1,  # the one that was read last
             "parts": {part.id: ".".join(part.name) for part in parts},
             "tables": facts,
-            "passed_by": {name: str(error) for name, error in refused.items()},
+            "passed_by": refused,
         }
-
-    def _staged(
-        self, names: list[Name], form: Form, between: tuple[datetime, datetime] | None
-    ) -> tuple[list[Part], dict[str, TableError]]:
-        parts, refused = list[Part](), dict[str, TableError]()
-        with self._staging(names, form, between) as stage:
-            for name in names:
-                try:
-                    parts.append(stage(name))
-                except TableError as error:
-                    if len(names) == 1:
-                        raise
-                    tell(f"passed by: {error}")
-                    refused[".".join(name)] = error
-        if not parts:
-            raise LakeError("; ".join(map(str, refused.values())))
-        return parts, refused
 
     @contextmanager
     def _staging(

@@ -8,10 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pyspark import inheritable_thread_target
 
 from contract.status import LakeStatus
+from spark.errors import TableError
 from spark.failures import message_of
 from spark.proof.answer import Answer
 from spark.proof.finding import Finding
 from spark.proof.verification import Verification
+from spark.tables.merge import unfit
 from spark.tables.schema import Schemas
 
 MADE_ANEW = "a snapshot of it was applied meanwhile: verify again"
@@ -28,9 +30,10 @@ def findings(check: Verification, answers: Sequence[Answer], status: LakeStatus,
         except Exception as error:
             told = MADE_ANEW
             if not check.made_anew((answer.schema.db, answer.schema.table)):
-                failed.append(error)
                 check.frames.pop(answer.name, None)  # nor is anything expected of what cannot be read
-                told = f"it could not be compared: {message_of(error, check.pipeline)}"
+                unfitting = unfit((answer.schema.db, answer.schema.table), error)
+                failed.append(TableError(unfitting) if unfitting else error)
+                told = f"it could not be compared: {unfitting or message_of(error, check.pipeline)}"
             check.lost.add(answer.name)
             return Finding(None, None, None, 0.0, told)
 

@@ -73,5 +73,5 @@ class SnapshotRecords:
             "ts_ms": p0.ts_ms, "ts_us": p0.ts_ms * 1000, "snapshot": "true", "db": schema.db, "table": schema.table,
             "server_id": p0.server_id, "gtid": None, "file": p0.file, "pos": p0.pos, "row": 0, "thread": None,
             "query": None, "seq": [p0.epoch, file_number(p0.file), p0.pos, -1, -1],
-            "schema": self.known.get((schema.db, schema.table, schema.shape())),
+            "schema": self.known.get((schema.db, schema.table, self.pipeline.lake.lands(schema).shape())),
         }  # fmt: skip

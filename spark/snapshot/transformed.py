@@ -27,6 +27,7 @@ from contract.schema import TableSchema
 from contract.sequence import file_number
 from contract.transforms import Step, TransformLoadError
 from spark.errors import LakeError
+from spark.kafka.producing import produce
 from spark.snapshot.transformed_rows import MADE, RowTransform
 
 ROOT = Path(__file__).parents[2]
@@ -120,7 +121,7 @@ class SnapshotTransforms:
                 value = told(row["cause"], row["by"], envelope=envelope, value=envelope)
                 if len(value) + len(row["key"] or "") > kafka.max_message_bytes - ENVELOPE_BYTES:
                     value = without_value(value)
-                _produce(producer, topic, value, row["key"], lambda error, _: failures.append(error))
+                produce(producer, topic, value, row["key"], lambda error, _: failures.append(error))
             left = producer.flush(SECONDS)
         except KafkaException as error:
             raise LakeError(f"{topic} does not take the dead letters of a snapshot: {error}") from None
@@ -137,16 +138,6 @@ class SnapshotTransforms:
             "file": p0.file, "pos": p0.pos, "row": 0, "seq": [p0.epoch, file_number(p0.file), p0.pos, -1, -1],
             "schema": None,
         }  # fmt: skip
-
-
-def _produce(producer: Producer, topic: str, value: bytes, key: str, told: Callable[[Any, Any], None]) -> None:
-    """Waits where the client's own queue is full. Raises KafkaException."""
-    while True:
-        producer.poll(0)
-        try:
-            return producer.produce(topic, value, key, on_delivery=told)
-        except BufferError:
-            producer.poll(1)
 
 
 def _send_code(spark: SparkSession) -> None:

@@ -40,7 +40,9 @@ def jdbc_options(spark: SparkSession, pipeline: Pipeline) -> dict[str, str]:
     session = quote(",".join(f"{name}={value}" for name, value in session_of(pipeline).items()), safe="")
     return {
         "url": f"jdbc:mysql://{source.where}/?sessionVariables={session}"
-        f"&characterEncoding=UTF-8&tinyInt1isBit=false&allowPublicKeyRetrieval=true&{urlencode(encrypted)}",
+        f"&characterEncoding=UTF-8&tinyInt1isBit=false&allowPublicKeyRetrieval=true"
+        # A table's name may have a brace.
+        f"&processEscapeCodesForPrepStmts=false&{urlencode(encrypted)}",
         "driver": "com.mysql.cj.jdbc.Driver",
         "user": source.user,
         "password": source.secret(),

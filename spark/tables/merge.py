@@ -79,18 +79,25 @@ def misfit(name: Name, error: BaseException) -> str | None:
             f"longer of its column's type): {why}. Give such rows a whole date if there are any, then "
             f"{SNAPSHOT_TABLE}, or exclude it"
         )
-    if kind := next((word for word in UNFIT if word in told), None):
-        _tell(f"{db}.{table}: {why}")
-        return (
-            f"{db}.{table}: a value does not fit its column's type ({kind}; the job's log has what Spark says of "
-            f"it). When the schema topic and the table agree, {SNAPSHOT_TABLE}"
-        )
+    if unfitting := unfit(name, error):
+        return unfitting
     if isinstance(error, AnalysisException) and broken_file(error) is None:
         return (
             f"{db}.{table}: Spark cannot write the lake's table ({why}). Where that names a column, Spark or Delta has "
             "one of the same name: rename it, leave it out (columns.exclude), or exclude the table"
         )
     return None
+
+
+def unfit(name: Name, error: BaseException) -> str | None:
+    """As `misfit`, of rows that are read alone."""
+    if (kind := next((word for word in UNFIT if word in "\n".join(chain(error))), None)) is None:
+        return None
+    _tell(f"{'.'.join(name)}: {reason(error)}")
+    return (
+        f"{'.'.join(name)}: a value does not fit its column's type ({kind}; the job's log has what Spark says of it). "
+        f"When the schema topic and the table agree, {SNAPSHOT_TABLE}"
+    )
 
 
 def _tell(line: str) -> None:

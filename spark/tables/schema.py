@@ -12,7 +12,7 @@ from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
-from contract import lake_columns, names, types
+from contract import lake_columns, types
 from contract.lake_columns import nameable
 from contract.names import quoted
 from contract.schema import TableSchema
@@ -22,14 +22,9 @@ from spark.errors import TableStoppedError
 from spark.failpoints import reached
 from spark.lake.delta_names import VECTORS, may_have_vectors, without_vectors
 from spark.tables.casts import cast
+from spark.tables.folder_names import refuse_names
 
 OWN = dict(zip(lake_columns.OWN, (SPARK_TYPE, "timestamp"), strict=True))
-# The lake's own, beside the databases.
-FOLDERS = {
-    names.CHANGES, names.STAGING, names.SCHEMA_CHANGES, names.CHECKS, names.DIFFERENCES, names.DEAD_LETTERS,
-    names.ERASURES, names.PARTS, names.REPAIRS, names.QUALITY, names.SHAPES, "_checkpoints", "_marks",
-}  # fmt: skip
-LONGEST = 220  # characters of both names, that files named after them have no more than 255
 NOTHING: Mapping[str, str] = {}
 OTHER_KEY = (
     "choose columns of it under keys in the pipeline file, or write changes_only: true there, for a history without a "
@@ -94,22 +89,7 @@ def _inexact(schema: TableSchema) -> str | None:
 def typed(schema: TableSchema) -> dict[str, str]:
     """The same of a table that is to have no rows, and needs no key for it."""
     name = f"{schema.db}.{schema.table}"
-    if schema.db.lower() in FOLDERS:
-        raise TableStoppedError(
-            f"{name}: {schema.db} is a folder of the lake's own, so no database of this name can be there. "
-            "Exclude the table, or move it to another database"
-        )
-    if "." in schema.db:
-        raise TableStoppedError(
-            f"{name}: its database's name has a dot, so that the lake, which knows a table as db.table, would take it "
-            f"for a table of {schema.db.partition('.')[0]}. Exclude the table, or move it to another database"
-        )
-    if len(names.escape(schema.db) + names.escape(schema.table)) > LONGEST:
-        raise TableStoppedError(
-            f"{name}: the names of its database and its own are longer than {LONGEST} characters as folders of the "
-            "lake, where each byte of what is no ASCII letter takes four. Exclude the table, or give it a shorter "
-            "name"
-        )
+    refuse_names(schema)
     for column in schema.columns:
         if not nameable(column.name):
             raise TableStoppedError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,19 @@ pytestmark = pytest.mark.usefixtures("without_expectations")
 
 ROWS = 30
 SOURCES = ("changes", "kafka", "mysql")
+# Of the rows 5, 9, 20, 103 that are wrong: source, what is chosen, and which it mends. `{altered}`: the time at which
+# 5 and 103 have changed.
+PARTS: list[tuple[str, dict[str, str], set[int]]] = [
+    ("kafka", {"from": "10", "to": "103"}, {20, 103}),
+    ("mysql", {"since": "{altered}"}, {5, 103}),
+]
+MORE_PARTS: list[tuple[str, dict[str, str], set[int]]] = [
+    ("changes", {"from": "10", "to": "103"}, {20, 103}),
+    ("kafka", {"since": "{altered}"}, {5, 103}),
+    ("kafka", {"keys": "[9, 20]"}, {9, 20}),
+    ("mysql", {"from": "5", "to": "9"}, {5, 9}),
+    ("mysql", {"keys": "[20]"}, {20}),
+]
 # The server, and those of which a second backfill follows, which finds nothing wrong. A repair of MySQL's rows:
 # test_lake_repair.py.
 FORMS = [
@@ -76,6 +90,7 @@ def test_the_rows_are_the_same_whichever_the_source(
     streamer.wait_until_released()
     snapshot(spark, pipeline, [])
     compact(spark, pipeline)
+    altered = datetime.now(UTC).isoformat()
     run(
         server, "UPDATE items SET a = 7 WHERE id = 2", "UPDATE items SET id = 103 WHERE id = 3",
         "DELETE FROM items WHERE id = 4", "ALTER TABLE items ADD COLUMN c int", "UPDATE items SET c = 5 WHERE id = 5",
@@ -97,6 +112,18 @@ def test_the_rows_are_the_same_whichever_the_source(
             streamer.wait_until_released()
             assert compact(spark, pipeline)["parts"][id]["rows"] == wrong, source
             assert rows(spark, pipeline) == right, source
+    for source, given, mended in [*PARTS, *(MORE_PARTS if len(again) == len(SOURCES) else [])]:
+        kit.restore(spark, pipeline, table, version)
+        kit.damage(spark, pipeline, table, [
+            kit.missing("id", 5), kit.missing("id", 9), kit.changed("id", 20, "b", "string"),
+            kit.changed("id", 103, "b", "string"),
+        ])  # fmt: skip
+        backfill(spark, pipeline, [table], source=source, **{k: v.format(altered=altered) for k, v in given.items()})
+        streamer.wait_until_released()
+        compact(spark, pipeline)
+        wrong_still = {row[0] for row in set(right) ^ set(rows(spark, pipeline))}
+        assert wrong_still == {5, 9, 20, 103} - mended, (source, given)
+    kit.restore(spark, pipeline, table, version)
     assert verify(spark, pipeline, [], compact="yes")["tables"][table]["equal"]
     client = AdminClient({"bootstrap.servers": streamer.kafka.address})
     all = [TopicPartition(f"{streamer.name}.{streamer.name}.items", number, OFFSET_END) for number in (0, 1)]

@@ -60,8 +60,9 @@ def test_the_report_of_the_job_is_the_result_of_the_task(submit: Any) -> None:
 
 def test_chosen_tables_are_passed_on_and_all_are_by_default(submit: Any) -> None:
     body = "report(job='snapshot', pipeline='shop', argv=sys.argv[1:])"
-    assert submit(body, tables="shop.a,shop.b")["argv"][-2:] == ["--tables", "shop.a,shop.b"]
-    assert "--tables" not in submit(body)["argv"]
+    assert submit(body, tables="shop.a,shop.b")["argv"][-1] == "--tables=shop.a,shop.b"
+    assert submit(body, tables="-old.a")["argv"][-1] == "--tables=-old.a"
+    assert "--tables" not in " ".join(submit(body)["argv"])
 
 
 def test_options_are_passed_on_as_they_are_and_empty_ones_are_not(submit: Any) -> None:

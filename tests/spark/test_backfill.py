@@ -163,9 +163,7 @@ def working(parts: dict[str, Any]) -> Any:
             raise TableError(f"{'.'.join(name)} cannot be had")
         return parts[name[1]]
 
-    made: Any = SimpleNamespace(source="mysql", _staging=lambda *_: nullcontext(stage))
-    made._staged = partial(job.Backfill._staged, made)
-    return made
+    return SimpleNamespace(source="mysql", _staging=lambda *_: nullcontext(stage))
 
 
 def test_a_table_that_cannot_be_had_keeps_no_other_and_is_told(

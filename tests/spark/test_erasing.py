@@ -33,7 +33,7 @@ from spark.lake.applied import AppliedSnapshots
 from spark.lake.erasures import Erased, Erasures
 from spark.lake.lake import Lake
 from spark.lake.letters import BEFORE_ALL
-from spark.lake.unfinished import BEAT, Beating
+from spark.lake.unfinished import BEAT, Beating, Progress, Unfinished
 from spark.landing.changes import MARK_COLUMNS
 from spark.proof.differences import Difference, next_run, note_differences
 from spark.tables.schema import Schemas
@@ -384,6 +384,18 @@ def test_rows_that_a_killed_repair_has_read_are_nowhere(
     erasing(spark, lake).run()
     assert holding(lake, GONE) == []
     assert lake.list(lake.at("_parts")) == []
+
+
+def test_a_snapshot_that_began_since_loses_none_of_its_rows(stats: None, spark: SparkSession, lake: Lake) -> None:
+    """The erasure has waited for the slot meanwhile. The snapshot's manifest would count rows that are gone."""
+    filled(spark, lake)
+    one = Unfinished(lake, "20260101T000000000Z")
+    with one.beating():
+        one.note(Progress(shape=ITEMS, made="1", p0=checkpoint(AT)))
+        erasing(spark, lake).run()
+        assert one.progress("shop", "items")
+    erasing(spark, lake).run()
+    assert not one.progress("shop", "items")
 
 
 def test_staged_rows_of_before_are_not_applied(spark: SparkSession, lake: Lake) -> None:

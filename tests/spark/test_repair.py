@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -26,7 +27,7 @@ from spark.lake.lake import Lake
 from spark.mending.apply import Mending
 from spark.merging.mended import mended
 from spark.merging.parts import parts, put
-from spark.proof.differences import CHANGED, CHUNK, Difference, next_run, note_checks, note_differences
+from spark.proof.differences import CHANGED, CHUNK, MISSING, Difference, next_run, note_checks, note_differences
 from spark.tables.schema import Schemas
 from tests.spark.changes_by_hand import ITEMS, change, truncation
 from tests.spark.lake_by_hand import AT, NAME, checkpoint, executed, ids, item, land, part, seq, stage
@@ -215,10 +216,26 @@ def test_where_many_chunks_differ_all_rows_are_read_again() -> None:
         wheres = [f"`id` > {n}" for n in range(count)]
         return [Difference("shop", "items", CHUNK, lake_where=where, source_where=where) for where in wheres]
 
-    shown: Any = None
+    shown: Any = SimpleNamespace(schema=ITEMS)
     few, many = (_choosing(found(count))(shown) for count in (2, MOST_CHUNKS + 1))
     assert (few.told, few.where) == ("2 chunk(s) that the last check found", "(`id` > 0) or (`id` > 1)")
     assert (many.told, many.all) == ("all rows, since 101 chunks differ", True)
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        Difference("shop", "items", MISSING, key='{"id":1}'),
+        Difference("shop", "items", CHUNK, lake_where="`id` > 1", source_where="`id` > 1"),
+    ],
+    ids=["row", "chunk"],
+)
+def test_where_the_key_is_another_one_since_all_rows_are_read_again(found: Difference) -> None:
+    of_id: Any = SimpleNamespace(schema=ITEMS)
+    of_name: Any = SimpleNamespace(schema=ITEMS.model_copy(update={"key": ("name",)}))
+    assert "that the last check found" in _choosing([found])(of_id).told
+    anew = _choosing([found])(of_name)
+    assert (anew.told, anew.all) == ("all rows, since its key is another one than the last check's", True)
 
 
 def test_a_part_waits_until_the_lake_has_what_its_rows_may_show(

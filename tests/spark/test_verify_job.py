@@ -243,6 +243,24 @@ def test_one_table_that_cannot_be_compared_keeps_no_other_from_it(spark: SparkSe
     assert (check.lost, frames) == ({"shop.items"}, {"shop.lines": "read"})
 
 
+def test_a_value_that_does_not_fit_its_column_is_in_the_log_alone(
+    spark: SparkSession, pipeline: Pipeline, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What is told of a table goes to the notifier's webhook."""
+
+    def compare(*_: Any) -> Finding:
+        spark.sql("SELECT CAST('a secret' AS int)").collect()
+        return EQUAL
+
+    check: Any = SimpleNamespace(spark=spark, pipeline=pipeline, lost=set[str](), frames={}, made_anew=lambda _: False)
+    check.compare = compare
+    one: Any = SimpleNamespace(name="shop.items", schema=ITEMS)
+    with pytest.raises(LakeError, match=r"shop\.items: a value does not fit its column's type \(CAST_INVALID") as error:
+        findings(check, [one], None, None)  # type: ignore[arg-type]
+    assert "secret" not in str(error.value)
+    assert "a secret" in capsys.readouterr().out
+
+
 LINES, DROPPED = ("shop", "lines"), TableGoneError("shop.lines: dropped meanwhile")
 
 
