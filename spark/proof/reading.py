@@ -22,6 +22,7 @@ from spark.lake.stopped import Name
 from spark.proof.answer import Answer, Opened, moment
 from spark.proof.chunk_reads import ChunkReads
 from spark.proof.differences import Difference
+from spark.proof.instant import certain
 from spark.proof.kept import Kept
 from spark.proof.known import chunks_of
 from spark.proof.splits import Split, split_of
@@ -89,7 +90,7 @@ class Reading:
         self.source.awake()  # the wait for the lake may have been long
         made = self.source.made(source.db, source.table)
         self.chunks.wait()
-        seen = self.source.seen()
+        seen = certain(self.source, self.source.snapshots(source.db, source.table))
         rows: DataFrame | None = None
         try:  # Spark asks for the columns before it is asked for rows
             rows = self.chunks.rows(answer.shown, answer.split, list(numbers), together=True)
