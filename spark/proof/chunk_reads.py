@@ -119,6 +119,7 @@ class ChunkReads:
 
     def _by_spark(self, shown: Shown, split: Split, left: list[int], snapshots: bool) -> Read:
         """The rows come to Spark; of buckets by one statement, of ranges by one for each."""
+        self.source.awake()  # the pace may have held it for long
         self.wait()
         at, seen = time.time(), certain(self.source, snapshots)
         rows = self.rows(shown, split, left)

@@ -31,6 +31,7 @@ class Instant:
 @contextmanager
 def instant(source: Source, snapshots: bool) -> Iterator[Instant]:
     """What is read within it is of one moment: all of it where the table has `snapshots`, else one statement."""
+    source.awake()  # the wait for a busy server may have been long
     found = Instant(certain(source, snapshots), snapshots and source.server.exact, time.time())
     if snapshots:
         with source.consistent() as found.end:

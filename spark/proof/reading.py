@@ -101,6 +101,7 @@ class Reading:
             if not self._altered(source, made, error):
                 raise
             return None
+        self.source.awake()
         opened = Opened(answer, numbers, rows, seen, self.chunks.position(self.source.position()))
         self.tell(f"{answer.name}: {len(numbers)} chunk(s) differ, {count:,} rows are compared one by one")
         self.chunks.pace.took(count, answer.name, len(numbers), len(numbers))
@@ -114,6 +115,7 @@ class Reading:
             if not self._altered(schema, made, error):
                 raise unreadable(f"{schema.db}.{schema.table}", error, "the check") or error from None
             return None
+        self.source.awake()  # other connections may have read for hours
         # The copy that took its place (gh-ost) was there before the read, which saw it as it was then, half filled.
         swapped = made != self.source.made(schema.db, schema.table)
         return found if self._same(schema) and not swapped else None
