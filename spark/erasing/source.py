@@ -34,6 +34,7 @@ def place_without(pipeline: Pipeline, broker: Broker, db: str, table: str, keys:
         shown = shown_of(pipeline, schema)
         _refuse_present(source, shown, keys)
         place = places.now()
+        source.awake()  # that waits as long as the streamer goes on
         _refuse_present(source, shown, keys)  # one that came in between would be erased, and be there
         return place
 

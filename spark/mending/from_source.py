@@ -99,6 +99,7 @@ class SourceParts:
         staging, pipeline = self.staging, self.staging.pipeline
         spark, read_of = staging.spark, staging.reading.pipeline
         for wanted, within in self._conditions(shown, chosen):
+            staging.reading.awake()  # the group before may have been read for long
             staging.load.wait()
             began = time.monotonic()
             rows = rows_of(spark, read_of, shown.source, wanted, within).coalesce(pipeline.snapshot.parallelism)

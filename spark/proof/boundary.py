@@ -1,7 +1,8 @@
 """At which commit the lake is what the source answered. Pure: a read, the lake's totals now, and what came since.
 
 A consistent read of the source shows the state at one commit boundary. That is known exactly (MariaDB), or to be
-behind all transactions that were seen before the read and before all that began after it.
+behind all transactions that were seen before the read and before all that began after it. Of a table without snapshot
+reads one statement does, and is known to be before what began after it, no more (instant.py).
 """
 
 from __future__ import annotations

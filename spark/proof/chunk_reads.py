@@ -2,7 +2,7 @@
 
 Ranges are read one by one: each read is short, `snapshot.max_rows_per_second` holds between them, and what was read is
 kept. Buckets take one consistent read of the whole table, a range of its key after the other where the key can be
-walked. Rows with a VECTOR come to Spark and are hashed there.
+walked, and one statement where the table has no snapshot reads. Rows with a VECTOR come to Spark and are hashed there.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from contract.pipeline_columns import Shown
 from contract.sequence import file_number
 from spark.proof.boundary import NOTHING, Read
 from spark.proof.checksum import Total, hashed_by_source, source_sql, totals
+from spark.proof.instant import Instant, certain, instant
 from spark.proof.pace import Pace
 from spark.proof.rewind import Position
 from spark.proof.splits import Buckets, Split
@@ -59,17 +60,19 @@ class ChunkReads:
 
     def reads(self, shown: Shown, split: Split, left: list[int]) -> Iterator[Read]:
         """Of the chunks of these numbers, as they come."""
+        snapshots = self.source.snapshots(shown.source.db, shown.source.table)
         if isinstance(split, Buckets):
-            yield self._buckets(shown, split, left) if hashed_by_source(shown) else self._by_spark(shown, split, left)
+            read = self._buckets if hashed_by_source(shown) else self._by_spark
+            yield read(shown, split, left, snapshots)
         elif hashed_by_source(shown):
-            yield from self._ranges(shown, split, left)
+            yield from self._ranges(shown, split, left, snapshots)
         else:
             size = self.pipeline.snapshot.parallelism * GROUP
             for at in range(0, len(left), size):
-                yield from _apart(self._by_spark(shown, split, left[at : at + size]))
+                yield from _apart(self._by_spark(shown, split, left[at : at + size], snapshots))
 
-    def _ranges(self, shown: Shown, split: Split, left: list[int]) -> Iterator[Read]:
-        """Each by a consistent read of its own, `snapshot.parallelism` at a time."""
+    def _ranges(self, shown: Shown, split: Split, left: list[int], snapshots: bool) -> Iterator[Read]:
+        """Each by a read of its own, `snapshot.parallelism` at a time."""
         idle: SimpleQueue[Source] = SimpleQueue()
         readers, done = min(self.pipeline.snapshot.parallelism, len(left)), iter(range(1, len(left) + 1))
 
@@ -78,10 +81,9 @@ class ChunkReads:
             source = idle.get()
             try:
                 sql = source_sql(shown, self.pipeline.source.flavor, split.source_where([number]))
-                at, seen = time.time(), source.seen()
-                with source.consistent() as end:
+                with instant(source, snapshots) as of:
                     row = source.row(sql)
-                found = self._read_of({number: _total(row)}, seen, end, at)
+                found = self._read_of({number: _total(row)}, of)
             finally:
                 idle.put(source)
             self.pace.took(found.total.rows, f"{shown.schema.db}.{shown.schema.table}", next(done), len(left))
@@ -92,16 +94,16 @@ class ChunkReads:
                 idle.put(stack.enter_context(Source(self.pipeline)))
             yield from pool.map(read, left)
 
-    def _buckets(self, shown: Shown, split: Buckets, left: list[int]) -> Read:
+    def _buckets(self, shown: Shown, split: Buckets, left: list[int], snapshots: bool) -> Read:
         """All of them in one consistent read, which waits in its middle where nobody waits for it then."""
         flavor, source, name = self.pipeline.source.flavor, shown.source, f"{shown.schema.db}.{shown.schema.table}"
-        walked = list(chunks.walk(source, self.pipeline.snapshot.chunk_rows, self.source.row)) if source.key else []
+        parts = snapshots and source.key
+        walked = list(chunks.walk(source, self.pipeline.snapshot.chunk_rows, self.source.row)) if parts else []
         ranges = chunks.conditions([quoted(column) for column in source.key], walked)
         found = dict.fromkeys(left, NOTHING)
         wanted = "" if len(left) == split.count else f" and {split.source_where(left)}"
         self.wait()
-        at, seen = time.time(), self.source.seen()
-        with self.source.consistent() as end:
+        with instant(self.source, snapshots) as of:
             for done, condition in enumerate(ranges, 1):
                 if done > 1 and self.source.server.lets_alter:
                     self.wait()
@@ -110,14 +112,16 @@ class ChunkReads:
                 for number, count, total in self.source.rows(sql):
                     found[int(number)] = found[int(number)].plus(Total(int(count), int(total)))
                     rows += int(count)
-                self.source.let_alter()
+                if snapshots:
+                    self.source.let_alter()
                 self.pace.took(rows, name, done, len(ranges))
-        return self._read_of(found, seen, end, at)
+        return self._read_of(found, of)
 
-    def _by_spark(self, shown: Shown, split: Split, left: list[int]) -> Read:
+    def _by_spark(self, shown: Shown, split: Split, left: list[int], snapshots: bool) -> Read:
         """The rows come to Spark; of buckets by one statement, of ranges by one for each."""
+        self.source.awake()  # the pace may have held it for long
         self.wait()
-        at, seen = time.time(), self.source.seen()
+        at, seen = time.time(), certain(self.source, snapshots)
         rows = self.rows(shown, split, left)
         found = totals(rows, shown.schema, fn.expr(split.number()))
         self.source.awake()
@@ -142,8 +146,8 @@ class ChunkReads:
         rows = wires.select(*typed("_wire", schema)).coalesce(self.pipeline.snapshot.parallelism)
         return rows.where(split.lake_where(numbers)) if whole and len(numbers) < split.count else rows
 
-    def _read_of(self, found: dict[int, Total], seen: str, end: Place, at: float) -> Read:
-        return Read(found, seen, self.position(end), self.source.server.exact, at)
+    def _read_of(self, found: dict[int, Total], of: Instant) -> Read:
+        return Read(found, of.seen, self.position(of.end), of.exact, of.at)
 
     def position(self, end: Place) -> Position:
         """With the epoch of the checkpoint that the source shows."""

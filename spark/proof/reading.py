@@ -22,6 +22,7 @@ from spark.lake.stopped import Name
 from spark.proof.answer import Answer, Opened, moment
 from spark.proof.chunk_reads import ChunkReads
 from spark.proof.differences import Difference
+from spark.proof.instant import certain
 from spark.proof.kept import Kept
 from spark.proof.known import chunks_of
 from spark.proof.splits import Split, split_of
@@ -89,7 +90,7 @@ class Reading:
         self.source.awake()  # the wait for the lake may have been long
         made = self.source.made(source.db, source.table)
         self.chunks.wait()
-        seen = self.source.seen()
+        seen = certain(self.source, self.source.snapshots(source.db, source.table))
         rows: DataFrame | None = None
         try:  # Spark asks for the columns before it is asked for rows
             rows = self.chunks.rows(answer.shown, answer.split, list(numbers), together=True)
@@ -100,6 +101,7 @@ class Reading:
             if not self._altered(source, made, error):
                 raise
             return None
+        self.source.awake()
         opened = Opened(answer, numbers, rows, seen, self.chunks.position(self.source.position()))
         self.tell(f"{answer.name}: {len(numbers)} chunk(s) differ, {count:,} rows are compared one by one")
         self.chunks.pace.took(count, answer.name, len(numbers), len(numbers))
@@ -113,6 +115,7 @@ class Reading:
             if not self._altered(schema, made, error):
                 raise unreadable(f"{schema.db}.{schema.table}", error, "the check") or error from None
             return None
+        self.source.awake()  # other connections may have read for hours
         # The copy that took its place (gh-ost) was there before the read, which saw it as it was then, half filled.
         swapped = made != self.source.made(schema.db, schema.table)
         return found if self._same(schema) and not swapped else None

@@ -125,6 +125,7 @@ class Staging:
         """P0 of tables whose shapes were asked for."""
         self.source.awake()
         p0 = self.places.now()
+        self.reading.awake()  # that waits as long as the streamer goes on
         self.reading.wait_for(p0.gtid_set, APPLIED if self.reading.replica else VISIBLE, self.places.job)
         return p0
 

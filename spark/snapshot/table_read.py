@@ -62,6 +62,7 @@ class TableRead:
             for wanted, to in groups:
                 if self.between:
                     self.between(self.progress.shape, len(self.progress.parts))
+                self.load.server.awake()  # the table or the group before may have been read for long
                 self.load.wait()
                 self._part(wanted, to)
                 self._told(before)

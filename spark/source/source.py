@@ -34,6 +34,10 @@ FROM information_schema.check_constraints WHERE constraint_schema = %s AND table
 TABLES = "SELECT table_schema, table_name FROM information_schema.tables WHERE table_type = 'BASE TABLE' ORDER BY 1, 2"
 ABOUT = "SELECT coalesce(table_rows, 0) FROM information_schema.tables WHERE table_schema = %s AND table_name = %s"
 MADE = "SELECT create_time FROM information_schema.tables WHERE table_schema = %s AND table_name = %s"
+# Without a row where the engine is not told: of what is broken, and of an engine that is not there.
+ENGINE = """
+SELECT e.transactions FROM information_schema.tables t JOIN information_schema.engines e ON e.engine = t.engine
+WHERE t.table_schema = %s AND t.table_name = %s"""
 VERSIONED = TABLES.replace("BASE TABLE", "SYSTEM VERSIONED")
 
 BEGUN = "headrace_begun"  # a savepoint: of what is locked behind it, a return to it lets go
@@ -182,6 +186,11 @@ class Source:
     def about(self, db: str, table: str) -> int:
         """The server's estimate of the table's rows."""
         return int(self.value(ABOUT, db, table) or 0)
+
+    def snapshots(self, db: str, table: str) -> bool:
+        """Whether a consistent read shows the table as of its begin: engines without transactions show what is there
+        by the time of each statement."""
+        return str(self.value(ENGINE, db, table)).upper() == "YES"
 
     def made(self, db: str, table: str) -> str:
         """When the server made the table: another time says that it is another table, or was written anew."""

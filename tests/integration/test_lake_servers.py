@@ -78,9 +78,10 @@ VECTORS: tuple[str, Sequence[str]] = (
 
 class Site:
     """A server's database: `types` with every type that the server itself hashes, `floats` with those that Spark hashes
-    for both sides, and `lines` with a key of a text and a number, which is read in chunks."""
+    for both sides, `lines` with a key of a text and a number, which is read in chunks, and `plain` without snapshot
+    reads."""
 
-    tables = ("types", "floats", "lines")
+    tables = ("types", "floats", "lines", "plain")
 
     def __init__(self, server: Database, name: str) -> None:
         self.server, self.name = server, name
@@ -92,6 +93,7 @@ class Site:
         floats = ", ".join(f"{name} {kind}" for name, (kind, _) in self.floats.items())
         tables += [f"floats (id int PRIMARY KEY, {floats})"]
         tables += ["`lines` (region varchar(9), n bigint unsigned, v int, PRIMARY KEY (region, n))"]
+        tables += ["plain (n int PRIMARY KEY, v int) ENGINE = MyISAM"]
         run(server, ZEROS, *(f"CREATE TABLE {table}" for table in tables), database=name)
         self.rows = max(len(values) for _, values in [*self.kinds, *self.floats.values()])
 
@@ -144,6 +146,7 @@ def writing(site: Site, stop: threading.Event) -> None:
     with site.server.connect(database=site.name, autocommit=False) as connection, connection.cursor() as cursor:
         while not stop.wait(0.02):
             n += 1
+            run(site.server, f"REPLACE INTO plain VALUES ({n % 300}, {n}), ({n}, 0)", database=site.name)
             try:
                 written(cursor, n)
             except pymysql.err.OperationalError as error:

@@ -14,14 +14,17 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as fn
 
 from contract.pipeline import Pipeline
+from contract.sequence import file_number
 from spark.errors import LakeError
 from spark.lake.lake import Lake
 from spark.proof.answer import Answer
-from spark.proof.checksum import sum_of, totals
+from spark.proof.boundary import Match, match
+from spark.proof.checksum import Total, sum_of, totals
 from spark.proof.chunk_reads import ChunkReads
 from spark.proof.kept import Kept
 from spark.proof.pace import Pace
 from spark.proof.reading import Reading
+from spark.proof.rewind import Step
 from spark.proof.splits import Buckets, Ranges
 from spark.proof.verification import Verification
 from spark.source.source import Source
@@ -227,6 +230,56 @@ def test_chunks_are_the_table_whatever_its_key(spark: SparkSession, server: Data
     assert not any("by the check before" in line for line in changed), "with other columns nothing of it holds"
     run(server, "CREATE TABLE other LIKE names", "DROP TABLE names", "RENAME TABLE other TO names", database="reading")
     assert ask(spark, pipeline, changed, "names")["names"].total.rows == 0, "nor of another table of its name"
+
+
+def written_within(monkeypatch: pytest.MonkeyPatch, server: Database, write: str) -> tuple[list[Total], list[Step]]:
+    """Does `write`, with the next number, before each statement that hashes rows, of a table that is one chunk. Gives
+    what the statements would have shown behind it, and what it did in the binlog."""
+    states, steps, rows = [Total()], list[Step](), Source.rows
+
+    def within(source: Source, sql: str, *arguments: Any) -> Any:
+        if "sha2(" in sql:
+            at, before = source.position(), total_of(rows(source, sql))
+            run(server, write.format(n=ROWS + len(steps)), database="reading")
+            states[0] = total_of(rows(source, sql))
+            place = 0, file_number(at[0]), at[1]
+            steps.append(Step(place, f"0-1-{len(steps) + 1}", {0: states[0].minus(before)}))
+        return rows(source, sql, *arguments)
+
+    monkeypatch.setattr(Source, "rows", within)
+    monkeypatch.setattr(Source, "row", lambda source, sql, *given: next(iter(within(source, sql, *given)), None))
+    return states, steps
+
+
+def total_of(rows: Any) -> Total:
+    [row] = rows
+    return Total(int(row[-2]), int(row[-1]))
+
+
+@pytest.mark.soak_on("mysql80")
+@pytest.mark.parametrize("key", ["int", "varchar(20)"])
+def test_a_table_without_snapshot_reads_has_a_boundary_that_fits(
+    spark: SparkSession, server: Database, pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    """It shows what is written behind the begin of a transaction."""
+    whole = pipeline.model_copy(update={"snapshot": pipeline.snapshot.model_copy(update={"chunk_rows": 1000})})
+    rows = ", ".join(f"('{n}')" for n in range(ROWS))
+    for engine in ("MyISAM", "MEMORY", *(["Aria"] if server.flavor == "mariadb" else [])):
+        create = f"CREATE TABLE plain (id {key} PRIMARY KEY) ENGINE = {engine}"
+        run(server, "DROP TABLE IF EXISTS plain", create, f"INSERT INTO plain VALUES {rows}", database="reading")
+        with monkeypatch.context() as patch:
+            states, steps = written_within(patch, server, "INSERT INTO plain VALUES ('{n}')")
+            answer = ask(spark, whole, [], "plain")["plain"]
+        [read], [now] = answer.reads, states
+        assert (answer.split.count, len(steps), read.total.rows) == (1, 1, ROWS + 1), engine
+        assert match(read, {0: now}, steps) == Match(steps[0].gtid or "", {0: now}, frozenset(), 1), engine
+        Kept(Lake(spark, whole), checkpoint()).forget()
+    with Source(whole) as source:
+        assert [source.snapshots("reading", table) for table in ("plain", "wide", "nowhere")] == [False, True, False]
+        reading = Reading(spark, whole, source, 0, Kept(Lake(spark, whole), checkpoint()), print)
+        opened = reading.open(answer, [0])
+    assert opened is not None
+    assert (opened.seen, opened.rows.count()) == ("", ROWS + 1)
 
 
 def test_a_check_writes_nothing_into_the_binlog(spark: SparkSession, server: Database, pipeline: Pipeline) -> None:
