@@ -59,8 +59,9 @@ def run(spark: SparkSession, pipeline: Pipeline, lake: Lake) -> dict[str, Any]:
 
 
 class Compaction:
-    """One run. `last`: how the lake stood behind the last one; `clean`: whether that came to its end. `foreign`: what
-    somebody else did to the tables since, as this run began. `floors`: where each table's snapshot begins."""
+    """One run. `last`: how the lake stood behind the last one; `gone`: whether nothing tells that any more; `clean`:
+    whether something does, and that one came to its end. `foreign`: what somebody else did to the tables since, as this
+    run began. `floors`: where each table's snapshot begins."""
 
     def __init__(self, spark: SparkSession, pipeline: Pipeline, lake: Lake) -> None:
         self.began = time.time()
@@ -68,7 +69,8 @@ class Compaction:
         self.checkpoint = self.broker.checkpoint()
         text = lake.text(lake.status)
         self.last = parse(text) if text else None
-        self.clean = not lake.exists(lake.at(UNFINISHED))
+        self.gone = not text and (bool(AppliedSnapshots(lake).tables) or merged_to(lake) is not None)
+        self.clean = not self.gone and not lake.exists(lake.at(UNFINISHED))
         self.landing = Landing(spark, pipeline, lake, self.look)
         self.foreign = Found()
         self.floors: dict[Name, list[int]] = {}
@@ -104,7 +106,7 @@ class Compaction:
         refuse_foreign(self.lake, self.last, self.checkpoint)
         if self.last:
             self.foreign = foreign_writes(self.lake, since_last(self.lake, self.last))
-        elif AppliedSnapshots(self.lake).tables or merged_to(self.lake) is not None:
+        elif self.gone:
             print("the lake's status is gone: what others did to its tables is not known, a check shows it", flush=True)
         self.look()
 

@@ -14,8 +14,7 @@ from contract.checkpoint import Checkpoint
 from contract.start_at import since
 from contract.status import LakeStatus, Stale, TableStatus, parse
 from contract.steps import SNAPSHOT_TABLE
-from spark.history.going import staying
-from spark.history.retention import history_of
+from spark.compaction.counted import counted, name_of
 from spark.lake import lost
 from spark.lake.lake import Lake
 from spark.lake.letters import Letters
@@ -28,8 +27,8 @@ from spark.tables.refused import own_fault
 
 
 class Standing:
-    """What this run makes of the last status. After a run that did not end (`clean` is false) the counts are
-    taken anew from the lake."""
+    """What this run makes of the last status. Behind a run that did not end, or a status that is gone (`clean` is
+    false), the counts are taken anew from the lake; else those of the changes of tables that are stopped no longer."""
 
     def __init__(
         self,
@@ -45,7 +44,7 @@ class Standing:
         self.stale = stale
         text = lake.text(lake.status)
         self.last = parse(text) if text else None
-        self.counts = {} if clean else self._counts()
+        self.counts = self._counts()
         self.lacking = letters.tables(merging.schemas.tables())
         self.nulled = Counter(merging.nulled) + Counter(handoff.nulled)  # of this run
 
@@ -54,10 +53,17 @@ class Standing:
         known = {(t.db, t.table) for t in self.last.tables.values()} if self.last else set()
         touched = {*self.merging.merged, *self.handoff.snapshots.tables, *self.counts, *self.stale}
         touched |= {*self.merging.stopped.tables, *self.handoff.refused}
-        joined = {name for name in map(_name, checkpoint.joined) if name} if checkpoint else set()
+        joined = {name for name in map(name_of, checkpoint.joined) if name} if checkpoint else set()
         return sorted(
             name for name in known | touched | joined | {*self.lacking} if self.lake.pipeline.tables.match(*name)
         )
+
+    def _counts(self) -> dict[Name, int]:
+        freed, stopped = self.merging.freed, self.merging.stopped
+        if self.clean and not freed:
+            return {}
+        known = [(t.db, t.table) for t in self.last.tables.values()] if self.last else []
+        return counted(self.lake, stopped, known, freed if self.clean else None)
 
     def touched(self) -> set[Name]:
         """The tables that this run may have written; those of renamed columns have a commit more for it."""
@@ -81,7 +87,8 @@ class Standing:
         name, path = (db, table), self.lake.table(db, table)
         last = self.last.tables.get(f"{db}.{table}") if self.last else None
         merged, stop = self.merging.merged.get(name, 0), self._stopped().get(name)
-        changes = self.counts.get(name, 0) if not self.clean else (last.changes if last else 0) + merged
+        more = (last.changes if last else 0) + merged if self.clean else 0
+        changes = self.counts.get(name, more)
         if self.lake.pipeline.changes_only(db, table):  # there are no rows of which more could be said
             return TableStatus(
                 db=db,
@@ -202,22 +209,3 @@ class Standing:
     def _next_try(self, name: Name) -> int | None:
         at = None if name in self.handoff.refused else self.merging.tries.left.get(name)
         return None if at is None else int(at * 1000)
-
-    def _counts(self) -> dict[Name, int]:
-        """Those that were removed too (retention.py); what of them is still there is not counted twice."""
-        if not self.lake.is_table(self.lake.changes):
-            return {}
-        history = history_of(self.lake)
-        kept, known = history.tables, self.last.tables if self.last else {}
-        counts = {(t.db, t.table): kept[name].removed for name, t in known.items() if name in kept}
-        changes = self.spark.read.format("delta").load(self.lake.changes)
-        for row in staying(changes, history).groupBy("db", "tbl").count().collect():
-            name = (row["db"], row["tbl"][len(row["db"]) + 1 :])
-            counts[name] = counts.get(name, 0) + row["count"]
-        return counts
-
-
-def _name(text: str) -> Name | None:
-    """Of `db.table`. Where more than one dot leaves it open which is which, the table is known by its changes alone."""
-    db, _, table = text.partition(".")
-    return None if "." in table else (db, table)

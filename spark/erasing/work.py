@@ -119,8 +119,8 @@ class Erasing:
             texts |= {row["key"] for row in found.events.select("key").distinct().collect()}
         topics = self.topics.of(self.traces.topics(), found.events, int(time.time() * 1000))
         begun = Begun(id=uuid.uuid4().hex, tbl=self.traces.name, hashes=hashes, removed=found.counts(), topics=topics)
-        until = {"until": self.until.place, "gtid_set": self.until.gtid_set}
-        return self.erasures.begin(begun, [Erased(tbl=begun.tbl, hash=self._hash(text), **until) for text in texts])
+        known = {"until": self.until.place, "until_ms": self.until.ts_ms, "gtid_set": self.until.gtid_set}
+        return self.erasures.begin(begun, [Erased(tbl=begun.tbl, hash=self._hash(text), **known) for text in texts])
 
     def _hash(self, text: str) -> str:
         return self.erasures.hash_of(self.traces.name, text)

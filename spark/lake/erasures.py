@@ -1,7 +1,10 @@
 """What the lake remembers of erasures: one small file, by which no change of before an erasure comes back.
 
 A key is kept as a hash with the lake's own salt, never in plain. A change is known by its place, and behind a failover
-or a move back (`headrace seek`), which give it a greater one, by its GTID.
+or a move back (`headrace seek`), which give it a greater one, by its GTID. Of a server without GTIDs a move back alone
+gives it a greater one, by its epoch: it is known by file and position. Those of another server, or of a binlog that was
+begun anew, say nothing beside these, and no record tells which it is of: what was committed later than the erasure's
+place is not taken for one of before.
 """
 
 from __future__ import annotations
@@ -26,11 +29,17 @@ from spark.lake.lake import Lake
 
 FILE = "_erasures.json"
 INTERVAL = "struct<name: string, first: bigint, last: bigint>"
-ERASED = f"_hash string, _until {SPARK_TYPE}, _maria boolean, _inside array<{INTERVAL}>"
+ERASED = f"_hash string, _until {SPARK_TYPE}, _until_ms bigint, _maria boolean, _inside array<{INTERVAL}>"
+SLACK_MS = 60_000  # by which the source's clock may have been set back
 # Whether a change's GTID is in the set of which it is told beside it.
 WITHIN = """
     exists(_inside, one -> try_cast(regexp_extract(gtid, '([0-9]+)$', 1) AS bigint) BETWEEN one.first AND one.last
         AND one.name = if(_maria, substring_index(gtid, '-', 1), regexp_replace(gtid, ':[0-9]+$', '')))
+"""
+# The same of a change without a GTID, or where the erasure's server went by places.
+PLACED = f"""
+    (gtid IS NULL OR size(_inside) = 0) AND unix_millis(ts) <= _until_ms + {SLACK_MS}
+        AND struct(_seq.file, _seq.pos) <= struct(_until.file, _until.pos)
 """
 
 
@@ -55,12 +64,14 @@ class Topic(BaseModel):
 
 class Erased(BaseModel):
     """One key of the table `tbl` (`db.table`) as records have it, by its `hash`. Erased is what was before the place
-    `until`, or is in the GTID set. `number`: the erasure's, 0 of one by an earlier version of Headrace."""
+    `until`, or is in the GTID set. `until_ms`: the commit time of that place, Unix ms; `number`: the erasure's. Both
+    are 0 of one by an earlier version of Headrace."""
 
     tbl: str
     hash: str
     until: Place
     gtid_set: str
+    until_ms: int = 0
     number: int = 0
 
     def behind(self, number: int, since: Place) -> bool:
@@ -127,14 +138,14 @@ class Erasures:
         self.lake.write(self.path, self.known.model_dump(mode="json"))
 
     def without(self, changes: DataFrame) -> DataFrame:
-        """Changes (`tbl`, `key`, `_seq`, `gtid`) without those that an erasure was about."""
+        """Changes (`tbl`, `key`, `_seq`, `gtid`, `ts`) without those that an erasure was about."""
         if not self.known.erased:
             return changes
-        rows = [(one.hash, (*one.until, -1, -1), *_intervals(one.gtid_set)) for one in self.known.erased]
+        rows = [(one.hash, (*one.until, -1, -1), one.until_ms, *_intervals(one.gtid_set)) for one in self.known.erased]
         erased = changes.sparkSession.createDataFrame(rows, ERASED)
         marked = changes.withColumn("_hash", self._hash(fn.col("tbl"), fn.col("key")))
         found = marked.join(fn.broadcast(erased), "_hash", "left")
-        gone = (fn.col("_seq") <= fn.col("_until")) | fn.expr(WITHIN)
+        gone = (fn.col("_seq") <= fn.col("_until")) | fn.expr(WITHIN) | fn.expr(PLACED)
         return found.where(~fn.coalesce(gone, fn.lit(False))).select(*changes.columns)
 
     def unstaged(self, rows: DataFrame, schema: TableSchema, read_behind: Sequence[int], number: int) -> DataFrame:

@@ -41,6 +41,7 @@ from spark.lake.manifests import manifests
 from spark.lake.topic_ids import TopicIds
 from spark.landing.batches import run_batches
 from spark.landing.foreign import Looked
+from spark.landing.gone import gone, refuse_gone_unread
 from spark.landing.long_names import SPREAD, spread, too_long
 from spark.landing.marks import Mark, Marks
 from spark.landing.planned import APP, forget_larger
@@ -92,7 +93,8 @@ class Landing:
         if not any(ends.values()):
             return
         known.keep(ids)
-        short = self._short(ends)
+        if short := self._short(ends):
+            refuse_gone_unread(self.pipeline, done, ends)
         for _ in range(3):  # a topic that is new since the query's last run may be seen in the run after
             if not short:
                 ReadTopics(self.lake).keep(places(ids, self.read()))
@@ -227,17 +229,3 @@ def _raised(known: list[Mark], tops: list[Row]) -> list[Mark]:
 
 def _says(error: BaseException, word: str) -> bool:
     return any(word in text for text in chain(error))
-
-
-def gone(done: Ends, ends: Ends) -> str | None:
-    """In words, what was read and is not in Kafka any more: a topic that was made again begins at 0, and its
-    records up to the old place would be passed by."""
-    for (topic, number), at in sorted(done.items()):
-        end = ends.get((topic, number))
-        if at and end is None:
-            return f"partition {number} of {topic} is gone; {at} records of it were read"
-        if end is not None and end < at:
-            return (
-                f"partition {number} of {topic} ends at {end} and was read up to {at}: the topic was made again or cut"
-            )
-    return None

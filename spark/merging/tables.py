@@ -61,8 +61,9 @@ class Merging:
     `_changes`, and raises LakeError where somebody else wrote into it. `dropped`: where the source dropped tables.
     `looked`: up to where the run merges it.
     `merged` counts the changes per table, `rows` what they added to its rows; nobody counted those of the tables in
-    `emptied`. `nulled`: for how many values of the merged rows the lake has a null. `clock`: gives Unix s, for `tries`,
-    which are those of stopped tables."""
+    `emptied`. `freed`: the tables that were stopped and are not any more; of their changes that were merged, some may
+    have been before. `nulled`: for how many values of the merged rows the lake has a null. `clock`: gives Unix s, for
+    `tries`, which are those of stopped tables."""
 
     spark: SparkSession
     lake: Lake
@@ -73,6 +74,7 @@ class Merging:
     merged: dict[Name, int] = field(default_factory=dict)
     rows: dict[Name, int] = field(default_factory=dict)
     emptied: set[Name] = field(default_factory=set)
+    freed: set[Name] = field(default_factory=set)
     nulled: dict[Name, int] = field(default_factory=dict)
     clock: Callable[[], float] = time.time
     stopped: StoppedTables = field(init=False)
@@ -110,6 +112,7 @@ class Merging:
                 self._keep(name, stop.since)
             else:
                 self.stopped.release(name)
+                self.freed.add(name)
         note_missing(self.spark, self.lake, self.schemas)
 
     def _batch(self, changes: DataFrame, number: int, query: str) -> None:

@@ -38,7 +38,7 @@ from spark.landing.changes import MARK_COLUMNS
 from spark.proof.differences import Difference, next_run, note_differences
 from spark.tables.schema import Schemas
 from tests import checkpoints
-from tests.spark.changes_by_hand import ITEMS, key_of, records
+from tests.spark.changes_by_hand import ITEMS, change, changes, key_of, records
 from tests.spark.changes_by_hand import record as kafka_record
 from tests.spark.lake_by_hand import part, stage
 from tests.spark.watched_files import Watched
@@ -172,6 +172,7 @@ def test_nothing_of_an_erased_row_is_left_and_the_others_are(stats: None, spark:
     before = erasing(spark, lake)
     begun = before.run()
     assert begun.removed == COUNTED
+    assert {one.until_ms for one in before.erasures.known.erased} == {before.until.ts_ms}
     assert SENT == BURIED
     assert holding(lake, GONE) == []
     assert ids(spark, lake) == [2, 3]
@@ -208,6 +209,24 @@ def test_nothing_of_an_erased_row_is_left_and_the_others_are(stats: None, spark:
     compaction.compact(spark, lake.pipeline)
     assert ids(spark, lake) == [1, 2, 3]
     assert erasing(spark, lake, "[7]", hours=168).run().removed == dict.fromkeys(COUNTED, 0), "there is no such row"
+
+
+def test_what_a_server_without_gtids_sends_again_is_not_landed(spark: SparkSession, lake: Lake) -> None:
+    """Behind a move back it is of the same file and position in a new epoch. Of a binlog that was begun anew a place is
+    no greater and a commit later, and it is another change; so it is of another server's transaction."""
+    erasures, at = Erasures(lake), int(AT.timestamp() * 1000)
+    one = Erased(tbl="shop.items", hash=erasures.hash_of("shop.items", '{"id":1}'), until=(0, 1, 50), gtid_set="")
+    again = changes(
+        spark, *[change((1, 1, pos, 0, 0), "c", item(n)) for n, pos in ((1, 40), (1, 45), (1, 60), (2, 41))]
+    ).selectExpr("*", "if(_seq.pos = 45, 'u:45', null) as gtid")  # by gtid_mode = ON_PERMISSIVE
+
+    def left(**facts: Any) -> list[int]:
+        erasures.known = erasures.known.model_copy(update={"erased": [one.model_copy(update=facts)]})
+        return sorted(row["_seq"]["pos"] for row in erasures.without(again).collect())
+
+    assert left(until_ms=at - 60_000) == [41, 60]
+    assert left(until_ms=at - 60_001) == [40, 41, 45, 60]
+    assert left(until_ms=at, gtid_set=f"{checkpoints.SOURCE}:1-50") == [41, 45, 60]
 
 
 class KilledError(Exception):

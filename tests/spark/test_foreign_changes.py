@@ -277,7 +277,8 @@ def test_between_what_a_run_lands_and_the_marks_of_it_it_makes_no_mark(
 
 @pytest.mark.usefixtures("landed")
 def test_a_status_that_is_gone_brings_nothing_back(spark: SparkSession, lake: Lake, compact: Compact) -> None:
-    """By the merge's own checkpoint it is known what was merged."""
+    """By the merge's own checkpoint it is known what was merged; by `_changes`, which tables there are and how many of
+    them, also where the run that writes the status anew has nothing new."""
     append(lake)
     with pytest.raises(LakeError) as told:
         compact()
@@ -286,6 +287,10 @@ def test_a_status_that_is_gone_brings_nothing_back(spark: SparkSession, lake: La
     later(spark, lake)
     compact()
     assert ids(spark, lake) == ROWS
+    lake.delete(lake.status)
+    compact()
+    [table] = status.read(lake.pipeline).tables.values()  # type: ignore[union-attr]
+    assert (table.table, table.rows, table.changes, table.changes_last_run) == ("items", 2, 6, 0)
 
 
 @pytest.mark.parametrize(

@@ -288,6 +288,24 @@ def test_a_table_of_an_older_lake_is_told_to_lack_what_went_before_another_table
     assert AppliedSnapshots(lake).loss(("shop", "items"))
 
 
+def test_an_empty_topic_that_was_deleted_is_told_as_such_where_there_is_more_to_read(
+    lake: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark would say that its records are lost."""
+    asked, lake.checkpoint = list[list[str]](), lambda name: name
+    monkeypatch.setattr(Landing, "read", lambda self: {(LINES, 0): 0, (LINES, 1): 0, (TOPIC, 0): 3})
+    monkeypatch.setattr(Landing, "_query", lambda self, topics, begins: asked.append(topics))
+    landing = Landing(None, lake.pipeline, lake)  # type: ignore[arg-type]
+    landing.run({(TOPIC, 0): 3}, {TOPIC: "a"})
+    told = rf"the topic {LINES} is gone.*nothing that it has is lost.*--topic {LINES} --partitions 2. Then run this"
+    with pytest.raises(LakeError, match=told):
+        landing.run({(TOPIC, 0): 5}, {TOPIC: "a"})
+    assert asked == []
+    with pytest.raises(LakeError, match="did not read"):  # made again
+        landing.run({(TOPIC, 0): 5, (LINES, 0): 0, (LINES, 1): 0}, {TOPIC: "a", LINES: "b"})
+    assert asked[0] == [TOPIC, LINES]
+
+
 class Records:
     """A consumer of one partition that begins at the offset `low` and has these values from there on."""
 

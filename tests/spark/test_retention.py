@@ -18,7 +18,7 @@ from contract.status import LakeStatus, TableStatus
 from readers.errors import LakeReadError
 from readers.lake import query
 from spark.compaction.compaction import UNFINISHED
-from spark.compaction.standing import Standing
+from spark.compaction.counted import counted
 from spark.errors import LakeError
 from spark.failpoints import hooked
 from spark.history.history import History
@@ -182,13 +182,19 @@ def test_one_that_was_killed_says_no_wrong_past_and_the_next_goes_on(
     }
 
 
-def test_counts_of_changes_keep_those_that_were_removed(spark: SparkSession, lake: Lake) -> None:
+def test_counts_of_changes_keep_those_that_were_removed(lake: Lake) -> None:
     for days in (30, 9, 4):
         cut(lake, days)
     assert (ages(lake), ages(lake, "lines")) == ([], [4])
-    counting = Standing.__new__(Standing)
-    counting.spark, counting.lake, counting.last = spark, lake, note_status(lake, ago(0))
-    assert counting._counts() == {("shop", "items"): 4, ("shop", "lines"): 2}
+    whole = {("shop", "items"): 4, ("shop", "lines"): 2}
+    stopped = StoppedTables(lake)
+    assert counted(lake, stopped) == whole, "also without a status that names the tables"
+    assert counted(lake, stopped, only=[("shop", "lines"), ("shop", "new")]) == {
+        ("shop", "lines"): 2,
+        ("shop", "new"): 0,
+    }
+    stopped.stop(("shop", "lines"), [0, 1, 0, 0, 0], "its type changed")
+    assert counted(lake, stopped) == {**whole, ("shop", "lines"): 1}, "what waits is counted when it is merged"
 
 
 def test_what_a_stopped_table_waits_for_stays(lake: Lake) -> None:
