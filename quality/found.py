@@ -53,10 +53,14 @@ def _raised(info: dict[str, Any]) -> str | None:
     raised = next((one for one in infos if one.get("raised_exception")), None)
     if raised is None:
         return None
-    text = str(raised.get("exception_message"))
+    return reason(str(raised.get("exception_message")))
+
+
+def reason(text: str, elsewhere: str = IN_PAGES) -> str:
+    """The line of an error that says what it is. It goes to alerts: where it may have a row's value, `elsewhere`."""
     lines = [line.removeprefix(": ") for line in text.splitlines()]
     said = next((line for line in lines if line and not line.startswith(CALLING)), lines[0] if lines else "")
     if not ABOUT_VALUE.search(text):
         return said
     named = NAMED.search(text)
-    return f"{named[0] if named else 'an error about a value'}: {IN_PAGES}"
+    return f"{named[0] if named else 'an error about a value'}: {elsewhere}"

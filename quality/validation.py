@@ -18,7 +18,7 @@ from great_expectations.expectations import Expectation
 from pyspark.sql import DataFrame
 
 from quality import expectations, found
-from quality.custom import Own, first_line
+from quality.custom import Own
 
 
 @dataclass
@@ -80,7 +80,9 @@ class Validation:
             try:
                 batch.validate(one, result_format=ResultFormat.BOOLEAN_ONLY, expectation_parameters=self._parameters)
             except Exception as error:  # an expectation may be a class of the user's
-                refused.append((file, one, first_line(error)))
+                text = str(error) or type(error).__name__
+                print(f"{file}: {text}", flush=True)
+                refused.append((file, one, found.reason(text, "what the job's log shows")))
         return refused
 
     def _forget(self) -> None:

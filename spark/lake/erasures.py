@@ -36,10 +36,11 @@ WITHIN = """
     exists(_inside, one -> try_cast(regexp_extract(gtid, '([0-9]+)$', 1) AS bigint) BETWEEN one.first AND one.last
         AND one.name = if(_maria, substring_index(gtid, '-', 1), regexp_replace(gtid, ':[0-9]+$', '')))
 """
-# The same of a change without a GTID, or where the erasure's server went by places.
+# The same of a change without a GTID, or where the erasure's server went by places: at the place itself the next
+# transaction begins.
 PLACED = f"""
     (gtid IS NULL OR size(_inside) = 0) AND unix_millis(ts) <= _until_ms + {SLACK_MS}
-        AND struct(_seq.file, _seq.pos) <= struct(_until.file, _until.pos)
+        AND struct(_seq.file, _seq.pos) < struct(_until.file, _until.pos)
 """
 
 

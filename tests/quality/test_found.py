@@ -9,7 +9,7 @@ import great_expectations.expectations as gxe
 import pytest
 from great_expectations.expectations import Expectation
 
-from quality.found import SHOWN, told
+from quality.found import SHOWN, reason, told
 from quality.report import describe
 
 
@@ -54,6 +54,12 @@ def test_nor_is_one_in_the_error_of_what_could_not_be_judged() -> None:
     assert "3000000000" not in told(result("expect_column_max_to_be_between", {}, large))["observed"]
     lost = told(result("expect_column_max_to_be_between", {}, "[FAILED_READ_FILE] file '/a.parquet' SQLSTATE: KD001"))
     assert "/a.parquet" in lost["observed"]
+
+
+def test_an_error_that_a_user_s_class_raises_is_told_without_a_value() -> None:
+    text = "[CAST_INVALID_INPUT] The value 'a secret' is none. SQLSTATE: 22018"
+    assert reason(text, "the log") == "[CAST_INVALID_INPUT]: the log"
+    assert reason("no such column: x\nmore") == "no such column: x"
 
 
 def test_each_of_these_types_is_one_of_great_expectations() -> None:
