@@ -130,6 +130,12 @@ def _look_at(lake: Lake, name: Name, behind: int | None, quiet: bool) -> tuple[i
     return version, _done(lake, path, behind, version, _rows_of(lake, path, behind, version))
 
 
+def did_behind(lake: Lake, name: Name, version: int) -> str | None:
+    """What somebody else did to the table behind the version, in words."""
+    _, done = _look_at(lake, name, version, quiet=False)
+    return done.did if done else None
+
+
 def since_last(lake: Lake, last: LakeStatus) -> dict[Name, int | None]:
     """Behind the last run, or behind the snapshot that a run applied and died."""
     snapshots, since = AppliedSnapshots(lake), dict[Name, int | None]()

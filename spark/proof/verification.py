@@ -16,6 +16,7 @@ from functools import partial
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
+from contract import steps
 from contract.checkpoint import Checkpoint
 from contract.patterns import any_matches
 from contract.pipeline import Pipeline
@@ -25,6 +26,7 @@ from spark.errors import LakeError, PassingError
 from spark.lake.applied import AppliedSnapshots
 from spark.lake.lake import Lake
 from spark.lake.stopped import Name
+from spark.landing.foreign import did_behind
 from spark.proof.altered import untold
 from spark.proof.answer import Answer, Opened
 from spark.proof.boundary import Read
@@ -45,6 +47,10 @@ from spark.tables.schema import OWN, Schemas, landed_otherwise
 
 ALTERED = (
     "since the check before this one read some of it, it was altered, or changes of it were left out: verify again"
+)
+WRITTEN = (
+    "somebody else than Headrace's jobs changed it in the lake since the last compaction ({}), which is not compared: "
+    "{}, then verify again, or verify with --compact"
 )
 MEANWHILE = "{} while it was checked: verify again"
 # Asked for behind each wait: the lake may have changes by then that are written by a shape of after the check's begin.
@@ -109,6 +115,8 @@ class Verification:
     def wait(self, names: Sequence[str], high: Position, executed: str, seconds: float) -> LakeStatus:
         """The lake's status once it is complete up to the place. `executed`: the GTID set that the source had after it;
         a binlog that was rotated since has no commit at its end, so the set counts too. Raises LakeError."""
+        if self.compact is not None and self.status is None and self._any_written(names):
+            self.compact()
         waiting = Waiting(self.lake, self.low.epoch, self.tell, self.compact)
         status = waiting.until_complete(names, high, executed, seconds)
         known = [(table.db, table.table) for table in status.tables.values()]
@@ -131,6 +139,9 @@ class Verification:
         steps = steps_of(past, answer.split, answer.reads) if past else []
         found = found_of(answer, last, steps, apart(table), began)
         found = doubted(table, answer, found, lambda: self._unplaced(table, status, now))
+        if told := self._written(table):
+            self.lost.add(answer.name)
+            return replace(found, boundary=None, reason=told)
         if (place := self.untold.get((table.db, table.table))) is not None and answer.older_than(place):
             self.lost.add(answer.name)
             return replace(found, boundary=None, reason=ALTERED)
@@ -142,6 +153,18 @@ class Verification:
             self.lost.add(answer.name)
             return replace(found, reason=MEANWHILE.format(told))
         return found
+
+    def _any_written(self, names: Sequence[str]) -> bool:
+        text = self.lake.text(self.lake.status)
+        tables = parse(text).tables if text else {}
+        return any(self._written(tables[name]) for name in names if name in tables)
+
+    def _written(self, table: TableStatus) -> str | None:
+        """Why equal rows would say nothing of what readers see: the version that is compared is the last
+        compaction's."""
+        name = table.db, table.table
+        did = did_behind(self.lake, name, table.version) if table.version is not None else None
+        return None if did is None or self.made_anew(name) else WRITTEN.format(did, steps.compaction(self.pipeline))
 
     def _erased(self, name: str, reads: Sequence[Read]) -> str | None:
         """Why the changes may not lead back to what was read, in words; None where no erasure is a reason."""

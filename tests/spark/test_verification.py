@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
 
+import polars as pl
 import pytest
+from deltalake import write_deltalake
 from pydantic import TypeAdapter
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as fn
@@ -24,6 +28,7 @@ from contract.status import AppliedSnapshot, Foreign, LakeStatus, Stale, TableSt
 from quality.report import differences
 from spark.errors import LakeError, PassingError
 from spark.jobs.verify import _line
+from spark.lake.lake import Lake
 from spark.proof.answer import Answer
 from spark.proof.boundary import Read, match, window
 from spark.proof.checksum import Total, totals
@@ -236,8 +241,10 @@ def compared(
     unplaced: bool = False,
     end: Checkpoint = LOW,
     losses: Sequence[Any] = (),
+    written: str | None = None,
 ) -> tuple[Any, Finding]:
-    """The check of a table of one row. `altered`, `losses`: as the lake knows of them; `unplaced`: whether the row is;
+    """The check of a table of one row. `written`: what is said of somebody else who wrote it since.
+    `altered`, `losses`: as the lake knows of them; `unplaced`: whether the row is;
     `end`: what the lake is complete up to."""
     state, complete = json.dumps({"altered": [*altered]}), STATUS | {"checkpoint": json.loads(end.model_dump_json())}
     texts = {
@@ -257,6 +264,7 @@ def compared(
         "status": None,
     }
     check: Any = SimpleNamespace(lake=lake, frame=lambda *_: row, past=lambda *_: None, **known)
+    check._written = lambda _: written
     check._unplaced, check._erased = lambda *_: unplaced, lambda *_: None
     status = Verification.wait(check, ["shop.t"], place, "u:1-9", 1.0)
     assert check.status == status
@@ -292,6 +300,39 @@ def test_what_speaks_against_a_table_is_told_though_it_is_equal(spark: SparkSess
     made_in_the_stream = TABLE.model_copy(update={"snapshot": None})
     assert (why(made_in_the_stream) or "").startswith("not yet snapshotted: ")
     assert "doubts" not in result(equal, compared(spark, equal, made_in_the_stream)[1], LOW)
+
+
+def test_a_table_that_somebody_wrote_since_is_not_called_equal(spark: SparkSession) -> None:
+    """What is compared is the version that the last compaction left, and readers see another."""
+    [one] = totals(spark.createDataFrame([(1,)], "id bigint"), SCHEMA, fn.lit(0)).values()
+    equal = answer(one.rows, one.sum)
+    check, found = compared(spark, equal, TABLE, written="somebody deleted rows")
+    told = result(equal, found, LOW)
+    assert (told["equal"], told["reason"], check.lost) == (False, "somebody deleted rows", {"shop.t"})
+
+
+def test_what_somebody_wrote_since_is_found_in_the_tables_log(spark: SparkSession, lake: Lake) -> None:
+    path = lake.table("shop", "t")
+    spark.sql(f"CREATE TABLE delta.`{path}` (id bigint) USING delta")
+    anew: list[tuple[str, str]] = []
+    check: Any = SimpleNamespace(lake=lake, pipeline=lake.pipeline, made_anew=anew.__contains__, status=None)
+    check.compact, check.low, check.tell = Mock(side_effect=LakeError("compacted")), LOW, print
+    check._written, check._any_written = (
+        partial(Verification._written, check),
+        partial(Verification._any_written, check),
+    )
+    table = TABLE.model_copy(update={"version": lake.version(path)})
+    lake.write(lake.status, STATUS | {"tables": {"shop.t": table.model_dump(mode="json")}})
+    spark.sql(f"INSERT INTO delta.`{path}` VALUES (1)")  # by a compaction that runs beside
+    assert check._written(table) is None
+    assert not check._any_written(["shop.t"])
+    write_deltalake(path, pl.DataFrame({"id": [7]}), mode="append")
+    told = check._written(table)
+    assert re.search(r"\(WRITE as version 2.*\), which is not compared: .*verify with --compact$", told), told
+    with pytest.raises(LakeError, match="compacted"):
+        Verification.wait(check, ["shop.t"], LOW.place, "", 1.0)
+    anew.append(("shop", "t"))
+    assert check._written(table) is None, "its log is another one"
 
 
 def test_a_read_of_before_the_tables_last_statement_proves_nothing(spark: SparkSession) -> None:
