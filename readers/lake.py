@@ -57,6 +57,11 @@ def query(pipeline: Pipeline, sql: str) -> Answer:
         raise LakeReadError(str(error)) from None
     if found is None:
         raise LakeReadError(f"{names.lake_root(pipeline)} has no lake yet: {steps.compaction(pipeline)}")
+    if found.pipeline != pipeline.name:
+        raise LakeReadError(
+            f"{names.lake_root(pipeline)} is the lake of the pipeline {found.pipeline}, not of {pipeline.name}: "
+            f"correct lake.path or name in {pipeline.path}"
+        )
     try:
         database = Database(pipeline, found)
     except duckdb.Error as error:  # a database may have any name

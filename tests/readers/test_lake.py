@@ -261,6 +261,13 @@ def test_no_table_has_a_past_while_somebody_elses_changes_are_there(pipeline: Pi
         list(query(pipeline, "SELECT * FROM items_as_of('2026-11-22 10:54:00+00')").rows())
 
 
+def test_the_lake_of_another_pipeline_is_not_taken_for_this_one_s(pipeline: Pipeline) -> None:
+    root = Path(names.lake_root(pipeline))
+    root.rename(root.with_name("crm"))
+    with pytest.raises(LakeReadError, match=r"crm is the lake of the pipeline shop, not of crm: correct lake\.path or"):
+        query(pipeline.model_copy(update={"name": "crm"}), "SELECT * FROM items")
+
+
 def test_before_the_first_change_a_table_has_no_past(pipeline: Pipeline) -> None:
     Path(names.lake_root(pipeline), names.CHANGES).rename(Path(names.lake_root(pipeline), "away"))
     with pytest.raises(LakeReadError, match=r"no changes yet: shop\.items has a past from its first one on"):
