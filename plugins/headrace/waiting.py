@@ -74,13 +74,21 @@ class _Wait(BaseOperator):
         self.compaction = compaction
         self.patience_seconds = patience_seconds
 
-    def execute(self, context: Any) -> None:
+    def execute(self, context: Any) -> str:
         report = context["ti"].xcom_pull(task_ids=self.stage)
         if not report:
             raise AirflowFailException(f"the task {self.stage} left no report: clear it, so that it runs again")
+        if self._is_done(report):  # nor deferred, which Airflow takes for a failure where the task goes on at once
+            return self.resume(context, {"missing": None})
         patience = self._patience(self._failure(context))
         trigger = Until(self.question, self.pipeline_file, report, time.time() + patience)
-        self.defer(trigger=trigger, method_name="resume")
+        return self.defer(trigger=trigger, method_name="resume")
+
+    def _is_done(self, report: dict[str, Any]) -> bool:
+        try:
+            return progress.QUESTIONS[self.question](self.pipeline_file, report) is None
+        except progress.CannotTellError:
+            return False
 
     def resume(self, context: Any, event: dict[str, Any]) -> str:
         if event["missing"]:
@@ -117,11 +125,11 @@ class PartsApplied(_Wait):
     question = "parts applied"
     done = "the lake has the rows"
 
-    def execute(self, context: Any) -> None:
+    def execute(self, context: Any) -> str:
         report = context["ti"].xcom_pull(task_ids=self.stage) or {}
         if "parts" in report and not report["parts"]:
             raise AirflowSkipException("nothing was staged, so there is nothing to wait for")
-        super().execute(context)
+        return super().execute(context)
 
     def resume(self, context: Any, event: dict[str, Any]) -> str:
         super().resume(context, event)

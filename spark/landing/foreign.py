@@ -7,8 +7,7 @@ there the run stops before anything of it is merged.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
@@ -16,7 +15,7 @@ from contract import steps
 from contract.status import LakeStatus
 from spark.errors import LakeError
 from spark.lake.applied import Applied, AppliedSnapshots
-from spark.lake.commits import Commit, commits
+from spark.lake.foreign_commits import BEGINNING, UNLISTED, Foreign, done, rows_of
 from spark.lake.lake import Lake
 from spark.lake.manifests import manifests
 from spark.lake.merged import merged_to
@@ -24,23 +23,7 @@ from spark.lake.stopped import Name
 from spark.snapshot.staged import StagedRows
 from spark.tables.schema import at
 
-# They change no row.
-HARMLESS = re.compile(r"OPTIMIZE|REORG|VACUUM|TBLPROPERTIES|COMPUTE STATS|MANIFEST", re.IGNORECASE)
-# Takes files that are lost out of the log, and so their rows out of a table for good. In `_changes` it is a step of the
-# way back (docs/operations.md), behind a snapshot that has what they said.
-UNLISTED = re.compile(r"FSCK", re.IGNORECASE)
 THREADS = 16  # tables looked at side by side
-BEGINNING = -1  # what is before the first version of a table
-
-
-@dataclass(frozen=True)
-class Foreign:
-    """`did`: what somebody else did, in words; `before`: the version to go back to, None where there is none. `lost`:
-    whether rows that were there are not any more, and no commit has them."""
-
-    did: str
-    before: int | None = None
-    lost: bool = False
 
 
 @dataclass(frozen=True)
@@ -61,8 +44,8 @@ def look(lake: Lake, last: LakeStatus | None) -> Looked:
     version = lake.version(lake.changes, merged)
     if version == merged:
         return Looked(version, merged)
-    made = [one for one in _rows_of(lake, lake.changes, merged, version) if not UNLISTED.search(one.operation)]
-    if found := _done(lake, lake.changes, merged, version, made):
+    made = [one for one in rows_of(lake, lake.changes, merged, version) if not UNLISTED.search(one.operation)]
+    if found := done(lake, lake.changes, merged, version, made):
         raise LakeError(
             f"somebody else than Headrace's jobs changed {lake.changes}: {found.did}. Nothing of that was merged. "
             f"{_back(lake, found)}"
@@ -127,13 +110,7 @@ def _look_at(lake: Lake, name: Name, behind: int | None, quiet: bool) -> tuple[i
     version = lake.version(path, there)
     if behind is None or version == there:
         return version, None
-    return version, _done(lake, path, behind, version, _rows_of(lake, path, behind, version))
-
-
-def did_behind(lake: Lake, name: Name, version: int) -> str | None:
-    """What somebody else did to the table behind the version, in words."""
-    _, done = _look_at(lake, name, version, quiet=False)
-    return done.did if done else None
+    return version, done(lake, path, behind, version, rows_of(lake, path, behind, version))
 
 
 def since_last(lake: Lake, last: LakeStatus) -> dict[Name, int | None]:
@@ -175,46 +152,3 @@ def forget_lost(snapshots: AppliedSnapshots, gone: Iterable[Name]) -> None:
     for name in gone:
         if name in snapshots.tables:
             snapshots.note(name, snapshots.tables[name].model_copy(update={"gap": True}))
-
-
-def _rows_of(lake: Lake, path: str, behind: int | None, to: int | None) -> list[Commit]:
-    """The commits behind the version that change rows, the oldest first."""
-    found = commits(lake, path, BEGINNING if behind is None else behind, to) if to is not None else []
-    return [one for one in found if not HARMLESS.search(one.operation)]
-
-
-def _done(lake: Lake, path: str, since: int | None, now: int | None, made: Sequence[Commit]) -> Foreign | None:
-    """What was done behind the version; None where nothing was that changes a row, or that was taken back."""
-    since = BEGINNING if since is None else since
-    if now is None:
-        return Foreign("it is gone", lost=True) if since > BEGINNING else None
-    if now < since:
-        return Foreign(f"it ends at version {now} and had version {since}", lost=True)
-    strange, ours = _left(made, since)
-    if not strange:
-        return None
-    first = strange[0]
-    kept = any(version > first.version for version in ours) or first.version == 0
-    lost = any(UNLISTED.search(one.operation) for one in strange)
-    more = f", and {len(strange) - 1:,} more behind it" if len(strange) > 1 else ""
-    return Foreign(f"{first}{more}", None if kept else first.version - 1, lost)
-
-
-def _left(made: Sequence[Commit], since: int) -> tuple[list[Commit], list[int]]:
-    """Of the commits behind `since`: those of others that nobody took back, and our versions. A RESTORE takes back what
-    is behind its version, and is itself a loss where we wrote something there, unless it is ours: a snapshot that goes
-    on behind a kill, and the hand-off, take out of a staged table what was appended too much (staged.py)."""
-    strange: list[Commit] = []
-    ours: list[int] = []
-    for one in made:
-        to = one.restored
-        if to is not None and one.ours:
-            strange = [other for other in strange if other.version <= to]
-            ours = [version for version in ours if version <= to] + [one.version]
-        elif to is not None and to >= since and not any(version > to for version in ours):
-            strange = [other for other in strange if other.version <= to]
-        elif one.ours and one.operation != "RESTORE":
-            ours.append(one.version)
-        else:
-            strange.append(one)
-    return strange, ours

@@ -24,9 +24,9 @@ from contract.schema import TableSchema
 from contract.status import LakeStatus, TableStatus, parse
 from spark.errors import LakeError, PassingError
 from spark.lake.applied import AppliedSnapshots
+from spark.lake.foreign_commits import did_behind
 from spark.lake.lake import Lake
 from spark.lake.stopped import Name
-from spark.landing.foreign import did_behind
 from spark.proof.altered import untold
 from spark.proof.answer import Answer, Opened
 from spark.proof.boundary import Read

@@ -57,6 +57,18 @@ def test_patience_ends_and_tells_what_was_missing(answers: list[Any]) -> None:
         wait.resume({}, {"missing": "shop.a is not there"})
 
 
+def test_what_is_done_already_is_not_waited_for(answers: list[Any]) -> None:
+    """Airflow's scheduler takes a task for failed that was deferred and goes on before it has heard of that."""
+    answers += [None]
+    wait = SnapshotApplied(task_id="t", pipeline_file="/p", stage="stage")
+    ti = MagicMock()
+    ti.xcom_pull.return_value = REPORT
+    assert wait.execute({"ti": ti}) == wait.done
+    answers[:] = ["not yet"]
+    with pytest.raises(TaskDeferred):
+        wait.execute({"ti": ti})
+
+
 def test_the_wait_is_deferred_and_survives_a_restart_of_the_triggerer() -> None:
     wait = SnapshotApplied(task_id="t", pipeline_file="/p", stage="stage")
     ti = MagicMock()
