@@ -164,7 +164,9 @@ class Verification:
         compaction's."""
         name = table.db, table.table
         did = did_behind(self.lake, name, table.version) if table.version is not None else None
-        return None if did is None or self.made_anew(name) else WRITTEN.format(did, steps.compaction(self.pipeline))
+        return (
+            None if did is None or self._replaced(name, table) else WRITTEN.format(did, steps.compaction(self.pipeline))
+        )
 
     def _erased(self, name: str, reads: Sequence[Read]) -> str | None:
         """Why the changes may not lead back to what was read, in words; None where no erasure is a reason."""
@@ -174,8 +176,11 @@ class Verification:
     def made_anew(self, name: Name) -> bool:
         """Whether another snapshot than the one that is checked was applied to the table meanwhile. The files of a
         table's first one take the place of those that it had before, which a check may still read."""
+        return self._replaced(name, self.status.tables.get(".".join(name)) if self.status else None)
+
+    def _replaced(self, name: Name, table: TableStatus | None) -> bool:
+        """Whether the lake has the rows of another snapshot than a status's table."""
         applied = AppliedSnapshots(self.lake).tables.get(name)
-        table = self.status.tables.get(".".join(name)) if self.status else None
         return applied is not None and (table is None or table.snapshot is None or table.snapshot.id != applied.id)
 
     def pin(self, wrong: Sequence[tuple[Answer, Finding]], shapes: Shapes, seconds: float) -> list[Difference]:

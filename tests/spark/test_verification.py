@@ -28,6 +28,7 @@ from contract.status import AppliedSnapshot, Foreign, LakeStatus, Stale, TableSt
 from quality.report import differences
 from spark.errors import LakeError, PassingError
 from spark.jobs.verify import _line
+from spark.lake.applied import Applied, AppliedSnapshots
 from spark.lake.lake import Lake
 from spark.proof.answer import Answer
 from spark.proof.boundary import Read, match, window
@@ -314,8 +315,10 @@ def test_a_table_that_somebody_wrote_since_is_not_called_equal(spark: SparkSessi
 def test_what_somebody_wrote_since_is_found_in_the_tables_log(spark: SparkSession, lake: Lake) -> None:
     path = lake.table("shop", "t")
     spark.sql(f"CREATE TABLE delta.`{path}` (id bigint) USING delta")
-    anew: list[tuple[str, str]] = []
-    check: Any = SimpleNamespace(lake=lake, pipeline=lake.pipeline, made_anew=anew.__contains__, status=None)
+    snapshots, one = AppliedSnapshots(lake), Applied(**APPLIED.model_dump(), floor=[0, 1, 4, -1, -1])
+    snapshots.note(("shop", "t"), one)
+    check: Any = SimpleNamespace(lake=lake, pipeline=lake.pipeline, status=None)
+    check._replaced = partial(Verification._replaced, check)
     check.compact, check.low, check.tell = Mock(side_effect=LakeError("compacted")), LOW, print
     check._written, check._any_written = (
         partial(Verification._written, check),
@@ -331,7 +334,7 @@ def test_what_somebody_wrote_since_is_found_in_the_tables_log(spark: SparkSessio
     assert re.search(r"\(WRITE as version 2.*\), which is not compared: .*verify with --compact$", told), told
     with pytest.raises(LakeError, match="compacted"):
         Verification.wait(check, ["shop.t"], LOW.place, "", 1.0)
-    anew.append(("shop", "t"))
+    snapshots.note(("shop", "t"), one.model_copy(update={"id": "another"}))
     assert check._written(table) is None, "its log is another one"
 
 
