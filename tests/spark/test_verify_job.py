@@ -203,7 +203,7 @@ def test_a_table_whose_snapshot_is_applied_meanwhile_is_to_be_checked_again(
         lake=lake, lost=set[str](), frames={}, spark=spark, low=checkpoint(), source=SimpleNamespace()
     )
     check.status = SimpleNamespace(tables={"shop.items": table})
-    check.made_anew = partial(Verification.made_anew, check)
+    check.made_anew, check._replaced = partial(Verification.made_anew, check), partial(Verification._replaced, check)
     assert not check.made_anew(NAME)
     answer = Check(spark, lake, monkeypatch).answer
     monkeypatch.undo()
