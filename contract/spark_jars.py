@@ -39,7 +39,7 @@ def _named(folder: str) -> list[str]:
 
 
 def _fetched(prefix: str, shown_by: str, make: str) -> list[str]:
-    own = _of_spark()
+    own = folder_of_spark()
     if own is not None and any(own.glob(shown_by)):
         return []
     folders = sorted(_folders(prefix), key=lambda folder: folder.stat().st_mtime)
@@ -64,7 +64,7 @@ def _jars(folder: Path) -> list[str]:
     return sorted(str(jar) for jar in folder.glob("*.jar"))
 
 
-def _of_spark() -> Path | None:
+def folder_of_spark() -> Path | None:
     """The folder of the jars that Spark comes with; None where the jobs run with another Python than this one's."""
     if home := os.environ.get("SPARK_HOME"):
         return Path(home) / "jars"

@@ -16,6 +16,7 @@ import shlex
 import sys
 
 from contract import CHECKOUT
+from contract.spark_classes import shared_classes
 from contract.spark_jars import spark_jars
 
 LOGGING = CHECKOUT / "spark" / "log4j2.properties"
@@ -36,7 +37,8 @@ def spark_java(job: str = "") -> str:
     optimizing part back."""
     given = os.environ.get("HEADRACE_SPARK_JAVA", "").split()
     kept = [option for option in given if job not in LASTING or not option.startswith("-XX:TieredStopAtLevel=")]
-    return " ".join([f"-Dlog4j2.configurationFile={LOGGING.as_uri()}", "-Duser.timezone=UTC", *kept])
+    ours = [*shared_classes(), f"-Dlog4j2.configurationFile={LOGGING.as_uri()}", "-Duser.timezone=UTC"]
+    return " ".join([*ours, *kept])
 
 
 def spark_python() -> str:

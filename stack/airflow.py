@@ -15,6 +15,7 @@ from stack import kept, maven, spark
 from stack.paths import CHECKOUT, program
 from stack.ports import HOST
 from stack.process import Server
+from stack.spark_classes import spark_classes
 
 PIPELINES = "HEADRACE_PIPELINES"
 COMPONENTS = ("metadatabase", "scheduler", "dag_processor", "triggerer")
@@ -103,6 +104,7 @@ class Airflow(Server):
 
 def programs() -> dict[str, str]:
     """The environment in which the product's programs find each other, whatever the user's shell says."""
+    spark_classes()
     return {
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]),
         "PYTHONPATH": str(CHECKOUT),

@@ -15,6 +15,7 @@ from stack import archive, mariadb, maven, mysql, mysql80
 from stack.errors import StackError, tail
 from stack.platform import NAMES, OTHERS, Platform, Ports
 from stack.process import cancelled
+from stack.spark_classes import spark_classes
 
 app = typer.Typer(
     add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, help="Headrace's local servers."
@@ -97,6 +98,8 @@ def fetch(
         typer.echo(mariadb.server_folder())
     typer.echo(maven.kafka_jars())
     typer.echo(maven.spark_jars_folder())
+    if classes := spark_classes():
+        typer.echo(classes)
 
 
 def interrupted(_signal: int, _frame: FrameType | None) -> None:

@@ -25,6 +25,7 @@ from stack.maven import spark_jars as fetch_spark_jars
 from stack.mysql import MySQL
 from stack.mysql80 import MySQL80
 from stack.ports import free_port
+from stack.spark_classes import spark_classes
 from tests.integration.airflow_site import airflow_site, webhook  # noqa: F401  fixtures
 from tests.integration.decoding import streams  # noqa: F401  a fixture
 from tests.integration.few_keys import writing  # noqa: F401  a fixture
@@ -196,5 +197,6 @@ def kafka_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaServ
 
 @pytest.fixture(scope="session")
 def spark_jars() -> list[Path]:
-    """The jars for `--jars` of spark-submit."""
+    """The jars for `--jars` of spark-submit, with Spark's classes kept for quicker starts."""
+    spark_classes()
     return fetch_spark_jars()

@@ -16,14 +16,20 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from contract import spark_process
 from contract.pipeline import Pipeline
 from spark.failures import message_of
 from stack import spark
 from stack.maven import spark_jars
+from stack.spark_classes import spark_classes
 
 ROOT = Path(__file__).parents[2]
-# For jobs of few rows; those that Airflow's tests start have Spark's own settings.
-QUICK = {"SPARK_CONF_DIR": str(Path(__file__).with_name("quick_spark"))}
+# For jobs of a few rows each, as the tests' own session (tests/spark/sessions.py): compiling a query costs more than
+# its run. Jobs that Airflow's tests start have Spark's own settings.
+QUICK = {
+    "spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.shuffle.partitions": "1", "spark.databricks.delta.stats.collect": "false",
+}  # fmt: skip
 Work = Callable[..., dict[str, Any]]
 
 
@@ -58,7 +64,7 @@ def kill(job: str, pipeline: Path, environment: dict[str, str], reached: Callabl
 def command(job: str, pipeline: Path, *arguments: str) -> list[str]:
     return [
         str(Path(sys.executable).parent / "spark-submit"), "--master", "local[2]", "--driver-memory", "1g",
-        "--conf", f"spark.driver.extraJavaOptions=-Duser.timezone=UTC {spark.JAVA}",
+        "--conf", f"spark.driver.extraJavaOptions={spark_process.spark_java()} {quick_java()}",
         "--jars", ",".join(map(str, spark_jars())),
         str(ROOT / "spark" / "jobs" / f"{job}.py"), "--pipeline", str(pipeline), *arguments,
     ]  # fmt: skip
@@ -66,4 +72,10 @@ def command(job: str, pipeline: Path, *arguments: str) -> list[str]:
 
 def settings(environment: dict[str, str]) -> dict[str, str]:
     ours = {"PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
-    return {**os.environ, **QUICK, **ours, **environment}
+    return {**os.environ, **ours, **environment}
+
+
+def quick_java() -> str:
+    """What HEADRACE_SPARK_JAVA is for a job of few rows; its classes are kept now, if no test has done it."""
+    spark_classes()
+    return " ".join([spark.JAVA, *(f"-D{name}={value}" for name, value in QUICK.items())])

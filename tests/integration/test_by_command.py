@@ -13,11 +13,10 @@ import polars
 import pytest
 
 from contract import jobs
-from stack import spark as spark_stack
 from stack.kafka import Kafka
 from stack.mysql import MySQL
 from tests.faults import kit
-from tests.integration.spark_jobs import QUICK
+from tests.integration.spark_jobs import quick_java
 from tests.integration.streaming import ROOT, Streamer, execute, insert
 
 NAME = "commanded"
@@ -38,8 +37,7 @@ def command(streamer: Streamer, name: str, *arguments: str, status: int = 0) -> 
     """The result and what was said on standard error; in a folder of its own, where nothing may be left."""
     folder = streamer.file.parent / "cwd"
     folder.mkdir(exist_ok=True)
-    settings = {"TEST_PASSWORD": streamer.password, "HEADRACE_SPARK_JAVA": spark_stack.JAVA, "HEADRACE_SPARK_JARS": ""}
-    settings |= QUICK
+    settings = {"TEST_PASSWORD": streamer.password, "HEADRACE_SPARK_JAVA": quick_java(), "HEADRACE_SPARK_JARS": ""}
     done = subprocess.run(
         [sys.executable, "-m", "streamer.cli", name, str(streamer.file), *arguments, "--master", "local[2]"],
         env={**os.environ, **settings, "PYTHONPATH": str(ROOT)}, cwd=folder, text=True, capture_output=True,

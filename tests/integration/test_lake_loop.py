@@ -22,11 +22,10 @@ from contract.pipeline import load
 from spark.compaction import catching_up
 from spark.compaction.compaction import compact
 from spark.compaction.looping import loop
-from stack import spark as spark_stack
 from stack.kafka import Kafka
 from stack.maven import spark_jars_folder
 from stack.mysql import MySQL
-from tests.integration.spark_jobs import QUICK
+from tests.integration.spark_jobs import quick_java
 from tests.integration.streaming import ROOT, Make, Streamer, execute, insert
 
 NAME = "looped"
@@ -38,7 +37,7 @@ class Loop:
     def __init__(self, file: Path, password: str) -> None:
         settings = {
             "TEST_PASSWORD": password, "PYTHONPATH": str(ROOT), "HEADRACE_SPARK_JARS": str(spark_jars_folder()),
-            "HEADRACE_SPARK_JAVA": spark_stack.JAVA, **QUICK,
+            "HEADRACE_SPARK_JAVA": quick_java(),
         }  # fmt: skip
         self.process = subprocess.Popen(
             [sys.executable, "-m", "streamer.cli", "compact", str(file), "--loop", "--master", "local[2]"],

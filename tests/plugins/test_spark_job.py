@@ -55,7 +55,8 @@ def test_the_report_of_the_job_is_the_result_of_the_task(submit: Any) -> None:
     assert argv[argv.index("--master") + 1] == "local[2]"
     assert argv[argv.index("--driver-memory") + 1] == "3g"
     logging = f"-Dlog4j2.configurationFile={(CHECKOUT / 'spark' / 'log4j2.properties').as_uri()}"
-    assert f"spark.driver.extraJavaOptions={logging} -Duser.timezone=UTC -XX:TieredStopAtLevel=1" in argv
+    [java] = [one for one in argv if one.startswith("spark.driver.extraJavaOptions=")]
+    assert java.endswith(f"{logging} -Duser.timezone=UTC -XX:TieredStopAtLevel=1")
 
 
 def test_chosen_tables_are_passed_on_and_all_are_by_default(submit: Any) -> None:

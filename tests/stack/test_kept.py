@@ -59,6 +59,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def airflow(place: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """Another object for the same server, as a second command has one."""
     monkeypatch.setattr("stack.maven.spark_jars_folder", lambda: place / "jars")
+    monkeypatch.setattr("stack.airflow.spark_classes", lambda: None)
     yield from again(StandInAirflow, place / "airflow", free_port())
 
 
