@@ -10,6 +10,7 @@ from contract.topic_template import fill
 
 # Where neither the pipeline's name nor its file is known.
 SNAPSHOT_TABLE = "run the snapshot DAG, or `headrace snapshot`, for the table"
+CHECK_SHOWS = "A check shows what differs now, and a repair mends that"
 
 
 def snapshot(pipeline: Pipeline) -> str:

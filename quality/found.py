@@ -20,6 +20,7 @@ SHOWN = {
     "expect_column_proportion_of_unique_values_to_be_between",
     "expect_column_proportion_of_non_null_values_to_be_between", "unexpected_rows_expectation",
 }  # fmt: skip
+COLUMNS = "expect_table_columns_to_match_set"
 IN_PAGES = "what its page in the data docs shows"
 ABOUT_VALUE = re.compile(r"SQLSTATE: 22")  # Spark's errors of this class have the value in their text
 NAMED = re.compile(r"\[[A-Z_.0-9]+\]")  # how each of them begins
@@ -44,6 +45,8 @@ def _observed(type: str, seen: dict[str, Any]) -> Any:
     if (count := seen.get("unexpected_count")) is not None:
         return f"{count} rows that break it"
     observed = seen.get("observed_value")
+    if type == COLUMNS and (missing := ((seen.get("details") or {}).get("mismatched") or {}).get("missing")):
+        return f"no column {', '.join(missing)}"
     return observed if observed is None or type in SHOWN else IN_PAGES
 
 

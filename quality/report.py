@@ -5,10 +5,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from contract.counted import counted
+
 SUITES = "suite files"  # stands where a table's name does, for faults of the files that check it
 WORDS = {
-    "missing": "row(s) missing in the lake", "extra": "row(s) that the source does not have",
-    "changed": "row(s) changed", "duplicate": "row(s) twice in the lake", "chunk": "whole chunk(s) of rows",
+    "missing": ("row", " missing in the lake"), "extra": ("row", " that the source does not have"),
+    "changed": ("row", " changed"), "duplicate": ("row", " twice in the lake"), "chunk": ("whole chunk", " of rows"),
 }  # fmt: skip
 PAIRS = (("source_count", "lake_count", "rows"), ("source_checksum", "lake_checksum", "checksum"))
 
@@ -46,19 +48,23 @@ def _unequal(facts: dict[str, Any]) -> str:
 
 
 def _rows(facts: dict[str, Any]) -> list[str]:
-    """How many rows differ, in which columns, since when; their keys are in the lake alone."""
-    if not (counts := counted(facts)):
+    """How many rows differ, in which columns, by which check it was first seen; their keys are in the lake alone."""
+    if not (counts := by_kind(facts)):
         return []
-    since = f", since {facts['since']}" if facts.get("since") else ""
+    since = f", first seen {facts['since']}" if facts.get("since") else ""
     pinned = " (keys in _differences of the lake)" if {*facts["differences"]} - {"chunk"} else ""
     return [f"{counts}{since}{pinned}"]
 
 
-def counted(facts: dict[str, Any]) -> str:
+def by_kind(facts: dict[str, Any]) -> str:
     """How many rows differ, in which way and columns; empty where none does."""
     found = facts.get("differences") or {}
     columns = {"changed": f" in {', '.join(facts['columns'])}"} if facts.get("columns") else {}
-    return ", ".join(f"{found[kind]} {words}{columns.get(kind, '')}" for kind, words in WORDS.items() if kind in found)
+    return ", ".join(
+        f"{counted(found[kind], what)}{which}{columns.get(kind, '')}"
+        for kind, (what, which) in WORDS.items()
+        if kind in found
+    )
 
 
 def _failed(expectation: dict[str, Any]) -> str:

@@ -7,33 +7,37 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
+from contract.counted import counted
 from quality.report import differences, unjudged
 
 DAY_MS = 86_400_000  # more of them than that are a time, not a duration
 HIDDEN = {"job", "pipeline", "ok", "error", "tables", "lake_run", "named", "again", "seconds"}
 LONG = 60  # characters, of which no column is made
+# Of a check's tables: checksums, chunks and seconds are in its JSON, and in `_checks` of the lake.
+PROVEN = ("equal", "source_count", "lake_count", "reason")
 FACTS = {
-    "rows": "{} rows", "changes": "{} changes", "rounds": "{} rounds", "other_tables": "{} tables without changes",
     "unreadable": "{} records put aside",
     "nulled": "{} values that the lake has as null", "freed_bytes": "{} bytes freed",
     "landing_seconds": "changes landed after {} s", "compacted_seconds": "compacted for {} s",
     "freshness_seconds": "{} s behind the source", "complete_to": "complete up to {}", "complete_to_ms": "as of {}",
     "p0": "begun behind {}", "p1": "read up to {}", "source": "rows out of {}", "until": "erased up to {}",
 }  # fmt: skip
+COUNTED = {"rows": "row", "changes": "change", "rounds": "round", "other_tables": "other table"}
 COLUMNS = {
-    "source_count": "rows in the source", "lake_count": "rows in the lake", "source_checksum": "checksum there",
-    "lake_checksum": "checksum here", "freshness_ms": "fresh up to",
+    "source_count": "rows in the source", "lake_count": "rows in the lake", "freshness_ms": "fresh up to",
     "next_try_ms": "tried again at",
 }  # fmt: skip
 
 
-def lines(result: dict[str, Any]) -> Iterator[str]:
-    """First the job and what it said of itself, then a table of its tables."""
+def lines(result: dict[str, Any], faults: bool = True) -> Iterator[str]:
+    """First the job and what it said of itself, then a table of its tables. `faults`: also what is not as it should be
+    of each, for who is not told by the job's error."""
     yield ", ".join([f"{result['job']} of {result['pipeline']}: {_ended(result)}", *_facts(result)])
     tables = result.get("tables")
     if isinstance(tables, dict) and tables and all(isinstance(facts, dict) for facts in tables.values()):
-        yield from _grid(tables)
-        yield from _reasons(tables)
+        shown = {name: _proven(one) for name, one in tables.items()} if result["job"] == "verify" else tables
+        yield from _grid(shown)
+        yield from _reasons(shown)
     yield from (f"still there: {told}" for told in result.get("remains") or ())
     yield from (f"schema change: {told}" for told in result.get("schema_changes") or ())
     yield from (f"held back: {told}" for told in result.get("held_back") or ())
@@ -48,7 +52,7 @@ def lines(result: dict[str, Any]) -> Iterator[str]:
         proven = {name: facts for name, facts in tables.items() if isinstance(facts, dict) and facts.get("equal")}
         doubts = [(name, told) for name, facts in proven.items() for told in facts.get("doubts") or ()]
         yield from (f"{name}: equal, but {told}" for name, told in doubts)
-    for table, fault in differences(result).items():
+    for table, fault in differences(result).items() if faults else ():
         yield f"{table}: {fault}"
 
 
@@ -63,7 +67,9 @@ def _facts(result: dict[str, Any]) -> Iterator[str]:
         yield "another run may do better with nothing mended"
     for key, value in result.items():
         if _flat(key, value) and value not in ("", 0):
-            yield FACTS.get(key, f"{key.replace('_', ' ')} {{}}").format(_text(value, key))
+            many = COUNTED.get(key)
+            told = FACTS.get(key, f"{key.replace('_', ' ')} {{}}").format(_text(value, key))
+            yield counted(value, many) if many else told
 
 
 def _reasons(tables: dict[str, dict[str, Any]]) -> Iterator[str]:
@@ -72,7 +78,13 @@ def _reasons(tables: dict[str, dict[str, Any]]) -> Iterator[str]:
         for key, value in facts.items():
             fault = key == "stopped" or (key == "reason" and facts.get("equal") is False)
             if _flat(key, value) and _long(value) and not fault:
-                yield f"{name}: {key}: {value}"
+                yield f"{name}: {value}" if value.startswith(key) else f"{name}: {key}: {value}"
+
+
+def _proven(facts: dict[str, Any]) -> dict[str, Any]:
+    compared = facts.get("chunks_compared"), facts.get("chunks")
+    sample = {"chunks_compared": f"{compared[0]} of {compared[1]}"} if compared[0] != compared[1] else {}
+    return {key: facts[key] for key in PROVEN if key in facts} | sample
 
 
 def _long(value: Any) -> bool:

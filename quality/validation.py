@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
-from great_expectations.core import ExpectationSuite
+from great_expectations.core import ExpectationSuite, RunIdentifier
 from great_expectations.core.result_format import ResultFormat
 from great_expectations.core.validation_definition import ValidationDefinition
 from great_expectations.expectations import Expectation
@@ -65,6 +66,7 @@ class Validation:
         given: dict[str, Any] = {
             "batch_parameters": {"dataframe": self.frame},
             "expectation_parameters": self._parameters,
+            "run_id": RunIdentifier(run_name=f"check of {self.name}", run_time=datetime.now(UTC)),
         }
         outcome = checked.run(**given, result_format=ResultFormat.BOOLEAN_ONLY)
         if outcome.success:

@@ -24,13 +24,16 @@ def tell(*, job: str, pipeline: str, error: str | None = None, file: str = "", *
     if not for_a_person():
         jobs.report(job=job, pipeline=pipeline, error=error, **facts)
         return
-    for line in lines({"job": job, "pipeline": pipeline, "ok": error is None, "error": error, **facts}):
+    ok = error is None
+    for line in lines({"job": job, "pipeline": pipeline, "ok": ok, "error": error, **facts}, faults=ok):
         print(line, flush=True)
     if file and job in STAGING and facts.get("tables") and "compacted_seconds" not in facts:
         print(STAGED.format(file=file), flush=True)
 
 
 def tell_failure(job: str, pipeline: str, error: str) -> None:
+    if for_a_person():  # each table's fault in a line of its own
+        error = error.replace(" | ", "\n  ")
     print(f"error (spark_job): {job}{' of ' + pipeline if pipeline else ''}: {error}", file=sys.stderr, flush=True)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from contract.counted import counted
 from contract.status import LakeStatus
 from spark.job import JobFailedError
 from spark.lake.letters import Letters
@@ -58,7 +59,7 @@ def facts_of(status: LakeStatus, counts: dict[str, Any], evolved: list[str]) -> 
     }
     stopped = [t.stopped for t in status.tables.values() if t.stopped]
     if stopped:
-        many = f"{len(stopped)} table(s) stopped, the others are complete: " if len(status.tables) > 1 else ""
+        many = f"{counted(len(stopped), 'table')} stopped, the others are complete: " if len(status.tables) > 1 else ""
         raise JobFailedError(many + "; ".join(stopped), facts)
     return facts
 

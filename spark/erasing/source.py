@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pymysql
 
 from contract.checkpoint import Checkpoint
+from contract.counted import counted
 from contract.erased_key import ErasedKey
 from contract.names import quoted
 from contract.pipeline import Pipeline
@@ -46,10 +47,10 @@ def _refuse_present(source: Source, shown: Shown, keys: Sequence[ErasedKey]) -> 
     if there:
         which = ", ".join(str(at) for at, *_ in there[:TOLD]) + (", ..." if len(there) > TOLD else "")
         raise LakeError(
-            f"{shown.schema.db}.{shown.schema.table}: the source still has {len(there)} of the {len(keys)} row(s), of "
-            f"the keys as they were given that of number {which}, and a check would miss each in the lake. Delete them "
-            "there first; or tell the erasure that it is meant so (--present, or present in the DAG's form), and know "
-            "that the next change, snapshot or repair of such a row brings it back. Nothing was erased"
+            f"{shown.schema.db}.{shown.schema.table}: the source still has {len(there)} of {counted(len(keys), 'row')}"
+            f", of the keys as they were given that of number {which}, and a check would miss each in the lake. Delete "
+            "them there first; or tell the erasure that it is meant so (--present, or present in the DAG's form), and "
+            "know that the next change, snapshot or repair of such a row brings it back. Nothing was erased"
         )
 
 

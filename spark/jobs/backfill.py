@@ -14,6 +14,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from contract.chosen_rows import refuse_backfill
+from contract.counted import counted
 from contract.pipeline import Pipeline
 from contract.status import LakeStatus
 from spark.compaction.compacting import OPTION, take_in
@@ -120,9 +121,8 @@ class Backfill:
         if between is None:
             return form.choose(shown_in(rebuild.shape))
         keys = rebuild.keys(*between)
-        return Chosen(
-            f"{len(keys)} row(s) that changed from {between[0].isoformat()} to {between[1].isoformat()}", keys=keys
-        )
+        told = f"{counted(len(keys), 'row')} that changed from {between[0].isoformat()} to {between[1].isoformat()}"
+        return Chosen(told, keys=keys)
 
 
 if __name__ == "__main__":

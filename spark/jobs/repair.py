@@ -14,6 +14,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from contract.chosen_rows import refuse_repair
+from contract.counted import counted
 from contract.names import quoted
 from contract.pipeline import Pipeline
 from spark.compaction.compacting import OPTION, take_in
@@ -112,8 +113,8 @@ def _choosing(found: Sequence[Difference]) -> Choose:
     if len(chunks) > MOST_CHUNKS:
         whole = Chosen(f"all rows, since {len(chunks):,} chunks differ")
         return lambda shown: whole
-    told = [f"{len(keys)} key(s)"] if keys else []
-    told += [f"{len(chunks)} chunk(s)"] if chunks else []
+    told = [counted(len(keys), "key")] if keys else []
+    told += [counted(len(chunks), "chunk")] if chunks else []
     lake, source = _either(one.lake_where for one in chunks), _either(one.source_where for one in chunks)
     chosen = Chosen(f"{' and '.join(told)} that the last check found", lake, source, keys or None)
     anew = Chosen("all rows, since its key is another one than the last check's")

@@ -9,6 +9,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from contract.checkpoint import Checkpoint
+from contract.counted import counted
 from contract.pipeline import Pipeline
 from spark.compaction.compacting import OPTION, take_in
 from spark.errors import LakeError
@@ -66,8 +67,8 @@ def snapshot(
 
 def _left_out(refused: Mapping[str, str], facts: dict[str, Any]) -> str:
     told = "; ".join(f"{name} was left out: {why.removeprefix(f'{name}: ')}" for name, why in refused.items())
-    done = "are in the lake" if "compacted_seconds" in facts else "are staged, and the next compaction takes them in"
-    return f"{told}. The other {len(facts['tables'])} table(s) {done}"
+    done = "in the lake" if "compacted_seconds" in facts else "staged, and the next compaction takes that in"
+    return f"{told}. {counted(len(facts['tables']), 'other table')} {done}"
 
 
 def _facts(manifest: Manifest, seconds: float) -> dict[str, Any]:

@@ -12,9 +12,10 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from contract.counted import counted
 from contract.pipeline import Pipeline
 from contract.status import LakeStatus, parse
-from quality.report import counted, differences
+from quality.report import SUITES, by_kind, differences
 from spark.compaction.compacting import compaction
 from spark.errors import LakeError
 from spark.evolution.renames import in_lake
@@ -94,11 +95,14 @@ def _counted(report: Mapping[str, Any], wrong: Mapping[str, str]) -> str:
     results = report["tables"]
     untold = sum(facts.get("lake_count", 0) is None and facts["equal"] is False for facts in results.values())
     unequal = sum(facts["equal"] is False for facts in results.values()) - untold
-    others = sum(results.get(name, {}).get("equal") is not False for name in wrong)
-    told = [f"{unequal} of {len(results)} table(s) are not as the source"] if unequal or not (others or untold) else []
-    told += [f"{untold} of {len(results)} table(s) could not be compared"] if untold else []
+    others = sum(results.get(name, {}).get("equal") is not False for name in wrong if name != SUITES)
+    of = f"of {counted(len(results), 'table')}"
+    told = [f"{unequal} {of} not as the source"] if unequal or not (others or untold or SUITES in wrong) else []
+    told += [f"{untold} {of} could not be compared"] if untold else []
     if others:
-        told.append(f"expectations of {others} {'other' if unequal else 'equal'} table(s) or suite file(s) are not met")
+        told.append(f"expectations of {counted(others, 'other table' if unequal else 'equal table')} not met")
+    if SUITES in wrong:
+        told.append("mistakes in suite files")
     return ", and ".join(told)
 
 
@@ -155,7 +159,7 @@ def _tell_differences(name: str, facts: dict[str, Any], found: Sequence[Differen
     if found:
         facts["differences"] = dict(Counter(one.kind for one in found))
         facts["columns"] = sorted({column for one in found for column in one.columns})
-        _tell(f"{name}: {counted(facts)}")
+        _tell(f"{name}: {by_kind(facts)}")
 
 
 def _rules(judging: Judging, check: Verification, answers: Sequence[Answer]) -> dict[str, Rules]:

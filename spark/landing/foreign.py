@@ -94,8 +94,8 @@ def foreign_writes(lake: Lake, since: Mapping[Name, int | None], quiet: Set[Name
                 found.gone.add(name)
             if done:
                 found.told[name] = (
-                    f"somebody else than Headrace's jobs changed the lake's table {'.'.join(name)}: {done.did}. A "
-                    f"check shows what differs now; to make the table anew, {steps.SNAPSHOT_TABLE}"
+                    f"somebody else than Headrace's jobs changed the lake's table {'.'.join(name)}: {done.did}. "
+                    f"{steps.CHECK_SHOWS}; to make the table anew, {steps.SNAPSHOT_TABLE}"
                 )
     return found
 

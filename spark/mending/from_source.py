@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from contract.counted import counted
 from contract.pipeline_columns import Shown
 from spark.errors import TableAlteredError, TableError
 from spark.lake.erasures import Erasures
@@ -106,7 +107,7 @@ class SourceParts:
             rows.write.mode("append").parquet(folder)
             staging.load.took(staging.load.chunk_rows * len(wanted), began)
         count = spark.read.schema("key string, after string").parquet(folder).count()
-        staging.tell(f"{shown.schema.db}.{shown.schema.table}: {count:,} row(s) read for {chosen.told}")
+        staging.tell(f"{shown.schema.db}.{shown.schema.table}: {counted(count, 'row')} read for {chosen.told}")
         return count
 
     def _conditions(self, shown: Shown, chosen: Chosen) -> Iterator[tuple[list[str], str]]:

@@ -18,6 +18,7 @@ from pyspark.sql import functions as fn
 
 from contract import names
 from contract.checkpoint import Checkpoint
+from contract.counted import counted
 from contract.mended import SOURCE
 from contract.schema import TableSchema
 from contract.sequence import file_number
@@ -99,8 +100,9 @@ class Part(BaseModel):
         rows = spark.read.parquet(folder)
         if self.count is not None and (found := rows.count()) != self.count:
             raise TableStoppedError(
-                f"{'.'.join(self.name)}: the {self.job} staged {self.count:,} row(s), and {self.folder(lake)}/rows has "
-                f"{found:,}: something removed the others. The table is as it was; run the {self.job} again"
+                f"{'.'.join(self.name)}: the {self.job} staged {counted(self.count, 'row')}, and "
+                f"{self.folder(lake)}/rows has {found:,}: something removed the others. The table is as it was; "
+                f"run the {self.job} again"
             )
         return rows
 

@@ -12,7 +12,7 @@ from contract.checkpoint import Checkpoint
 from contract.pipeline import Pipeline
 from contract.pipeline_events import CHANGES_ROWS, dropped
 from contract.status import TableStatus
-from contract.steps import SNAPSHOT_TABLE
+from contract.steps import CHECK_SHOWS, SNAPSHOT_TABLE
 from spark.errors import TableAlteredError, TableError, TableGoneError
 from spark.proof.answer import Answer, moment
 from spark.proof.boundary import Match, match, relevant
@@ -71,7 +71,8 @@ def doubted(table: TableStatus, answer: Answer, found: Finding, unplaced: Callab
     if not (table.foreign and found.boundary is not None and answer.chosen is None):
         return replace(found, doubts=(*table.doubts(),))
     strange, foreign = unplaced(), table.foreign.reason
-    told = f"{foreign}. {UNPLACED if strange else SETTLED}"
+    did = foreign.partition(f". {CHECK_SHOWS}")[0]  # as this one does
+    told = f"{did}. {UNPLACED if strange else SETTLED}"
     return replace(found, doubts=tuple(told if one == foreign else one for one in table.doubts()), unplaced=strange)
 
 

@@ -14,6 +14,7 @@ import pymysql
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 
+from contract.counted import counted
 from contract.pipeline import Pipeline
 from contract.pipeline_columns import Shown
 from contract.schema import TableSchema
@@ -103,7 +104,8 @@ class Reading:
             return None
         self.source.awake()
         opened = Opened(answer, numbers, rows, seen, self.chunks.position(self.source.position()))
-        self.tell(f"{answer.name}: {len(numbers)} chunk(s) differ, {count:,} rows are compared one by one")
+        chunks, one_by_one = counted(len(numbers), "chunk"), f"{counted(count, 'row')} to compare one by one"
+        self.tell(f"{answer.name}: differences in {chunks}, {one_by_one}")
         self.chunks.pace.took(count, answer.name, len(numbers), len(numbers))
         return opened if self._same(source) else None
 

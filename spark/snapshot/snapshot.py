@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pyspark.sql import SparkSession
 
 from contract.checkpoint import Checkpoint
+from contract.counted import counted
 from contract.names import quoted
 from contract.pipeline import Pipeline
 from contract.schema import TableSchema
@@ -225,5 +226,5 @@ class Staging:
         shared = rows - staged.rows(progress.version).select(*map(quoted, key)).distinct().count()
         if shared:
             job.forget(progress)  # the next run is to see what was done about it
-            told = f"{shared:,} row(s) have the key ({', '.join(key)}) of another one"
+            told = f"{counted(shared, 'row')} with the key ({', '.join(key)}) of another one"
             raise TableError(shared_keys(self.pipeline, schema, told))

@@ -21,6 +21,7 @@ from pyspark.sql import functions as fn
 
 from contract import fingerprint, names, pipeline_transforms, transforms
 from contract.checkpoint import Checkpoint
+from contract.counted import counted
 from contract.dead_letter import letter, without_value
 from contract.pipeline import Pipeline
 from contract.schema import TableSchema
@@ -92,11 +93,11 @@ class SnapshotTransforms:
         for row in sorted(counts, key=lambda row: not row["stops"]):
             if row["stops"]:
                 raise LakeError(
-                    f"{name}: {row['by']} failed on {row['n']:,} row(s) of the snapshot: {row['cause']}. Mend it and "
-                    "start the snapshot again, or set its on_error to dead_letter or pass"
+                    f"{name}: {row['by']} failed on {counted(row['n'], 'row')} of the snapshot: {row['cause']}. Mend "
+                    "it and start the snapshot again, or set its on_error to dead_letter or pass"
                 )
             what = "passed unchanged" if row["passed"] else f"sent to the dead letter topic ({row['cause']})"
-            self._tell(f"{name}: a transform failed on {row['n']:,} row(s): {what}")
+            self._tell(f"{name}: a transform failed on {counted(row['n'], 'row')}: {what}")
         dead = failed.where("cause is not null")
         if any(row["cause"] is not None for row in counts):
             self._bury(dead, schema)

@@ -65,7 +65,7 @@ def test_a_lake_is_made_proven_and_mended_by_commands(streamer: Streamer, mysql:
     found, said = command(streamer, "verify", "--compact", "--table", TABLE, status=1)
     assert rows(streamer) == 120, "what it waited for it did itself"
     assert found["tables"][TABLE]["differences"] == {"extra": 1, "changed": 1}
-    told = f"1 of 1 table(s) are not as the source: {TABLE}: rows 119 in the source"
+    told = f"1 of 1 table not as the source: {TABLE}: rows 119 in the source"
     assert f"error (spark_job): verify of {NAME}: {told}" in said
 
     mended, _ = command(streamer, "repair", "--compact")

@@ -86,7 +86,7 @@ def test_tables_are_known_by_the_chosen_columns_and_proven_equal(
 
     run(mysql, "INSERT INTO readings VALUES ('a', '2026-01-01 10:00:00', 7, 7)", database="known")
     streamer.wait_until_released()
-    shared = "known.readings was left out: 1 row(s) have the key (sensor, taken_at) of another one"
+    shared = "known.readings was left out: 1 row with the key (sensor, taken_at) of another one"
     assert shared in message(spark, pipeline, snapshot, [])
     [staged] = [one for one in manifests(Lake(spark, pipeline)) if not one.counts.get("known.readings")]
     assert staged.counts["known.rooms"] == 4, "it keeps no other table from its snapshot"

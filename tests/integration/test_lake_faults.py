@@ -203,5 +203,5 @@ def test_every_fault_is_found_in_its_row_and_column_and_no_other(
     told = caught.value.facts["tables"]
     assert told["faulty.drift"]["differences"] == {"changed": 60}
     assert told["faulty.drift"]["columns"] == ["b"]
-    assert "60 row(s) changed in b, since" in str(caught.value)
+    assert "60 rows changed in b, first seen" in str(caught.value)
     assert "größe" not in str(caught.value), "no value of a row goes out"

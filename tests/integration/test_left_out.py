@@ -33,7 +33,7 @@ def test_the_others_are_in_the_lake_and_an_error_names_it(
     pipeline = load(streamer.file)
     with pytest.raises(JobFailedError, match=r"leftout\.heap was left out: leftout\.heap has no primary key") as failed:
         snapshot(spark, pipeline, [], compact="yes")
-    assert "The other 1 table(s) are in the lake" in str(failed.value)
+    assert "1 other table in the lake" in str(failed.value)
     assert failed.value.facts["tables"] == {"leftout.t": {"rows": 2}}
     found = pl.read_delta(str(tmp_path / "lake" / "leftout" / "leftout" / "t"))
     assert sorted(found["id"].to_list()) == [1, 2]

@@ -24,6 +24,31 @@ def test_facts_first_then_one_line_a_table() -> None:
     ]
 
 
+def test_a_check_tells_what_a_person_asks_of_a_table() -> None:
+    """Which of its chunks, in which seconds, with which checksums is in its JSON."""
+    facts = {
+        "equal": True, "source_count": 1200, "lake_count": 1200, "source_checksum": "17" * 10, "boundary": "a" * 90,
+        "chunks": 10, "chunks_compared": 10, "reason": None, "stale": "stale since noon",
+    }  # fmt: skip
+    tables = {"shop.a": facts, "shop.b": {**facts, "chunks_compared": 3}}
+    assert list(lines({"job": "verify", "pipeline": "shop", "ok": True, "tables": tables}))[1:] == [
+        "table   equal  rows in the source  rows in the lake  chunks compared",
+        "shop.a  yes    1,200               1,200             -",
+        "shop.b  yes    1,200               1,200             3 of 10",
+    ]
+
+
+def test_whom_the_error_tells_the_faults_is_told_them_once() -> None:
+    failed = {"job": "verify", "pipeline": "shop", "ok": False, "tables": {"shop.a": {"equal": False, "reason": "x"}}}
+    assert [*lines(failed)][-1] == "shop.a: x"
+    assert [*lines(failed, faults=False)][1:] == ["table   equal  reason", "shop.a  no     x"]
+
+
+def test_one_is_told_as_one() -> None:
+    report = {"job": "compact", "pipeline": "shop", "ok": True, "changes": 1, "rounds": 2}
+    assert [*lines(report)] == ["compact of shop: done, 1 change, 2 rounds"]
+
+
 def test_a_failed_job_without_tables() -> None:
     assert list(lines({"job": "verify", "pipeline": "shop", "ok": False, "error": "x"})) == ["verify of shop: failed"]
 

@@ -37,9 +37,9 @@ def test_the_others_are_read_and_the_one_left_out_is_told_with_what_mends_it(pip
     assert line.startswith("shop.heap is left out: shop.heap has no primary key")
     at_the_end = _left_out(snapshot.refused, {"tables": {"shop.items": {}}})
     assert "shop.heap was left out: shop.heap has no primary key" in at_the_end
-    assert at_the_end.endswith("The other 1 table(s) are staged, and the next compaction takes them in")
+    assert at_the_end.endswith("1 other table staged, and the next compaction takes that in")
     compacted = _left_out(snapshot.refused, {"tables": {"shop.items": {}}, "compacted_seconds": 1.0})
-    assert compacted.endswith("The other 1 table(s) are in the lake")
+    assert compacted.endswith("1 other table in the lake")
 
 
 def test_one_that_was_named_or_is_the_only_one_is_refused_at_once(pipeline: Pipeline) -> None:

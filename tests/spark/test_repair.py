@@ -218,7 +218,7 @@ def test_where_many_chunks_differ_all_rows_are_read_again() -> None:
 
     shown: Any = SimpleNamespace(schema=ITEMS)
     few, many = (_choosing(found(count))(shown) for count in (2, MOST_CHUNKS + 1))
-    assert (few.told, few.where) == ("2 chunk(s) that the last check found", "(`id` > 0) or (`id` > 1)")
+    assert (few.told, few.where) == ("2 chunks that the last check found", "(`id` > 0) or (`id` > 1)")
     assert (many.told, many.all) == ("all rows, since 101 chunks differ", True)
 
 
@@ -303,7 +303,7 @@ def test_a_part_with_staged_rows_missing_takes_no_row_out_of_the_table(
     compact()
     part(spark, lake, "p1", AT, item(1, "b"), count=2)
     told = compact()["parts"]["p1"]["refused"]
-    assert "shop.items: the repair staged 2 row(s), and" in told
+    assert "shop.items: the repair staged 2 rows, and" in told
     assert "has 1: something removed the others. The table is as it was; run the repair again" in told
     assert ids(spark, lake) == [(1, "a"), (2, "a")]
     part(spark, lake, "p2", AT, item(1, "b"), item(2))

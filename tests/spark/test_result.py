@@ -73,6 +73,11 @@ def test_a_terminal_has_lines_for_a_person(command: list[str]) -> None:
     assert status == 1
     assert "error (spark_job): compact of shop: RuntimeError: it is so" in text
     assert jobs.MARK not in text
+    _, text = on_a_terminal(command, 'raise RuntimeError("2 of 5 tables: shop.a: gone | shop.b: stale")')
+    assert text.splitlines()[-2:] == [
+        "error (spark_job): compact of shop: RuntimeError: 2 of 5 tables: shop.a: gone",
+        "  shop.b: stale. The log above has the details",
+    ]
 
 
 def test_an_interrupted_job_is_no_traceback(command: list[str]) -> None:

@@ -181,17 +181,18 @@ def test_what_mends_rows_that_differ_is_told_and_other_faults_say_it_themselves(
 
 def test_what_is_not_met_and_what_is_not_equal_are_told_apart() -> None:
     def counted(*facts: bool, wrong: set[str]) -> str:
-        tables = {f"shop.{name}": {"equal": equal} for name, equal in zip("abc", facts, strict=False)}
+        tables = {f"shop.{name}": {"equal": equal} for name, equal in zip("abcd", facts, strict=False)}
         return checking._counted({"tables": tables}, dict.fromkeys(sorted(wrong), "x"))
 
-    assert counted(True, False, wrong={"shop.b"}) == "1 of 2 table(s) are not as the source"
-    unmet = "table(s) or suite file(s) are not met"
-    assert counted(True, True, wrong={"shop.b"}) == f"expectations of 1 equal {unmet}"
-    assert counted(True, True, wrong={"shop.b", SUITES}) == f"expectations of 2 equal {unmet}"
-    both = f"1 of 3 table(s) are not as the source, and expectations of 1 other {unmet}"
-    assert counted(True, False, True, wrong={"shop.a", "shop.b"}) == both
+    assert counted(True, False, wrong={"shop.b"}) == "1 of 2 tables not as the source"
+    assert counted(True, True, wrong={"shop.b"}) == "expectations of 1 equal table not met"
+    with_files = "expectations of 1 equal table not met, and mistakes in suite files"
+    assert counted(True, True, wrong={"shop.b", SUITES}) == with_files
+    assert counted(True, True, wrong={SUITES}) == "mistakes in suite files"
+    both = "2 of 4 tables not as the source, and expectations of 1 other table not met"
+    assert counted(True, False, True, False, wrong={"shop.a", "shop.b", "shop.d"}) == both
     unread = {"tables": {"shop.a": {"equal": False, "lake_count": None}, "shop.b": {"equal": True, "lake_count": 2}}}
-    assert checking._counted(unread, {"shop.a": "x"}) == "1 of 2 table(s) could not be compared"
+    assert checking._counted(unread, {"shop.a": "x"}) == "1 of 2 tables could not be compared"
 
 
 def test_a_table_whose_snapshot_is_applied_meanwhile_is_to_be_checked_again(
