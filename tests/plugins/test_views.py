@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from airflow.api_fastapi.core_api.security import get_user
 from fastapi.testclient import TestClient
 
+from headrace.views import overview as views
 from headrace.views.app import app
 from stack.ports import free_port
 from streamer.control.http import serving, take_port
@@ -125,6 +127,21 @@ def test_a_table_that_was_not_judged_is_not_shown_as_well(client: TestClient, la
         "shop.young": "its rows: it was altered meanwhile"
     }
     assert shop["check"]["ok"] is None
+
+
+@pytest.mark.parametrize(("day", "since"), [(31, ""), (1, views.SINCE)])
+def test_a_fault_that_a_snapshot_may_have_mended_says_so(client: TestClient, lake: Path, day: int, since: str) -> None:
+    """The check found it at the beginning of 2026."""
+    at = datetime(2025 if day == 31 else 2026, 12 if day == 31 else 1, day, 12, tzinfo=UTC)
+    snapshot = {"id": "1", "p0": "", "p1": "", "rows": 6, "applied_at": int(at.timestamp() * 1000), "floor": None}
+    write(
+        lake / "_status.json", {**STATUS, "tables": {"shop.orders": {**TABLE, "table": "orders", "snapshot": snapshot}}}
+    )
+    write(lake / "_quality" / "last.json", LAST)
+    [table] = [
+        one for one in client.get("/api/pipelines").json()["pipelines"][0]["tables"] if one["name"] == "shop.orders"
+    ]
+    assert table["fault"] == "rows 6 in the source, 5 in the lake" + since
 
 
 def test_a_wrong_file_and_an_unreadable_status_are_said(client: TestClient, lake: Path, tmp_path: Path) -> None:

@@ -6,18 +6,20 @@ MySQL, so that looking costs nothing. What cannot be read is said in the pipelin
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from contract import status
 from contract.names import lake_root
 from contract.pipeline import Pipeline
-from contract.status import LakeStatus
+from contract.status import LakeStatus, TableStatus
 from headrace import guides, pipeline_files, settings
 from quality import folder
 from quality.report import differences, unjudged
 from readers.status import read
 
 ALERTS = 5
+SINCE = ". A snapshot was applied since that check: the next one tells what it mended"
 
 
 def overview() -> dict[str, Any]:
@@ -70,6 +72,8 @@ def _tables(lake: LakeStatus | None, check: dict[str, Any] | None) -> list[dict[
             proof, fault, left = {}, None, None
         else:
             fault, left = faults.get(name), left_out.get(name)
+            if fault and _snapshot_since(table, check):
+                fault += SINCE
         rows.append(
             {
                 "name": name,
@@ -92,6 +96,11 @@ def _tables(lake: LakeStatus | None, check: dict[str, Any] | None) -> list[dict[
             }
         )
     return rows
+
+
+def _snapshot_since(table: TableStatus | None, check: dict[str, Any] | None) -> bool:
+    at = datetime.fromisoformat(check["at"]).timestamp() * 1000 if check and check.get("at") else None
+    return bool(at and table and table.snapshot and table.snapshot.applied_at > at)
 
 
 def _check(pipeline: Pipeline, check: dict[str, Any] | None) -> dict[str, Any] | None:
