@@ -68,6 +68,7 @@ def query(pipeline: Pipeline, sql: str) -> Answer:
         raise LakeReadError(str(error)) from None
     if listing.asked(sql):
         return Answer([*listing.COLUMNS], database.connection.execute(listing.query(database.shown())))
+    doubts: list[str] = []
     try:
         if not _asks(sql):
             raise LakeReadError("one query is wanted, and nothing that writes: the lake is not written from here")
@@ -79,7 +80,8 @@ def query(pipeline: Pipeline, sql: str) -> Answer:
     except duckdb.Error as error:
         if gone := gone_file.told(str(error)):
             raise LakeReadError(f"{names.lake_root(pipeline)} cannot be read: {gone}") from None
-        raise LakeReadError(_told(database, _said(error)) + unknown_name.hint(str(error), sql)) from None
+        told = _told(database, _said(error)) + unknown_name.hint(str(error), sql)
+        raise LakeReadError(told + "".join(_of_columns(told, doubts))) from None
     return Answer([column[0] for column in cursor.description], cursor, doubts)
 
 
@@ -99,6 +101,12 @@ def _asks(sql: str) -> bool:
 def _told(database: Database, message: str) -> str:
     known = [f"{database.schemas[table.db]}.{table.table}" for table in database.tables.values()]
     return unknown_name.told(message, database.pipeline, known, database.parts(), database.without_rows())
+
+
+def _of_columns(told: str, doubts: Sequence[str]) -> Iterator[str]:
+    """A column that the source has, and the lake not yet: a table's doubt says so."""
+    if told.startswith("Binder Error: Referenced column"):
+        yield from (f"\nnote: {doubt}" for doubt in doubts)
 
 
 def _said(error: duckdb.Error) -> str:

@@ -252,6 +252,14 @@ def test_a_column_that_has_the_name_of_a_word_is_told_of(pipeline: Pipeline) -> 
     assert '"at"' not in str(told.value)
 
 
+def test_a_column_that_the_lake_lacks_is_told_with_what_is_known_of_the_table(pipeline: Pipeline) -> None:
+    file = Path(names.lake_root(pipeline), "_status.json")
+    found = LakeStatus.model_validate_json(file.read_text())
+    file.write_text(found.model_copy(update={"refused": "its changes wait"}).model_dump_json())
+    with pytest.raises(LakeReadError, match=r'(?s)Referenced column "colour" not found.*\nnote: its changes wait$'):
+        query(pipeline, "SELECT colour FROM items")
+
+
 def test_no_table_has_a_past_while_somebody_elses_changes_are_there(pipeline: Pipeline) -> None:
     file = Path(names.lake_root(pipeline), "_status.json")
     found = LakeStatus.model_validate_json(file.read_text())
