@@ -6,6 +6,7 @@ wrong. An error is one paragraph on standard error, never a traceback.
 
 from __future__ import annotations
 
+from inspect import cleandoc
 from typing import Annotated
 
 import typer
@@ -41,7 +42,7 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
-    help="Carries a MySQL server's changes from its binlog to Kafka, and tells how it stands.",
+    help="Carries a MySQL or MariaDB server's changes through Kafka into a lake, and proves that it equals the server.",
     epilog="Examples: [cyan]headrace check pipelines/flights.yaml[/], [cyan]headrace run pipelines/flights.yaml[/]",
 )
 
@@ -53,25 +54,15 @@ def main(version: Annotated[bool, typer.Option("--version", help="print the vers
         raise typer.Exit
 
 
+def _flowing(text: str) -> str:
+    """Its paragraphs as lines of any length: a terminal breaks them where it is that wide."""
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in cleandoc(text).split("\n\n"))
+
+
 # in the order of `headrace --help`
-app.command(epilog=run.EXAMPLE)(run.run)
-app.command(epilog=serve.EXAMPLE)(serve.serve)
-app.command(epilog=check.EXAMPLE)(check.check)
-app.command(epilog=seek.EXAMPLE)(seek.seek)
-app.command(epilog=topics.EXAMPLE)(topics.topics)
-app.command(epilog=status.EXAMPLE)(status.status)
-app.command(epilog=tail.EXAMPLE)(tail.tail)
-app.command(epilog=sql.EXAMPLE)(sql.sql)
-app.command(epilog=pipelines.EXAMPLE)(pipelines.pipelines)
-app.command(epilog=archive.EXAMPLE)(archive.archive)
-app.command(epilog=snapshot.EXAMPLE)(snapshot.snapshot)
-app.command(epilog=compact.EXAMPLE)(compact.compact)
-app.command(epilog=verify.EXAMPLE)(verify.verify)
-app.command(epilog=maintain.EXAMPLE)(maintain.maintain)
-app.command(epilog=repair.EXAMPLE)(repair.repair)
-app.command(epilog=backfill.EXAMPLE)(backfill.backfill)
-app.command(epilog=erase.EXAMPLE)(erase.erase)
-app.command(epilog=mend.EXAMPLE)(mend.mend)
-app.command(epilog=crosscheck.EXAMPLE)(crosscheck.crosscheck)
-app.command(epilog=decoder.EXAMPLE)(decoder.decoder)
-app.command(epilog=decode.EXAMPLE)(decode.decode)
+for module in (
+    run, serve, check, seek, topics, status, tail, sql, pipelines, archive, snapshot, compact, verify, maintain, repair,
+    backfill, erase, mend, crosscheck, decoder, decode,
+):  # fmt: skip
+    command = getattr(module, module.__name__.rpartition(".")[2])
+    app.command(help=_flowing(command.__doc__), epilog=_flowing(module.EXAMPLE))(command)
