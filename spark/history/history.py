@@ -21,7 +21,7 @@ from contract import altered, breaks, lost_changes, mended, names, steps
 from contract.breaks import Break
 from contract.names import quoted
 from contract.renames import FILE, of, spellings
-from contract.status import parse
+from contract.status import LakeStatus, parse
 from spark.errors import LakeError
 from spark.evolution.renames import renames_of
 from spark.history.going import staying
@@ -71,12 +71,13 @@ class History:
         """The table's rows before the first of its transactions that was committed after `moment` (aware): each row
         that changed since is put back to what it was before the first of its later changes. Raises LakeError where
         the lake cannot know it; says on stderr how many rows were mended since, which it shows as they are now, and
-        whether it was altered."""
+        whether it was altered, and why it may not be what the source has."""
         if moment.tzinfo is None:
             raise LakeError(f"{moment} has no time zone: give one, such as 2026-11-22 10:42:00+00:00")
         # Of these versions for good, the changes of a later one: a row that changed since is put back all the same.
         now, changes = self.now(self.lake.version(self._path)), self._changes(self.lake.version(self.lake.changes))
         self._refuse_before_the_beginning(moment, changes)
+        self._tell_doubts()
         self._tell_mended(moment)
         self._tell_altered(moment)
         mine = self._mine(changes)
@@ -102,6 +103,7 @@ class History:
         """Slowly changing rows: every known version of each row with `valid_from` (null: from before the history's
         beginning), `valid_to` (null: it is the present one) and the `gtid` that made it. A table that has such a column
         itself makes ours `_valid_from`."""
+        self._tell_doubts()
         now, mine = self.now(), counted(self._mine())
         since, until, gtid = (names.free(name, {*map(str.lower, now.columns)}) for name in VERSION)
         parts = Parts(self._breaks, lambda place: first_behind(self._changes(), place))
@@ -149,6 +151,11 @@ class History:
         mine = (changes or self._changes()).where((fn.col("tbl") == self.name) & (fn.col("db") == self.db))
         return staying(mine, history_of(self.lake))
 
+    @property
+    def _status(self) -> LakeStatus | None:
+        text = self.lake.text(self.lake.status)
+        return parse(text) if text else None
+
     @cached_property
     def _past(self) -> PastValues:
         named = of(renames_of(self.lake), self.db, self.table)
@@ -181,6 +188,12 @@ class History:
         ]
         return fn.get(fn.filter(fn.array(*pairs), lambda cut: cut["_seq"] > fn.col("_seq")), fn.lit(0))["ts"]
 
+    def _tell_doubts(self) -> None:
+        """Why the rows, and so those of before, may not be what the source has."""
+        table = self._status.tables.get(self.name) if self._status else None
+        for doubt in table.doubts() if table else ():
+            print(f"{self.name}: {doubt}", file=sys.stderr, flush=True)
+
     def _tell_mended(self, moment: datetime) -> None:
         path = self.lake.at(names.REPAIRS)
         if not self.lake.is_table(path):
@@ -200,8 +213,7 @@ class History:
             print(altered.note(self.name, statements, moment.isoformat()), file=sys.stderr, flush=True)
 
     def _refuse_before_the_beginning(self, moment: datetime, changes: DataFrame) -> None:
-        text = self.lake.text(self.lake.status)
-        status = parse(text) if text else None
+        status = self._status
         checkpoint = status.checkpoint if status else None
         joined = checkpoint.since(self.db, self.table) if checkpoint else None
         lost = lost_changes.until(

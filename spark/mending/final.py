@@ -13,6 +13,7 @@ from pyspark.sql import functions as fn
 
 from contract.names import quoted
 from contract.schema import TableSchema
+from contract.sequence import FIELDS
 from contract.steps import SNAPSHOT_TABLE
 from spark.errors import TableStoppedError
 from spark.lake.keys import key_json
@@ -67,8 +68,9 @@ def _refuse_other_keys(shape: TableSchema, shapes: Sequence[TableSchema]) -> Non
 
 def compared(lake: DataFrame, rows: DataFrame, shape: TableSchema) -> DataFrame:
     """The keys at which the lake's rows are not the rows that are to be: the key's columns, KIND, and the hashes of
-    the other columns (spark/proof/checksum.py) on both sides: LAKE, ROWS."""
-    ours = _hashed(lake, shape, LAKE).groupBy(*map(quoted, shape.key)).agg(
+    the other columns (spark/proof/checksum.py) on both sides: LAKE, ROWS. A row that somebody else wrote without an
+    order counts as changed, whatever it has: no later change would replace it."""
+    ours = _hashed(lake, shape, LAKE, _ordered()).groupBy(*map(quoted, shape.key)).agg(
         fn.count("*").alias(COUNT), fn.first(LAKE).alias(LAKE)
     )  # fmt: skip
     both = ours.join(_hashed(rows, shape, ROWS), list(shape.key), "full_outer")
@@ -82,10 +84,15 @@ def compared(lake: DataFrame, rows: DataFrame, shape: TableSchema) -> DataFrame:
     return both.withColumn(KIND, kind).where(fn.col(KIND) != EQUAL).drop(COUNT)
 
 
-def _hashed(rows: DataFrame, shape: TableSchema, name: str) -> DataFrame:
+def _ordered() -> Column:
+    return ~fn.greatest(*[fn.col(f"_seq.{field}").isNull() for field in FIELDS])
+
+
+def _hashed(rows: DataFrame, shape: TableSchema, name: str, which: Column | None = None) -> DataFrame:
+    """`which`: the rows that have any hash."""
     hashes = [row_hash([column], rows.columns) for column in shape.columns if column.name not in shape.key]
     made = fn.array(*hashes) if hashes else fn.array().cast("array<bigint>")
-    return rows.select(*map(quoted, shape.key), made.alias(name))
+    return rows.select(*map(quoted, shape.key), (made if which is None else fn.when(which, made)).alias(name))
 
 
 def differing(found: DataFrame, shape: TableSchema) -> DataFrame:

@@ -82,6 +82,23 @@ def test_by_a_part_that_is_the_whole_table(spark: SparkSession, lake: Lake, comp
     assert not foreign(compact())
 
 
+def test_such_a_part_replaces_right_rows_that_have_no_order(spark: SparkSession, lake: Lake, compact: Compact) -> None:
+    """Nothing else would: no later change is behind none."""
+    stage(spark, lake, "1", 50, item(1), item(2))
+    compact()
+    rows = pl.read_delta(lake.table(*NAME))
+    nobodys = rows.filter(pl.col("id") == 1).with_columns(pl.lit(None).cast(rows.schema["_seq"]).alias("_seq"))
+    DeltaTable(lake.table(*NAME)).delete("id = 1")
+    write_deltalake(lake.table(*NAME), nobodys, mode="append")
+    assert foreign(compact())
+    part(spark, lake, "p1", AT, item(1), item(2))
+    assert not foreign(compact())
+    assert lake.frame(lake.table(*NAME)).where("_seq.pos is null").isEmpty()
+    land(spark, lake, change(seq(AT + 5), "u", item(1, "new")))
+    compact()
+    assert ids(spark, lake) == [(1, "new"), (2, "a")]
+
+
 @pytest.mark.usefixtures("marked")
 def test_by_a_snapshot(spark: SparkSession, lake: Lake, compact: Compact) -> None:
     stage(spark, lake, "2", AT, item(1), item(2))

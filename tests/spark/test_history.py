@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from contract.sequence import SPARK_TYPE
+from contract.status import LakeStatus, TableStatus
 from spark.errors import LakeError
 from spark.history.history import History, views
 from spark.lake.lake import Lake
@@ -75,6 +76,25 @@ def test_rows_that_were_mended_from_the_source_since_are_told(
     assert capsys.readouterr().err == ""
     assert history.as_of(at(50)).count() == 2
     assert capsys.readouterr().err.startswith("shop.items as of 2026-11-22T10:50:00+00:00: 1 row was mended from the")
+
+
+def test_what_speaks_against_the_table_is_told_of_its_past_too(
+    lake: Lake, history: History, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = TableStatus(db="shop", table="items", rows=2, changes=5, unequal="a record of it was put aside")
+    status = LakeStatus(
+        pipeline="shop",
+        run=1,
+        written_at=1,
+        seconds=1,
+        checkpoint=None,
+        changes_version=0,
+        tables={"shop.items": table},
+    )
+    lake.write(lake.status, status.model_dump(mode="json"))
+    history.as_of(at(50))
+    history.versions()
+    assert capsys.readouterr().err.splitlines() == ["shop.items: a record of it was put aside"] * 2
 
 
 def test_statements_that_altered_the_table_since_are_told(

@@ -172,6 +172,16 @@ def test_a_snapshot_is_waited_for_that_the_lake_can_still_come_to(p1: str) -> No
     assert complete(60)
 
 
+def test_a_lake_of_an_older_epoch_is_late_and_one_of_a_newer_epoch_ends_the_check() -> None:
+    """Behind a failover no compaction may have run yet, and the check's own is to make it."""
+    known: dict[str, Any] = {"pipeline": "shop", "run": 1, "written_at": 1, "seconds": 1, "changes_version": 1}
+    status = LakeStatus(checkpoint=LOW, tables={}, **known)
+    wait = Waiting(Mock(), LOW.epoch + 1, print, None)
+    assert not wait._complete(status, [], LOW.gtid_set, (LOW.epoch + 1, 1, 4))
+    with pytest.raises(PassingError, match="moved to another server during the check"):
+        Waiting(Mock(), LOW.epoch - 1, print, None)._complete(status, [], LOW.gtid_set, LOW.place)
+
+
 def test_its_table_is_told_to_differ_by_that_and_may_be_mended() -> None:
     of = AppliedSnapshot(id="1", p0="", p1=f"{ANOTHER}:1-9", rows=1, applied_at=1)
     ahead = "its snapshot is ahead of the lake's checkpoint"
