@@ -52,7 +52,7 @@ def assert_taken_over_in_time(kafka: Kafka, name: str, mysql: MySQL, end: str) -
     assert seconds < TAKEOVER_SECONDS[end]
 
 
-@pytest.mark.parametrize("end", ["kill", "freeze", "stop"])
+@pytest.mark.parametrize("end", ["kill", pytest.param("freeze", marks=pytest.mark.soak), "stop"])
 def test_the_standby_takes_over(make: Make, mysql: MySQL, kafka: Kafka, writing: Writing, end: str) -> None:
     name = f"pair{end}"
     active, other = pair(make, name, kafka)

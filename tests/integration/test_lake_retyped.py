@@ -33,7 +33,8 @@ TABLES = {
 }
 
 
-@pytest.fixture(params=["mysql", *(pytest.param(other, marks=pytest.mark.soak) for other in ("mysql80", "mariadb"))])
+# The short forms, of each kind of type by itself, are in tests/spark/test_breaks.py and test_rewind.py.
+@pytest.fixture(params=[pytest.param(name, marks=pytest.mark.soak) for name in ("mysql", "mysql80", "mariadb")])
 def server(request: pytest.FixtureRequest) -> Database:
     found: Database = request.getfixturevalue(request.param)
     return found

@@ -115,7 +115,9 @@ def test_a_taken_port_stops_what_the_same_command_started(machine: Machine) -> N
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("pause", [0.5, 2.0, 3.5])
+@pytest.mark.parametrize(
+    "pause", [pytest.param(0.5, marks=pytest.mark.soak), 2.0, pytest.param(3.5, marks=pytest.mark.soak)]
+)
 def test_an_interrupted_start_leaves_no_process(machine: Machine, number: signal.Signals, pause: float) -> None:
     process = machine.popen("up", "mysql", "kafka")
     time.sleep(pause)
@@ -127,6 +129,7 @@ def test_an_interrupted_start_leaves_no_process(machine: Machine, number: signal
         assert machine.processes() == []
 
 
+@pytest.mark.soak
 def test_an_interrupted_start_of_airflow_leaves_no_process(machine: Machine) -> None:
     process = machine.popen("up", "airflow")
     log = machine.data / "airflow" / "airflow.log"

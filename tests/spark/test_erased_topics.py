@@ -44,7 +44,7 @@ def purged(stats: None, spark: SparkSession, lake: Lake) -> None:
 
 
 def erased(spark: SparkSession, lake: Lake) -> list[str]:
-    facts = job.erase(spark, lake.pipeline, ["shop.items"], "[1]", present="yes", now="yes", by="ada")
+    facts = job.erase(spark, lake.pipeline, ["shop.items"], "[1]", present="yes", by="ada")
     [row] = spark.read.format("delta").load(lake.at("_erasures")).select("remains").collect()
     assert len(row["remains"]) == len(facts["remains"])
     return list(facts["remains"])

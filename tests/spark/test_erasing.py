@@ -241,13 +241,9 @@ def killed_at(point: str) -> Callable[[str], None]:
     return hook
 
 
-POINTS = [
-    point if point == "erasure recorded" else pytest.param(point, marks=pytest.mark.soak)
-    for point in (*failpoints.ERASURE, "old files removed")
-]
-
-
-@pytest.mark.parametrize("point", POINTS)
+# Its short form is behind one such kill: test_files_are_kept_for_readers_and_what_is_left_is_told_also_behind_a_kill.
+@pytest.mark.soak
+@pytest.mark.parametrize("point", [*failpoints.ERASURE, "old files removed"])
 def test_a_job_that_is_killed_is_run_again_and_ends_the_same_with_one_record(
     point: str, stats: None, spark: SparkSession, lake: Lake
 ) -> None:

@@ -154,7 +154,10 @@ class CrashError(Exception):
     pass
 
 
-@pytest.mark.parametrize("step", ["repair noted", "part replaced", "repair forgotten"])
+@pytest.mark.parametrize(
+    "step",
+    [*(pytest.param(one, marks=pytest.mark.soak) for one in ("repair noted", "part replaced")), "repair forgotten"],
+)
 def test_a_repair_that_died_and_is_refused_then_is_noted_as_far_as_the_table_has_it(
     spark: SparkSession, lake: Lake, compact: Callable[[], dict[str, Any]], step: str
 ) -> None:

@@ -132,7 +132,7 @@ class CrashError(Exception):
 
 
 @pytest.mark.usefixtures("damaged")
-@pytest.mark.parametrize("step", ["repair noted", "part replaced"])
+@pytest.mark.parametrize("step", [pytest.param("repair noted", marks=pytest.mark.soak), "part replaced"])
 def test_a_run_that_dies_in_a_repair_is_made_good_by_the_next(
     spark: SparkSession, pipeline: Pipeline, lake: Lake, compact: Compact, step: str
 ) -> None:
