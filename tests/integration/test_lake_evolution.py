@@ -86,7 +86,7 @@ CASES = {
     ),
 }  # fmt: skip
 
-# The way back of the others is walked in test_lake_ddl, but for a table that is stopped.
+# The way back of the others, a snapshot of a stale table, is the same as these have: it is walked by the soak of all.
 WALKED = (
     "renamed", "longer", "filled_up", "in_another_order", "members", "computed", "remade", "keyed", "parts", "moved",
     "gone", "again", "swapped",

@@ -114,19 +114,28 @@ def test_a_replica_that_cannot_be_asked_is_named(mysql: MySQL, tmp_path: Path) -
         pass
 
 
-def test_a_server_with_many_threads_at_work_is_waited_for(mysql: MySQL, tmp_path: Path) -> None:
-    asked, told = pipeline(mysql, tmp_path, "any.*", max_threads_running=4), list[str]()
-    sleepers = [threading.Thread(target=run, args=(mysql, "SELECT SLEEP(2)")) for _ in range(6)]
+def test_a_snapshot_takes_no_more_of_the_server_than_it_may(spark: SparkSession, mysql: MySQL, tmp_path: Path) -> None:
+    """It waits while many threads are at work, and reads no more rows a second than the file says."""
+    numbers = "WITH RECURSIVE n (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n WHERE id < 300) SELECT id FROM n"
+    run(
+        mysql,
+        "DROP DATABASE IF EXISTS spared",
+        "CREATE DATABASE spared",
+        f"CREATE TABLE spared.t (id int PRIMARY KEY) {numbers}",
+    )
+    asked = pipeline(mysql, tmp_path, "spared.*", max_threads_running=4, max_rows_per_second=100, parallelism=1)
+    sleepers = [threading.Thread(target=run, args=(mysql, "SELECT SLEEP(3)")) for _ in range(6)]
     for sleeper in sleepers:
         sleeper.start()
     time.sleep(0.5)
-    began = time.monotonic()
-    with Source(asked) as source:
-        Load(asked.snapshot, source, told.append).wait()
-    assert time.monotonic() - began > 1
-    assert "snapshot.max_threads_running is 4" in told[0]
+    snapshots, began = Snapshots(spark, mysql, asked), time.monotonic()
+    manifest = snapshots.run()
+    seconds = time.monotonic() - began
     for sleeper in sleepers:
         sleeper.join()
+    assert manifest.counts == {"spared.t": 300}
+    assert [one for one in snapshots.told if "snapshot.max_threads_running is 4" in one]
+    assert seconds > 2 + 2, "for the threads, and for the first two of three groups of 100 rows"
 
 
 def test_a_connection_that_the_server_ended_is_made_anew(mysql: MySQL, tmp_path: Path) -> None:
