@@ -16,7 +16,7 @@ COMPILE = $(UV) pip compile pyproject.toml --universal --python-version 3.11 --g
 UPGRADE ?=
 # Where everything fails, such as on a full disk, the first errors tell it, in minutes instead of hours.
 MAXFAIL ?= 40
-# Each has servers of its own, 4 GiB of memory; WORKERS=0: the tests one after the other, in one process.
+# Each has servers of its own, 6 GiB of memory; WORKERS=0: the tests one after the other, in one process.
 WORKERS ?= 2
 
 .PHONY: help install demo demo-down test soaks test-large soak-away soak-positions soak-kills soak-lake soak-exactly-once unit lint format lock check-pythons spark-jars spark-s3-jars images bench-streamer bench-latency bench-lake bench-verify bench-snapshot fuzz fuzz-bytes \

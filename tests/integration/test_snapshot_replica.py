@@ -117,25 +117,26 @@ def test_a_replica_that_cannot_be_asked_is_named(mysql: MySQL, tmp_path: Path) -
 def test_a_snapshot_takes_no_more_of_the_server_than_it_may(spark: SparkSession, mysql: MySQL, tmp_path: Path) -> None:
     """It waits while many threads are at work, and reads no more rows a second than the file says."""
     numbers = "WITH RECURSIVE n (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n WHERE id < 300) SELECT id FROM n"
-    run(
-        mysql,
-        "DROP DATABASE IF EXISTS spared",
-        "CREATE DATABASE spared",
-        f"CREATE TABLE spared.t (id int PRIMARY KEY) {numbers}",
-    )
+    made = f"CREATE TABLE spared.t (id int PRIMARY KEY) {numbers}"
+    run(mysql, "DROP DATABASE IF EXISTS spared", "CREATE DATABASE spared", made)
     asked = pipeline(mysql, tmp_path, "spared.*", max_threads_running=4, max_rows_per_second=100, parallelism=1)
-    sleepers = [threading.Thread(target=run, args=(mysql, "SELECT SLEEP(3)")) for _ in range(6)]
-    for sleeper in sleepers:
-        sleeper.start()
-    time.sleep(0.5)
-    snapshots, began = Snapshots(spark, mysql, asked), time.monotonic()
+    snapshots, waited = Snapshots(spark, mysql, asked), list[float]()
+
+    def work() -> None:
+        """Until the snapshot says that it waits for that."""
+        while not any("snapshot.max_threads_running is 4" in told for told in snapshots.told):
+            run(mysql, "SELECT SLEEP(0.5)")
+        waited.append(time.monotonic())
+
+    workers = [threading.Thread(target=work, daemon=True) for _ in range(6)]
+    for worker in workers:
+        worker.start()
     manifest = snapshots.run()
-    seconds = time.monotonic() - began
-    for sleeper in sleepers:
-        sleeper.join()
+    for worker in workers:
+        worker.join(10)
+    assert len(waited) == 6
     assert manifest.counts == {"spared.t": 300}
-    assert [one for one in snapshots.told if "snapshot.max_threads_running is 4" in one]
-    assert seconds > 2 + 2, "for the threads, and for the first two of three groups of 100 rows"
+    assert time.monotonic() - max(waited) > 2, "of three groups of 100 rows the first two have a second each"
 
 
 def test_a_connection_that_the_server_ended_is_made_anew(mysql: MySQL, tmp_path: Path) -> None:

@@ -36,7 +36,8 @@ def local_session() -> SparkSession:
         "spark.master": "local[2]",
         "spark.jars": ",".join(map(str, spark_jars())),
         "spark.driver.extraClassPath": f"{spark_s3_jars_folder()}/*",  # so they are not copied, as `spark.jars` are
-        "spark.driver.memory": "2g",
+        # Of hundreds of lakes Spark keeps plans for an hour: with 2g Java spent a quarter of its time looking for some.
+        "spark.driver.memory": "4g",
         # A zone that is none of the product's: nothing may depend on the machine's. With the optimizing compiler: it
         # costs the first minutes, and then spares more than that.
         "spark.driver.extraJavaOptions": f"-Duser.timezone=America/St_Johns {LASTING}",
