@@ -134,7 +134,7 @@ def moved_over(streamer: Streamer, kafka: Kafka, pair: Pair, again: bool) -> Lef
 
 
 @pytest.mark.soak_on("mysql80", "mariadb")
-@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once"])
+@pytest.mark.parametrize("delivery", ["at_least_once", pytest.param("exactly_once", marks=pytest.mark.soak)])
 def test_the_lake_of_a_stream_that_went_on_from_the_replica(
     spark: SparkSession, make: Make, pair: Pair, kafka: Kafka, delivery: str
 ) -> None:
