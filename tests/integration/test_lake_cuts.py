@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -18,6 +19,8 @@ from spark.jobs.snapshot import snapshot
 from spark.jobs.verify import verify
 from spark.lake.lake import Lake
 from spark.landing.changes import BOUNDS
+from spark.proof.boundary import Read
+from spark.proof.chunk_reads import ChunkReads
 from stack.kafka import Kafka
 from stack.mysql import MySQL
 from stack.ports import free_port
@@ -39,7 +42,7 @@ FILL = (
     f"INSERT INTO t {SERIES} SELECT n, n / 7, sha2(n, 512) FROM s",
 )
 CUT = 1_200_000  # bytes of the rows, which have nearly twice as many
-ENDLESS = 10**12
+READ = 5  # chunks of a check, behind which it is cut
 
 
 @pytest.fixture
@@ -53,6 +56,19 @@ def proxy(mysql: MySQL) -> Iterator[Proxy]:
 def cut_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Kafka, Proxy]]:
     with proxied(tmp_path_factory.mktemp("cut"), Proxy) as both:
         yield both
+
+
+def cutting(proxy: Proxy) -> Callable[..., Read]:
+    """Notes what was read of a chunk as ever; once, the server is gone behind that."""
+    read_of, read = ChunkReads._read_of, list[Read]()
+
+    def noted(reads: ChunkReads, *of_it: Any) -> Read:
+        read.append(read_of(reads, *of_it))
+        if len(read) == READ:
+            proxy.cut()
+        return read[-1]
+
+    return noted
 
 
 @pytest.mark.soak
@@ -73,9 +89,10 @@ def test_mysql_cut_in_the_middle_of_a_snapshot_and_of_a_check(
     dead = free_port()
     servers = f"port: {dead}\n  failover: ['127.0.0.1:{proxy.port}']"
     text = streamer.file.read_text().replace(f"port: {mysql.port}", servers)
-    streamer.file.write_text(text + "snapshot: {chunk_rows: 1000}\n")
+    streamer.file.write_text(text + "snapshot: {chunk_rows: 1000, parallelism: 1}\n")
     pipeline = load(streamer.file)
     lake = Lake(spark, pipeline)
+    monkeypatch.setattr("spark.proof.kept.SECONDS", 0)  # what a check reads in less would not be kept
     says = f"MySQL at 127.0.0.1:{dead} or 127.0.0.1:{proxy.port} does not answer"
 
     proxy.cut_after(CUT)
@@ -85,15 +102,13 @@ def test_mysql_cut_in_the_middle_of_a_snapshot_and_of_a_check(
     proxy.mend()
     assert snapshot(spark, pipeline, [])["rows"] == ROWS
     compact(spark, pipeline)
-    proxy.cut_after(ENDLESS)
-    verify(spark, pipeline, [])
-    assert proxy.left is not None
-    proxy.cut_after((ENDLESS - proxy.left) // 2)
+    monkeypatch.setattr(ChunkReads, "_read_of", cutting(proxy))
     assert says in message(spark, pipeline, verify, [])
     assert proxy.is_cut
     proxy.mend()
     [facts] = verify(spark, pipeline, [])["tables"].values()
     assert (facts["equal"], facts["lake_count"]) == (True, ROWS)
+    assert facts["taken_up"] == READ < facts["chunks"], "it goes on with the one before"
 
 
 @pytest.mark.parametrize("point", ["topic ids kept", "marks begun"])
