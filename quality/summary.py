@@ -16,13 +16,13 @@ LONG = 60  # characters, of which no column is made
 # Of a check's tables: checksums, chunks and seconds are in its JSON, and in `_checks` of the lake.
 PROVEN = ("equal", "source_count", "lake_count", "reason")
 FACTS = {
-    "unreadable": "{} records put aside",
+    "other_tables": "tables without changes: {}", "unreadable": "{} records put aside",
     "nulled": "{} values that the lake has as null", "freed_bytes": "{} bytes freed",
     "landing_seconds": "changes landed after {} s", "compacted_seconds": "compacted for {} s",
     "freshness_seconds": "{} s behind the source", "complete_to": "complete up to {}", "complete_to_ms": "as of {}",
     "p0": "begun behind {}", "p1": "read up to {}", "source": "rows out of {}", "until": "erased up to {}",
 }  # fmt: skip
-COUNTED = {"rows": "row", "changes": "change", "rounds": "round", "other_tables": "other table"}
+COUNTED = {"rows": "row", "changes": "change", "rounds": "round"}
 COLUMNS = {
     "source_count": "rows in the source", "lake_count": "rows in the lake", "freshness_ms": "fresh up to",
     "next_try_ms": "tried again at",
