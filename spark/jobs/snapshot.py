@@ -67,7 +67,7 @@ def snapshot(
 
 def _left_out(refused: Mapping[str, str], facts: dict[str, Any]) -> str:
     told = "; ".join(f"{name} was left out: {why.removeprefix(f'{name}: ')}" for name, why in refused.items())
-    done = "in the lake" if "compacted_seconds" in facts else "staged, and the next compaction takes that in"
+    done = "in the lake" if "compacted_seconds" in facts else "staged, for the next compaction"
     return f"{told}. {counted(len(facts['tables']), 'other table')} {done}"
 
 

@@ -295,9 +295,7 @@ def test_lake_failures(
     assert compact(spark, shop.pipeline)["changes"] == 0  # no topic yet: nothing to do
     shop.streamer.started()
     execute(shop.mysql, f"CREATE TABLE {shop.name}.heap (a int)")
-    with pytest.raises(
-        JobFailedError, match=r"lakefailures\.heap has no primary key.*The other 2 table\(s\) are staged"
-    ):
+    with pytest.raises(JobFailedError, match=r"lakefailures\.heap has no primary key.*2 other tables staged"):
         snapshot(spark, shop.pipeline, [])
     with pytest.raises(LakeError, match="no table lakefailures"):
         snapshot(spark, shop.pipeline, ["lakefailures.gone"])

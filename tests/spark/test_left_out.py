@@ -37,7 +37,7 @@ def test_the_others_are_read_and_the_one_left_out_is_told_with_what_mends_it(pip
     assert line.startswith("shop.heap is left out: shop.heap has no primary key")
     at_the_end = _left_out(snapshot.refused, {"tables": {"shop.items": {}}})
     assert "shop.heap was left out: shop.heap has no primary key" in at_the_end
-    assert at_the_end.endswith("1 other table staged, and the next compaction takes that in")
+    assert at_the_end.endswith("1 other table staged, for the next compaction")
     compacted = _left_out(snapshot.refused, {"tables": {"shop.items": {}}, "compacted_seconds": 1.0})
     assert compacted.endswith("1 other table in the lake")
 

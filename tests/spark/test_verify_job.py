@@ -287,7 +287,7 @@ def test_a_table_that_is_gone_and_was_named_is_an_error_behind_the_others(
     spark: SparkSession, lake: Lake, check: Check
 ) -> None:
     check.reading.unread = {LINES: DROPPED}
-    told = r"^1 of 2 table\(s\) could not be compared: shop\.lines: not compared: dropped meanwhile"
+    told = r"^1 of 2 tables could not be compared: shop\.lines: not compared: dropped meanwhile"
     with pytest.raises(JobFailedError, match=told) as caught:
         verify(spark, lake.pipeline, ["shop.items", "shop.lines"])
     assert caught.value.facts["tables"]["shop.items"]["equal"]
