@@ -77,9 +77,7 @@ def lake_of(lake: Lake, source: Source, low: Checkpoint) -> LakeStatus:
         assert schema is not None
         path = lake.table("bench", table)
         prepare(lake.spark, path, schema, schema)
-        rows = rows_of(lake.spark, lake.pipeline, schema, ["1 = 1"]).withColumn(
-            "_wire", parsed("after", schema.columns)
-        )
+        rows = rows_of(lake.spark, source, schema, ["1 = 1"]).withColumn("_wire", parsed("after", schema.columns))
         rows.select(*typed("_wire", schema)).write.format("delta").mode("append").save(path)
         version = lake.version(path)
         tables[f"bench.{table}"] = TableStatus(db="bench", table=table, rows=0, changes=0, version=version)

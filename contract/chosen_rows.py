@@ -62,10 +62,10 @@ def key_list(text: str) -> list[Any]:
     try:
         given = json.loads(text)
     except ValueError as error:
-        raise ChosenRowsError(f"keys {text!r} is no JSON ({error}): {FORM}") from None
+        raise ChosenRowsError(f"what is given as keys is no JSON ({error}): {FORM}") from None
     wanted = [one for one in given if str(one).strip()] if isinstance(given, list) else []
     if not wanted:
-        raise ChosenRowsError(f"keys {text!r} is no list of keys: {FORM}")
+        raise ChosenRowsError(f"what is given as keys is no list of keys: {FORM}")
     return wanted
 
 

@@ -14,6 +14,7 @@ __all__ = ["escape"]
 CHANGES = "_changes"
 STAGING = "_staging"
 SCHEMA_CHANGES = "_schema_changes"
+MARKS = "_marks"
 CHECKS = "_checks"
 DIFFERENCES = "_differences"
 DEAD_LETTERS = "_dead_letters"
@@ -22,6 +23,25 @@ PARTS = "_parts"
 SHAPES = "_shapes"  # a folder of empty tables: the columns of those of which the lake keeps the changes alone
 REPAIRS = "_repairs"
 QUALITY = "_quality"  # a folder of files: what checks found, and what they have begun
+CHECKPOINTS = "_checkpoints"
+# The lake's own, beside the databases.
+FOLDERS = frozenset(
+    (
+        CHANGES,
+        STAGING,
+        SCHEMA_CHANGES,
+        MARKS,
+        CHECKS,
+        DIFFERENCES,
+        DEAD_LETTERS,
+        ERASURES,
+        PARTS,
+        SHAPES,
+        REPAIRS,
+        QUALITY,
+        CHECKPOINTS,
+    )
+)
 
 
 def free(name: str, taken: Container[str]) -> str:

@@ -14,6 +14,7 @@ from contract.topic_template import unescape
 from spark.errors import LakeError, chain, reason
 from spark.lake.broken import BROKEN
 from spark.source.servers import SERVERS
+from spark.source.source import OTHER_ANSWERS, OTHER_SERVER
 
 LOST = (
     "records were deleted from Kafka before they reached the lake ({reason}). Move {checkpoint} away, so that "
@@ -76,6 +77,11 @@ RULES = (
         r"certificate verify failed|PKIX path|SSLHandshakeException|SSL is required|secure-transport|\[SSL: |"
         r"Server identity verification failed|CertificateException|CertPathValidator",
         "{server} at {source} and source.tls do not fit ({reason}): mend source.tls, or the server's certificate",
+    ),
+    (
+        OTHER_ANSWERS,
+        "another server answered at {source}, or at snapshot.replica, than the one whose rows were read ({reason}): "
+        f"{OTHER_SERVER}",
     ),
     (
         r"Communications link failure|Can not read response from server|Can't connect to MySQL|"

@@ -9,7 +9,7 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-from contract.durable_names import sync_folder
+from contract.durable import sync_folder
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 

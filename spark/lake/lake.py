@@ -5,8 +5,9 @@ knows. A write is a new file renamed over the old one: a reader sees the old tex
 rename does not replace, the old file goes first; a run that dies just then leaves the new one beside its name,
 and readers take that. On S3 a file is written by one request, which replaces it as a whole, or does not.
 
-A write is on the disk before the rename is, so that a power cut leaves no empty file. One that is broken all the same
-is told with its path and what mends it.
+In a folder a write, and all that the lake got before it, is on the disk before the rename is: no note says what a power
+cut has taken away. Delta and Spark do not see to that, their own files are there some seconds later. A note that is
+broken all the same is told with its path and what mends it.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame, SparkSession
 
 from contract import names
-from contract.durable_names import sync_folder
+from contract.durable import sync_all, sync_folder
 from contract.pipeline import Pipeline
 from contract.status import FILE as STATUS
 from contract.steps import snapshot
@@ -78,7 +79,7 @@ class Lake:
         return "/".join((self.root, *parts))
 
     def checkpoint(self, query: str) -> str:
-        return self.at("_checkpoints", query)
+        return self.at(names.CHECKPOINTS, query)
 
     def prove_writable(self) -> None:
         """Raises LakeError also where the folder is a part of another pipeline's lake."""
@@ -213,19 +214,27 @@ class Lake:
         found = [entry for entry in self._entries(folder) if entry.getPath().getName().startswith(f"{name}{NEW}")]
         return sorted(found, key=lambda entry: entry.getModificationTime(), reverse=True)
 
-    def write(self, path: str, value: Any) -> None:
+    def write(self, path: str, value: Any, vouches: bool = True) -> None:
+        """`vouches`: whether it says anything of what else is in the lake."""
         at_once = bool(self.pipeline.lake.bucket)  # an object is there as a whole, or not
         target, beside = self._path(path), self._path(path if at_once else f"{path}{NEW}{os.getpid()}")
         _fill(self._files.create(beside, True), value)
         reached("file written")
         if at_once:
             return
+        if vouches:
+            self.settle()
         if not self._files.rename(beside, target):  # a file system whose rename does not replace
             self._files.delete(target, False)
             if not self._files.rename(beside, target):
                 raise LakeError(f"{beside} could not be renamed to {target}: rename it by hand, then run the job again")
         if "://" not in self.root:
             sync_folder(os.path.dirname(path))
+
+    def settle(self) -> None:
+        """What the lake got until now is on the disk then, where it is a folder; elsewhere it is so by itself."""
+        if "://" not in self.root:
+            sync_all(self.root)
 
     def create(self, path: str, value: Any, over: str | None) -> None:
         """Writes the file on S3 where its etag is `over`; None: where there is none. Else the store refuses."""
@@ -239,6 +248,14 @@ class Lake:
     def list(self, folder: str) -> list[str]:
         """The names in a folder, sorted; empty where there is none."""
         return sorted(entry.getPath().getName() for entry in self._entries(folder))
+
+    def times(self, folder: str) -> dict[str, int]:
+        """When each name in a folder was written last, Unix ms."""
+        return {entry.getPath().getName(): int(entry.getModificationTime()) for entry in self._entries(folder)}
+
+    def length(self, path: str) -> int | None:
+        """The bytes of a file, None where there is none."""
+        return int(self._files.getFileStatus(self._path(path)).getLen()) if self._there(path) else None
 
     def _entries(self, folder: str) -> Sequence[Any]:
         return [*self._files.listStatus(self._path(folder))] if self._there(folder) else []

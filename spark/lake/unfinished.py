@@ -241,4 +241,4 @@ class Beating:
                 self._beat(time.time())
 
     def _beat(self, at: float) -> None:
-        self.lake.write(self.file, {"at": at, "by": self.by})
+        self.lake.write(self.file, {"at": at, "by": self.by}, vouches=False)

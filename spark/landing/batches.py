@@ -1,6 +1,10 @@
 """Runs a Structured Streaming query until nothing is left, each batch by a Python function.
 
 An exception of the function comes out as it was raised; through the engine it would be a text inside a text.
+
+Spark notes which offsets a batch has before it calls the function, and that the batch is done behind it. Both are
+to outlive a power cut no less than what they are about: `settle` stands before the function, so that no batch that left
+something comes again with other records, and behind it, so that none is done of which something may be gone.
 """
 
 from __future__ import annotations
@@ -16,10 +20,13 @@ Handle = Callable[[DataFrame, int, str], None]
 NAMED_WITHIN = 60.0  # seconds
 
 
-def run_batches(frame: DataFrame, checkpoint: str, handle: Handle, wait: float = NAMED_WITHIN) -> None:
+def run_batches(
+    frame: DataFrame, checkpoint: str, handle: Handle, settle: Callable[[], None], wait: float = NAMED_WITHIN
+) -> None:
     """Calls `handle(batch, number, query)` for each batch; `query` is the id that lives as long as the
-    checkpoint does, `number` counts up under it, and a batch that did not end comes again. `wait`: seconds
-    that a batch gives Spark to name the query. Raises LakeError where it does not, and what `handle` raises."""
+    checkpoint does, `number` counts up under it, and a batch that did not end comes again. `settle`: all that was
+    written is on the disk behind it. `wait`: seconds that a batch gives Spark to name the query. Raises LakeError where
+    it does not, and what `handle` raises."""
     started, identity = threading.Event(), [""]
     failures: list[Exception] = []
 
@@ -27,7 +34,9 @@ def run_batches(frame: DataFrame, checkpoint: str, handle: Handle, wait: float =
         try:
             if not started.wait(wait):  # without the query's id, Delta would take this batch for another's
                 raise LakeError(f"Spark did not name the query within {wait:g} s; run the job again")
+            settle()
             handle(rows, number, identity[0])
+            settle()
         except Exception as error:
             failures.append(error)
             raise

@@ -126,7 +126,7 @@ class Landing:
         }
         forget_larger(self.spark, self.lake, self.pipeline.compaction.max_offsets_per_batch)
         records = self.spark.readStream.format("kafka").options(**options).load()
-        run_batches(records, self.lake.checkpoint("changes"), self._batch)
+        run_batches(records, self.lake.checkpoint("changes"), self._batch, self.lake.settle)
 
     def _short(self, ends: Ends) -> list[str]:
         """The topics that the query's checkpoint has not done to their ends."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from contract.names import MARKS
 from spark.failpoints import reached
 from spark.lake.lake import Lake
 
@@ -30,7 +31,7 @@ class Marks:
 
     def __init__(self, lake: Lake, query: str) -> None:
         self.lake = lake
-        self.folder = lake.at("_marks")
+        self.folder = lake.at(MARKS)
         names = self._names()
         own = [name for name in names if name.endswith(f"-{query}.json")]
         last = int(names[-1].split("-")[0]) if names else 0

@@ -89,7 +89,7 @@ class SourceParts:
         spark, lake = self.staging.spark, self.staging.lake
         rows = spark.read.parquet(f"{part.folder(lake)}/rows").groupBy("key").count().where("count > 1")
         if shared := part.inside(spark, lake)(keys_of(rows, part.shape)).count():
-            told = f"{shared:,} key(s) ({', '.join(shown.schema.key)}) are each of several rows"
+            told = f"{counted(shared, 'key')} ({', '.join(shown.schema.key)}) that several rows have"
             raise TableError(shared_keys(self.staging.pipeline, shown.schema, told))
 
     def _same(self, found: Found) -> bool:
@@ -98,7 +98,7 @@ class SourceParts:
 
     def _rows(self, shown: Shown, chosen: Chosen, folder: str) -> int:
         staging, pipeline = self.staging, self.staging.pipeline
-        spark, read_of = staging.spark, staging.reading.pipeline
+        spark, read_of = staging.spark, staging.reading
         for wanted, within in self._conditions(shown, chosen):
             staging.reading.awake()  # the group before may have been read for long
             staging.load.wait()

@@ -1,7 +1,8 @@
 """Which rows a person means: keys, or a range of the key, as the form of a DAG or the command line has them.
 
-In: texts. Out: `Chosen`, in Spark's SQL and in the source's. Raises LakeError for what cannot be meant, with the value
-that is wrong, before anything is read.
+In: texts. Out: `Chosen`, in Spark's SQL and in the source's. Raises LakeError for what cannot be meant, before anything
+is read. A key that is wrong is told by its number, the job's log alone has it: an error goes to alerts and their
+webhook, and a key may be what nobody is to read there.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 
 from contract import types
 from contract.chosen_rows import DIGITS, ChosenRowsError, key_list, turned
+from contract.counted import counted
 from contract.erased_key import told
 from contract.key_values import value_of
 from contract.names import quoted
@@ -33,6 +35,10 @@ TRUTHS = {"true": True, "1": True, "false": False, "0": False}
 WORDS = {str: "a text", int: "a whole number", bool: "true or false"}
 
 
+class NoValueError(ValueError):
+    """What is wrong with a value, without the value."""
+
+
 def keys(schema: TableSchema, text: str) -> Chosen:
     """`text`: a JSON list; each key a value, a list of the key's values in order, or an object by column. Each may be a
     line of a form, a text of the same; empty ones are none."""
@@ -40,8 +46,16 @@ def keys(schema: TableSchema, text: str) -> Chosen:
         wanted = key_list(text)
     except ChosenRowsError as error:
         raise LakeError(str(error)) from None
-    found = dict.fromkeys(wire_text(_key(schema, _line(schema, one))) for one in wanted)
-    return Chosen(f"{len(found)} key(s)", keys=tuple(found))
+    found = dict.fromkeys(wire_text(_numbered(schema, at, one)) for at, one in enumerate(wanted, 1))
+    return Chosen(counted(len(found), "key"), keys=tuple(found))
+
+
+def _numbered(schema: TableSchema, at: int, given: Any) -> dict[str, object]:
+    try:
+        return _key(schema, _line(schema, given))
+    except NoValueError as error:
+        print(f"key {at} is written {given!r}", flush=True)
+        raise LakeError(f"key {at} (this job's log has it) {error}") from None
 
 
 def _line(schema: TableSchema, given: Any) -> Any:
@@ -53,19 +67,19 @@ def _line(schema: TableSchema, given: Any) -> Any:
     try:
         return json.loads(given)
     except ValueError as error:
-        raise LakeError(f"the key {given} is no JSON ({error})") from None
+        raise NoValueError(f"is no JSON: {error}") from None
 
 
 def _key(schema: TableSchema, given: Any) -> dict[str, object]:
     name, values = f"{schema.db}.{schema.table}", given
     if isinstance(given, dict):
         if {*given} != {*schema.key}:
-            raise LakeError(f"the key {given} has not the columns of the key of {name}: {', '.join(schema.key)}")
+            raise NoValueError(f"has not the columns of the key of {name}: {', '.join(schema.key)}")
         values = [given[column] for column in schema.key]
     elif not isinstance(given, list):
         values = [given]
     if len(values) != len(schema.key):
-        raise LakeError(f"the key {given} has {len(values)} value(s), that of {name} has {', '.join(schema.key)}")
+        raise NoValueError(f"has {counted(len(values), 'value')}, that of {name} has {', '.join(schema.key)}")
     return {column: _whole(schema, column, value) for column, value in zip(schema.key, values, strict=True)}
 
 
@@ -77,7 +91,8 @@ def _whole(schema: TableSchema, name: str, value: Any) -> object:
         meant = _moment(column.model_copy(update={"fsp": 6}), value.strip())
         finer = re.search(r"[.,]\d{6}0*[1-9]", value)  # than Python reads
         if finer or datetime.fromisoformat(meant) != datetime.fromisoformat(str(found)):
-            raise _no_value(schema, column, value, f"it has {column.fsp or 'no'} digit(s) behind the second")
+            digits = counted(column.fsp, "digit") if column.fsp else "no digits"
+            raise _no_value(schema, column, f"it has {digits} behind the second")
     return found
 
 
@@ -95,14 +110,13 @@ def _wire(schema: TableSchema, name: str, value: Any) -> object:
         text = _only(value, str, int) if column.type == "decimal" else _only(value, str)
         return text if column.mask else value_of(column, text)[0]
     except InvalidOperation:
-        raise _no_value(schema, column, value, "it is to be a number") from None
+        raise _no_value(schema, column, "it is to be a number") from None
     except (OverflowError, TypeError, ValueError) as error:  # of a moment that UTC has beyond the calendar's end, too
-        raise _no_value(schema, column, value, str(error)) from None
+        raise _no_value(schema, column, str(error)) from None
 
 
-def _no_value(schema: TableSchema, column: Column, value: Any, why: str) -> LakeError:
-    where = f"{schema.db}.{schema.table}.{column.name}"
-    return LakeError(f"{value!r} is no value of {where}, which is {told(column)}: {why}")
+def _no_value(schema: TableSchema, column: Column, why: str) -> NoValueError:
+    return NoValueError(f"is no value of {schema.db}.{schema.table}.{column.name}, which is {told(column)}: {why}")
 
 
 def _only(value: Any, *kinds: type) -> Any:
@@ -123,9 +137,12 @@ def _integer(column: Column, value: Any) -> int:
 
 def _moment(column: Column, text: str) -> str:
     """As a record has it, without digits of a second that the column has not. Raises OverflowError, ValueError."""
-    if column.type == "date":
-        return date.fromisoformat(text).isoformat()
-    moment = datetime.fromisoformat(text)
+    try:
+        moment = datetime.fromisoformat(text) if column.type != "date" else date.fromisoformat(text)
+    except ValueError as error:  # some of Python's words have the value
+        raise ValueError("it is not written as one" if text in str(error) else str(error)) from None
+    if not isinstance(moment, datetime):
+        return moment.isoformat()
     if column.type == "datetime":
         if moment.tzinfo is not None:
             raise ValueError("it has no time zone")
@@ -164,7 +181,10 @@ def span(shown: Shown, low: str, high: str) -> Chosen:
 def _end(schema: TableSchema, column: Column, text: str) -> Any:
     if not text:
         return None
-    return _wire(schema, column.name, text)
+    try:
+        return _wire(schema, column.name, text)
+    except NoValueError as error:
+        raise LakeError(f"{text!r} {error}") from None
 
 
 def _lake_literal(column: Column, value: object) -> str:

@@ -93,7 +93,7 @@ class Merging:
             return
         begin = begins_at(self.lake, self.looked)
         source = self.spark.readStream.format("delta").options(**READ, **begin).load(self.lake.changes)
-        run_batches(source.select(*USED), self.lake.checkpoint("tables"), self._batch)
+        run_batches(source.select(*USED), self.lake.checkpoint("tables"), self._batch, self.lake.settle)
         reached("merged")
         begun(self.lake)
 

@@ -91,7 +91,7 @@ class ChunkReads:
 
         with ExitStack() as stack, ThreadPoolExecutor(readers) as pool:
             for _ in range(readers):
-                idle.put(stack.enter_context(Source(self.pipeline)))
+                idle.put(stack.enter_context(self.source.again()))
             yield from pool.map(read, left)
 
     def _buckets(self, shown: Shown, split: Buckets, left: list[int], snapshots: bool) -> Read:
@@ -142,7 +142,7 @@ class ChunkReads:
         parts = [numbers] if alike else [[number] for number in numbers]
         whole = spelled is quoted or (len(numbers) == split.count and alike)
         wanted = ["1 = 1"] if whole else [split.source_where(part, spelled) for part in parts]
-        wires = wires_of(self.spark, self.pipeline, source, wanted)
+        wires = wires_of(self.spark, self.source, source, wanted)
         rows = wires.select(*typed("_wire", schema)).coalesce(self.pipeline.snapshot.parallelism)
         return rows.where(split.lake_where(numbers)) if whole and len(numbers) < split.count else rows
 

@@ -6,6 +6,7 @@ A snapshot appends to it, group of chunks by group (table_read.py); the hand-off
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import NamedTuple
 
 from delta.tables import DeltaTable
@@ -19,6 +20,7 @@ from contract.steps import SNAPSHOT_TABLE
 from spark.errors import LakeError, TableStoppedError
 from spark.lake.broken import broken_file
 from spark.lake.commits import commits
+from spark.lake.cut_off import take_back_commits
 from spark.lake.lake import Lake
 from spark.tables.merge import misfit, sequence
 from spark.tables.rows import beside, keyed, values
@@ -60,6 +62,8 @@ class StagedRows:
             self.lake.delete(self.path)
             self.lake.forget_logs()
         elif self.lake.version(self.path) != version:
+            if "://" not in self.path and [*take_back_commits(Path(self.path), 0, version)]:
+                self.lake.forget_logs()
             DeltaTable.forPath(self.spark, self.path).restoreToVersion(version)
 
     def append(self, wires: DataFrame, schema: TableSchema, p0: Checkpoint) -> Added:

@@ -13,7 +13,7 @@ from contract.pipeline import Pipeline
 from contract.pipeline_columns import Shown
 from contract.schema import TableSchema
 from spark.source import chunks, tls
-from spark.source.source import session_of
+from spark.source.source import Source, session_of
 
 
 def row_json(shown: Shown, flavor: str, columns: tuple[str, ...] | None = None) -> str:
@@ -33,8 +33,9 @@ def text_literal(text: str) -> str:
     return f"_utf8mb4 x'{text.encode().hex()}'"
 
 
-def jdbc_options(spark: SparkSession, pipeline: Pipeline) -> dict[str, str]:
-    """How Spark reaches the source: row by row (the default holds whole results in memory), in UTC."""
+def jdbc_options(spark: SparkSession, pipeline: Pipeline, only: str = "") -> dict[str, str]:
+    """How Spark reaches the source: row by row (the default holds whole results in memory), in UTC. `only`: what each
+    connection runs first, as `Source.only`."""
     source = pipeline.source
     encrypted = tls.jdbc(spark, source.tls)
     session = quote(",".join(f"{name}={value}" for name, value in session_of(pipeline).items()), safe="")
@@ -47,31 +48,30 @@ def jdbc_options(spark: SparkSession, pipeline: Pipeline) -> dict[str, str]:
         "user": source.user,
         "password": source.secret(),
         "fetchsize": str(-(2**31)),
+        **({"sessionInitStatement": only} if only else {}),
     }
 
 
-def rows_of(
-    spark: SparkSession, pipeline: Pipeline, schema: TableSchema, wanted: list[str], within: str = ""
-) -> DataFrame:
+def rows_of(spark: SparkSession, source: Source, schema: TableSchema, wanted: list[str], within: str = "") -> DataFrame:
     """`key` and `after` of the rows that `selected` gives. `schema`: the source's; the texts are of what the pipeline
     shows of it."""
-    flavor, shown = pipeline.source.flavor, pipeline.show(schema)
+    flavor, shown = source.pipeline.source.flavor, source.pipeline.show(schema)
     texts = {"row_key": row_json(shown, flavor, shown.schema.key), "row_after": row_json(shown, flavor)}
-    rows = selected(spark, pipeline, schema, wanted, within, texts)
+    rows = selected(spark, source, schema, wanted, within, texts)
     after = fn.when(fn.col("row_after").isNull(), too_long(schema)).otherwise(fn.col("row_after"))
     return rows.select(fn.col("row_key").alias("key"), after.alias("after"))
 
 
 def selected(
-    spark: SparkSession, pipeline: Pipeline, schema: TableSchema, wanted: list[str], within: str, asked: dict[str, str]
+    spark: SparkSession, source: Source, schema: TableSchema, wanted: list[str], within: str, asked: dict[str, str]
 ) -> DataFrame:
     """What is `asked`, name -> SQL, of the rows of each condition (over k0, k1 .. of the key), one partition a
-    condition; of those alone that are `within` another one, over the columns' names."""
+    condition; of those alone that are `within` another one, over the columns' names. Of that server alone."""
     keys = {f"k{at}": quoted(name) for at, name in enumerate(schema.key)}
     terms = ", ".join(f"{sql} AS {name}" for name, sql in (keys | asked).items())
     chosen = f" WHERE {within}" if within else ""
     query = f"(SELECT {terms} FROM {chunks.table_sql(schema)}{chosen}) AS q"
-    options = jdbc_options(spark, pipeline)
+    options = jdbc_options(spark, source.pipeline, source.only)
     url = options.pop("url")
     return spark.read.jdbc(url, query, predicates=wanted, properties=options).select(*asked)
 

@@ -9,21 +9,21 @@ from pyspark.sql import functions as fn
 
 from contract import types
 from contract.names import quoted
-from contract.pipeline import Pipeline
 from contract.pipeline_columns import Shown
 from contract.schema import TableSchema
 from spark.conditions import how_many
 from spark.source.row_texts import row_json, selected, too_long
+from spark.source.source import Source
 
 
 def wires_of(
-    spark: SparkSession, pipeline: Pipeline, schema: TableSchema, wanted: list[str], within: str = ""
+    spark: SparkSession, source: Source, schema: TableSchema, wanted: list[str], within: str = ""
 ) -> DataFrame:
     """`key`, its text, and `_wire`, the struct that `rows.parsed` makes of a row's text, of the rows that `selected`
     gives. `schema`: the source's; the values are of what the pipeline shows of it."""
-    shown = pipeline.show(schema)
-    asked = columns_sql(shown, pipeline.source.flavor)
-    rows = selected(spark, pipeline, schema, wanted, within, asked)
+    shown = source.pipeline.show(schema)
+    asked = columns_sql(shown, source.pipeline.source.flavor)
+    rows = selected(spark, source, schema, wanted, within, asked)
     texts = [fn.col(name) for name in asked if name.startswith("w")]
     values = [_wire(text, types.of(c).wire).alias(c.name) for text, c in zip(texts, shown.schema.columns, strict=True)]
     missing = how_many([text.isNull() for text in texts])

@@ -40,20 +40,20 @@ UNORDERED = (
 
 
 class Server(Protocol):
-    """`title`: as messages call it. `session`: variables that each session sets. `exact`: a consistent read shows all
-    that is before the place that `begin` gives. `lets_alter`: as Source.let_alter wants it."""
+    """`title`: as messages call it. `named`: SQL of what a checkpoint calls the server, `server_uuid`: what the
+    streamer asks for. `session`: variables that each session sets. `exact`: a consistent read shows all that is before
+    the place that `begin` gives. `lets_alter`: as Source.let_alter wants it."""
 
     @property
     def title(self) -> str: ...
+    @property
+    def named(self) -> str: ...
     @property
     def session(self) -> Mapping[str, str]: ...
     @property
     def exact(self) -> bool: ...
     @property
     def lets_alter(self) -> bool: ...
-
-    def identity(self, ask: Ask) -> str:
-        """What a checkpoint calls the server, `server_uuid`: as the streamer asks for it."""
 
     def executed(self, ask: Ask) -> str:
         """The GTID set of at least the transactions whose changes a query has seen by now."""
@@ -82,12 +82,10 @@ class Server(Protocol):
 
 class MySQL:
     title = "MySQL"
+    named = "@@server_uuid"
     exact = False
     lets_alter = True
     session: Mapping[str, str] = {**SESSION, "transaction_isolation": REPEATABLE, "max_execution_time": "0"}
-
-    def identity(self, ask: Ask) -> str:
-        return _text(ask("SELECT @@server_uuid"))
 
     def executed(self, ask: Ask) -> str:
         return _text(ask("SELECT @@GLOBAL.gtid_executed"))
@@ -122,14 +120,13 @@ class MySQL:
 
 class MariaDB:
     title = "MariaDB"
+    named = (
+        "coalesce((SELECT variable_value FROM information_schema.global_variables WHERE variable_name = 'SERVER_UID'), "
+        "concat(@@server_id, '-', @@gtid_domain_id))"
+    )
     exact = True
     lets_alter = False  # nor may it: a savepoint within a consistent read is written to its binlog
     session: Mapping[str, str] = {**SESSION, "tx_isolation": REPEATABLE, "max_statement_time": "0"}
-
-    def identity(self, ask: Ask) -> str:
-        if named := ask("SHOW GLOBAL VARIABLES LIKE 'server_uid'"):
-            return str(named[1])
-        return _text(ask("SELECT concat(@@server_id, '-', @@gtid_domain_id)"))
 
     def executed(self, ask: Ask) -> str:
         return _text(ask("SELECT @@GLOBAL.gtid_binlog_pos"))

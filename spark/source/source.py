@@ -41,6 +41,11 @@ WHERE t.table_schema = %s AND t.table_name = %s"""
 VERSIONED = TABLES.replace("BASE TABLE", "SYSTEM VERSIONED")
 
 BEGUN = "headrace_begun"  # a savepoint: of what is locked behind it, a return to it lets go
+OTHER_ANSWERS = "Subquery returns more than 1 row"
+OTHER_SERVER = (
+    "an address that stands for several servers, or a failover. Name one server alone (source.host, snapshot.replica), "
+    "then run this again"
+)
 MADE_ANEW = 1412  # "Table definition has changed, please retry transaction"
 
 
@@ -50,13 +55,30 @@ def session_of(pipeline: Pipeline) -> dict[str, str]:
 
 
 class Source:
-    """One connection, autocommit. `replica`: it is not the server that the streamer reads, but one behind it. Raises
-    LakeError where the server cannot be used."""
+    """One connection, autocommit. `replica`: it is not the server that the streamer reads, but one behind it.
+    `identity`: which server that is; one address may stand for several, and what one of them has another may not have
+    yet. Raises LakeError where the server cannot be used, or a new connection is to another one."""
 
-    def __init__(self, pipeline: Pipeline, replica: bool = False) -> None:
-        self.pipeline, self.replica = pipeline, replica
+    def __init__(self, pipeline: Pipeline, replica: bool = False, identity: str = "") -> None:
+        self.pipeline, self.replica, self.identity = pipeline, replica, identity
         self.server = SERVERS[pipeline.source.flavor]
+        self._connect()
+
+    def _connect(self) -> None:
         self.connection = self._connected()
+        found = str(self.value(f"SELECT {self.server.named}"))
+        if self.identity not in ("", found):
+            self.connection.close()
+            raise LakeError(
+                f"{self.pipeline.source.where} is the server {found} now, and rows were read of {self.identity}: "
+                f"{OTHER_SERVER}"
+            )
+        self.identity = found
+
+    @property
+    def only(self) -> str:
+        """SQL that fails (OTHER_ANSWERS) in a session of another server, for connections that others make."""
+        return f"SET @headrace = if({self.server.named} = '{self.identity}', 1, (SELECT 1 UNION ALL SELECT 2))"
 
     def _connected(self) -> pymysql.Connection[Any]:
         source = self.pipeline.source
@@ -87,14 +109,14 @@ class Source:
 
     def again(self) -> Source:
         """Another connection to the same server."""
-        return Source(self.pipeline, self.replica)
+        return Source(self.pipeline, self.replica, self.identity)
 
     def awake(self) -> None:
         """To be said behind a long rest, in which the server (wait_timeout) or what is in between may have hung up."""
         try:
             self.connection.ping()
         except (pymysql.Error, OSError):
-            self.connection = self._connected()
+            self._connect()
 
     def row(self, sql: str, *arguments: Any) -> Sequence[Any] | None:
         with self.connection.cursor() as cursor:

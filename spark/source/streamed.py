@@ -36,15 +36,14 @@ def streamed(pipeline: Pipeline, checkpoint: Checkpoint) -> Source:
     for server in pipeline.source.servers():
         try:
             source = Source(pipeline.model_copy(update={"source": server}))
-            identity = source.server.identity(source.row)
         except pymysql.MySQLError as error:
             failures.append(error)
             others.append(f"{server.where} cannot be asked ({error.args[-1]})")
             continue
-        if identity == checkpoint.server_uuid:
+        if source.identity == checkpoint.server_uuid:
             return source
         source.connection.close()
-        others.append(f"{server.where} is {identity}")
+        others.append(f"{server.where} is {source.identity}")
     if len(failures) == len(others) == 1:
         raise failures[0]
     raise LakeError(

@@ -6,11 +6,6 @@ from contract import names
 from contract.schema import TableSchema
 from spark.errors import TableStoppedError
 
-# The lake's own, beside the databases.
-FOLDERS = {
-    names.CHANGES, names.STAGING, names.SCHEMA_CHANGES, names.CHECKS, names.DIFFERENCES, names.DEAD_LETTERS,
-    names.ERASURES, names.PARTS, names.REPAIRS, names.QUALITY, names.SHAPES, "_checkpoints", "_marks",
-}  # fmt: skip
 LOG = "_delta_log"  # what makes a folder a Delta table
 LONGEST = 220  # characters of both names, that files named after them have no more than 255
 
@@ -18,7 +13,7 @@ LONGEST = 220  # characters of both names, that files named after them have no m
 def refuse_names(schema: TableSchema) -> None:
     """Raises TableStoppedError."""
     name = f"{schema.db}.{schema.table}"
-    if schema.db.lower() in FOLDERS:
+    if schema.db.lower() in names.FOLDERS:
         raise TableStoppedError(
             f"{name}: {schema.db} is a folder of the lake's own, so no database of this name can be there. "
             "Exclude the table, or move it to another database"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from contract.durable_names import sync_folder
+from contract.durable import sync_folder
 from streamer.archive.errors import ArchiveDiffersError
 from streamer.archive.extent import FIRST, LOW, MAGIC, POSITION_AT, extent, head_of, identity
 from streamer.disk import make_durable

@@ -15,7 +15,7 @@ from pathlib import Path
 import fsspec
 import structlog
 
-from contract.durable_names import sync_folder
+from contract.durable import sync_folder
 from contract.names import escape
 from contract.pipeline_archive import Archive
 from streamer.archive.errors import ArchiveAwayError, ArchiveDiffersError, ArchiveStoreError

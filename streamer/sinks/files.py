@@ -15,7 +15,7 @@ from pathlib import Path
 
 import structlog
 
-from contract.durable_names import sync_folder
+from contract.durable import sync_folder
 from contract.pipeline_sinks import Compression, FilesOutput
 from streamer.compression import SUFFIX, compress_file
 from streamer.delivery_errors import AwayError, SinkError

@@ -92,7 +92,7 @@ def test_tables_are_known_by_the_chosen_columns_and_proven_equal(
     assert staged.counts["known.rooms"] == 4, "it keeps no other table from its snapshot"
     compact(spark, pipeline)
     assert "known.readings: rows 21 in the source, 20 in the lake" in message(spark, pipeline, verify, [])
-    several = "known.readings: 1 key(s) (sensor, taken_at) are each of several rows"
+    several = "known.readings: 1 key (sensor, taken_at) that several rows have,"
     assert several in message(spark, pipeline, repair, [])
     compact(spark, pipeline)
     [last] = lake_rows(spark, pipeline)

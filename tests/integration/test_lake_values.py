@@ -90,7 +90,8 @@ def test_each_columns_checksum_is_the_same_on_both_sides(
     spark: SparkSession, pipeline: Pipeline, schema: TableSchema, kinds: dict[str, Sequence[str]]
 ) -> None:
     flavor = pipeline.source.flavor
-    texts = rows_of(spark, pipeline, schema, ["1 = 1"])
+    with Source(pipeline) as source:
+        texts = rows_of(spark, source, schema, ["1 = 1"])
     assert not texts.where('after like \'%"2024-02-31"%"2024-02-31 10:00:00.500"%\'').isEmpty(), (
         "as the stream has them"
     )
@@ -126,7 +127,8 @@ def test_dates_that_are_merged_are_proven_whatever_the_lake_makes_of_them(
     lake = Lake(spark, pipeline.model_copy(update={"lake": section}))
     dates = tuple(column for column in schema.columns if column.type in ("int", "date", "datetime", "timestamp"))
     shown = shown_of(lake.pipeline, schema.model_copy(update={"columns": dates, "version": 1}))
-    texts = rows_of(spark, pipeline, shown.source, ["1 = 1"])
+    with Source(pipeline) as source:
+        texts = rows_of(spark, source, shown.source, ["1 = 1"])
     told = texts.selectExpr(
         "'worth' as db", "'worth.t' as tbl", "key", "'c' as op", "after", "1 as schema", "timestamp'2026-01-01' as ts",
         "named_struct('epoch', 0L, 'file', 1L, 'pos', 1L, 'event', 0L, 'row', 0L) as _seq",
@@ -168,9 +170,9 @@ def test_a_value_that_mysql_makes_no_text_of_is_never_taken_for_null(spark: Spar
         said = asked.row(source_sql(Columns().show(big), pipeline.source.flavor))
     assert said is not None
     with pytest.raises(Exception, match="longer than the server's max_allowed_packet: raise"):
-        rows_of(spark, pipeline, big, ["1 = 1"]).collect()
+        rows_of(spark, asked, big, ["1 = 1"]).collect()
     with pytest.raises(Exception, match="longer than the server's max_allowed_packet: raise"):
-        wires_of(spark, pipeline, big, ["1 = 1"]).collect()
+        wires_of(spark, asked, big, ["1 = 1"]).collect()
     without = spark.createDataFrame([(1, None)], "id bigint, v binary")
     streamed = spark.createDataFrame([(1, bytearray(b"\xfe" * (PACKET - 100_000)))], "id bigint, v binary")
     assert total(without, big).sum != int(said[1])

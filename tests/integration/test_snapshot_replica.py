@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -11,11 +12,14 @@ from typing import Any
 
 import pymysql
 import pytest
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
 from spark.errors import LakeError
+from spark.failures import message_of
 from spark.snapshot.load import Load
 from spark.snapshot.snapshot import Staging
+from spark.source.row_texts import rows_of
 from spark.source.source import Source
 from spark.source.streamed import reading
 from stack.database import Database
@@ -25,6 +29,7 @@ from streamer.preflight.replica import replica
 from streamer.source import tables
 from tests.integration import failover
 from tests.integration.decoding import HOST, executed, run
+from tests.integration.proxy import Proxy
 from tests.integration.staging import Snapshots, pipeline
 from tests.integration.test_failover import share_password
 
@@ -150,3 +155,38 @@ def test_a_connection_that_the_server_ended_is_made_anew(mysql: MySQL, tmp_path:
         still = source.value("SELECT connection_id()")
         source.awake()
         assert source.value("SELECT connection_id()") == still
+
+
+@pytest.mark.parametrize("server", ["mysql", "mariadb"], indirect=True)
+def test_rows_come_from_one_server_alone_whatever_its_address_stands_for(
+    spark: SparkSession, server: Database, another: Another, tmp_path: Path
+) -> None:
+    """Behind a balanced name another one may lack what the first was asked for."""
+    first, second = (another([], server_id=n) for n in (1, 2))
+    share_password(first, second)
+    for one in (first, second):
+        run(one, "CREATE DATABASE balanced", "CREATE TABLE balanced.t (id int PRIMARY KEY)")
+        run(one, "INSERT INTO balanced.t VALUES (1), (2)")
+    proxy = Proxy(first.port)
+    asked = pipeline(first, tmp_path, "balanced.*", replica=f"{HOST}:{proxy.port}")
+    with Source(asked) as source, reading(source) as reader:
+        schema = reader.schema("balanced", "t")
+        assert schema is not None
+        rows = rows_of(spark, reader, schema, ["k0 < 2", "k0 >= 2"])
+        assert rows.count() == 2
+        proxy.server = second.port
+        with pytest.raises(Py4JJavaError) as caught:
+            rows.collect()
+        now = rf"{proxy.port} is the server .* now, and rows were read of .*: an address"
+        told = rf"another server answered at .*{proxy.port}.*than the one whose rows were read.*Name one server alone"
+        assert re.match(told, message_of(caught.value, reader.pipeline))
+        with pytest.raises(LakeError, match=now):
+            reader.again()
+        proxy.cut()
+        proxy.mend()
+        with pytest.raises(LakeError, match=now):
+            reader.awake()
+        proxy.server = first.port
+        reader.awake()
+        assert rows.count() == 2
+    proxy.cut()

@@ -64,11 +64,11 @@ def test_a_value_is_the_same_by_both_ways_in_any_time_zone(
     moments: list[Any] = []
     for java, theirs, merge in ZONES:
         with in_zone(spark, server, java, theirs, merge):
-            read = rows_of(spark, rules, schema, ["1 = 1"]).persist()
+            read = rows_of(spark, source, schema, ["1 = 1"]).persist()
             rows = [(row["key"].encode(), row["after"].encode()) for row in read.collect()]
             times = [c for c in schema.columns if c.type in ("timestamp", "datetime", "date")]
             made = read.withColumn("_wire", parsed("after", schema.columns)).select(*typed("_wire", schema))
-            apart = wires_of(spark, rules, schema, ["1 = 1"])
+            apart = wires_of(spark, source, schema, ["1 = 1"])
             whole = read.select("key", parsed("after", schema.columns).alias("_wire"))
             assert whole.exceptAll(apart).collect() == apart.exceptAll(whole).collect() == [], (java, theirs)
             moments.append(made.selectExpr(*(f"hash({c.name})" for c in times)).collect())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -35,7 +36,8 @@ def read(spark: SparkSession, asked: Pipeline, rows: Pipeline) -> list[str]:
     with Source(asked) as source:
         schema = source.schema("safe", "t")
     assert schema is not None
-    return sorted(row["after"] for row in rows_of(spark, rows, schema, ["k0 < 2", "k0 >= 2"]).collect())
+    reader: Any = SimpleNamespace(pipeline=rows, only=source.only)
+    return sorted(row["after"] for row in rows_of(spark, reader, schema, ["k0 < 2", "k0 >= 2"]).collect())
 
 
 def test_rows_come_by_a_certificate_of_the_clients_from_a_server_that_is_trusted(

@@ -55,10 +55,10 @@ class Query:
 
 
 def test_a_batch_gets_its_number_and_its_query() -> None:
-    seen: list[tuple[Any, int, str]] = []
+    seen: list[Any] = []
     query: Any = Query(early=False)
-    run_batches(query, "somewhere", lambda *given: seen.append(given))
-    assert seen == [("rows", 7, "a-query")]
+    run_batches(query, "somewhere", lambda *given: seen.append(given), lambda: seen.append("on the disk"))
+    assert seen == ["on the disk", ("rows", 7, "a-query"), "on the disk"]
     assert query.options == {"checkpointLocation": "somewhere"}
 
 
@@ -66,7 +66,7 @@ def test_a_query_without_a_name_writes_nothing() -> None:
     written: list[Any] = []
     query: Any = Query(early=True)
     with pytest.raises(LakeError, match=r"did not name the query within 0\.05 s; run the job again"):
-        run_batches(query, "somewhere", lambda *given: written.append(given), wait=0.05)
+        run_batches(query, "somewhere", lambda *given: written.append(given), lambda: None, wait=0.05)
     assert written == []
 
 
@@ -76,4 +76,4 @@ def test_a_batchs_own_error_comes_out() -> None:
 
     query: Any = Query(early=False)
     with pytest.raises(LakeError, match=r"^the very words$"):
-        run_batches(query, "somewhere", fails)
+        run_batches(query, "somewhere", fails, lambda: None)

@@ -146,13 +146,13 @@ def test_what_somebody_writes_during_a_run_is_not_merged(
     later(spark, lake)
     run_batches, harmed = tables.run_batches, []
 
-    def late(frame: DataFrame, checkpoint: str, handle: Any) -> None:
+    def late(frame: DataFrame, checkpoint: str, handle: Any, settle: Any) -> None:
         def batch(rows: DataFrame, number: int, query: str) -> None:
             if moment == "behind the look" and not harmed:
                 harmed.append(harm(lake))
             handle(rows, number, query)
 
-        run_batches(frame, checkpoint, batch)
+        run_batches(frame, checkpoint, batch, settle)
 
     def hook(at: str) -> None:
         if at == "run noted" and moment == "behind the landing" and not harmed:

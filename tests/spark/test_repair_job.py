@@ -23,7 +23,7 @@ def staged(*tables: str) -> dict[str, Any]:
             raise TableError(f"the replica leaves changes of {db}.{table} out")
         if table.startswith("away"):
             raise LakeError("the server is away")
-        return SimpleNamespace(id=f"part-{table}", p1="p1", told="2 key(s)"), 2
+        return SimpleNamespace(id=f"part-{table}", p1="p1", told="2 keys"), 2
 
     facts: dict[str, Any] = {"p1": "", "parts": {}, "tables": {}, "passed_by": {}}
     parts = cast(SourceParts, SimpleNamespace(stage=stage))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
@@ -29,7 +32,8 @@ def test_a_row_of_very_many_columns_is_read_from_the_source(
         return spark.range(2).select(*[told.get(name, nothing).alias(name) for name in asked])
 
     monkeypatch.setattr(row_wires, "selected", selected)
-    rows = row_wires.wires_of(spark, pipeline, WIDE, ["1 = 1"])
+    source: Any = SimpleNamespace(pipeline=pipeline)
+    rows = row_wires.wires_of(spark, source, WIDE, ["1 = 1"])
     assert rows.limit(1).select("key", "_wire.id", f"_wire.d{MOST - 2}").collect() == [('{"id":7}', 7, None)]
     with pytest.raises(Exception, match="max_allowed_packet"):
         rows.select("_wire.id").collect()

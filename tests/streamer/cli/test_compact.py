@@ -125,12 +125,12 @@ def test_a_step_that_is_none_is_refused_before_spark_starts(file: Path) -> None:
 @pytest.mark.parametrize(
     ("command", "arguments", "told"),
     [
-        ("repair", ["--table", "shop.a", "--keys", "7,8"], "keys '7,8' is no JSON"),
+        ("repair", ["--table", "shop.a", "--keys", "7,8"], "what is given as keys is no JSON"),
         ("repair", ["--keys", "[7]"], "keys and ranges are those of one table: name it, as db.table"),
         ("repair", ["--from", "9"], "keys and ranges are those of one table: name it, as db.table"),
         ("repair", ["--table", "shop.a", "--from", "9", "--to", "1"], "the wrong way round: from 9 to 1"),
         ("repair", ["--table", "shop.a", "--from", "9", "--keys", "[1]"], "keys and a range are given: choose one"),
-        ("backfill", ["shop.a", "--keys", "7,8"], "keys '7,8' is no JSON"),
+        ("backfill", ["shop.a", "--keys", "7,8"], "what is given as keys is no JSON"),
         ("backfill", ["shop.a", "shop.b", "--keys", "[7]"], "keys, ranges and times are those of one table"),
         ("backfill", ["shop.a", "--since", "10:42"], "'10:42' is no time: write it such as 2026-11-22T10:42:00Z"),
         ("backfill", ["shop.a", "--since", "2026-11-22T10:42"], "has no zone: add Z for UTC"),

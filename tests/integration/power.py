@@ -1,0 +1,64 @@
+"""A lake's folder as a power cut leaves it: what was synced is there, of the rest nobody knows."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from spark.lake import lake as lakes
+
+State = tuple[int, int]  # which file it is, and how it was last written
+
+
+class Disk:
+    """Knows which files below `root` are on it. `cut` takes from each of the others what it may: all of it, its
+    contents, or nothing."""
+
+    def __init__(self, root: str, chance: random.Random) -> None:
+        self.root, self.chance = Path(root), chance
+        self.synced: dict[Path, State] = {}
+        self.lost: list[str] = []
+
+    def cut(self) -> None:
+        for path, state in self._files(self.root).items():
+            if self.synced.get(path) == state:
+                continue
+            done = self.chance.choice(("kept", "empty", "gone"))
+            self.lost.append(f"{done}: {path.relative_to(self.root)}")
+            if done == "empty":
+                os.truncate(path, 0)
+            elif done == "gone":
+                path.unlink()
+
+    def all(self, folder: Path | str) -> None:
+        self.synced = self._files(self.root)
+
+    def names(self, folder: Path | str) -> None:
+        """A note of the lake, whose contents went before its name."""
+        self.synced |= {path: state for path, state in self._files(Path(folder)).items() if path.suffix == ".json"}
+
+    def _files(self, folder: Path) -> dict[Path, State]:
+        found: dict[Path, State] = {}
+        for path in folder.rglob("*") if folder == self.root else folder.iterdir():
+            try:
+                if path.is_file():
+                    found[path] = (path.stat().st_ino, path.stat().st_mtime_ns)
+            except FileNotFoundError:
+                continue  # tables are written side by side
+        return found
+
+
+@contextmanager
+def disk(root: str, chance: random.Random) -> Iterator[Disk]:
+    """Asked where the lake asks for a sync. What is there as it begins is on the disk."""
+    found = Disk(root, chance)
+    found.all(root)
+    before = lakes.sync_all, lakes.sync_folder
+    lakes.sync_all, lakes.sync_folder = found.all, found.names
+    try:
+        yield found
+    finally:
+        lakes.sync_all, lakes.sync_folder = before

@@ -1,0 +1,148 @@
+"""What a power cut left behind: taken back where nothing vouches for it, and nowhere else."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spark.lake.cut_off import take_back, take_back_commits, vector_file
+
+NOTED = 1_700_000_000_000_000_000  # ns
+Whole = Callable[[int], Path]
+VECTOR = {"storageType": "u", "pathOrInlineDv": "ab^-aqEH.-t@S}K{vb[*k^", "offset": 1, "sizeInBytes": 30}
+
+
+class Folder:
+    """What is asked of a lake; `forgot`: whether Delta was told to look again."""
+
+    def __init__(self, root: Path) -> None:
+        self.root, self.forgot = str(root), False
+
+    def forget_logs(self) -> None:
+        self.forgot = True
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Any:
+    write(tmp_path / "_status.json", "{}", NOTED)
+    return Folder(tmp_path)
+
+
+def write(file: Path, text: str, at: int) -> Path:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    os.utime(file, ns=(at, at))
+    os.utime(file.parent, ns=(at, at))
+    return file
+
+
+def commit(table: Path, version: int, at: int, text: str | None = None, **added: Any) -> Path:
+    """Of one file of eight bytes, which is there."""
+    data = write(table / "day=a b" / f"{version}.parquet", "PAR1PAR1", at)
+    write(data.with_name(f".{data.name}.crc"), "", at)
+    actions = [{"commitInfo": {}}, {"add": {"path": f"day=a%20b/{version}.parquet", "size": 8, **added}}]
+    lines = "\n".join(map(json.dumps, actions)) if text is None else text
+    log = table / "_delta_log"
+    write(log / f".{version:020d}.json.crc", "", at)
+    return write(log / f"{version:020d}.json", lines, at)
+
+
+def versions(table: Path) -> list[int]:
+    return sorted(int(file.stem) for file in (table / "_delta_log").glob("[0-9]*.json"))
+
+
+@pytest.mark.parametrize("table", ["_changes", "shop/items", "_shapes/shop/items", "_schema_changes"])
+@pytest.mark.parametrize("text", ["", '{"commitInfo": {', None], ids=["empty", "half", "no data"])
+def test_a_commit_that_is_not_whole_is_taken_back(lake: Any, tmp_path: Path, table: str, text: str | None) -> None:
+    commit(tmp_path / table, 0, NOTED - 1)
+    commit(tmp_path / table, 1, NOTED + 1, text)
+    made = write(tmp_path / table / "_delta_log" / f"{1:020d}.checkpoint.parquet", "", NOTED + 1)
+    if text is None:
+        (tmp_path / table / "day=a b" / "1.parquet").write_text("")
+    [told] = take_back(lake)
+    assert "commit 1 was cut off, as by a power cut, and noted nowhere: it is done again" in told
+    assert (versions(tmp_path / table), made.exists(), lake.forgot) == ([0], False, True)
+    assert take_back(lake) == []
+
+
+def test_those_before_it_that_are_not_whole_go_too(lake: Any, tmp_path: Path) -> None:
+    for version in range(4):
+        commit(tmp_path / "_changes", version, NOTED + version, "" if version > 1 else None)
+    assert len(take_back(lake)) == 2
+    assert versions(tmp_path / "_changes") == [0, 1]
+
+
+def test_what_a_note_vouches_for_is_left_as_it_is(lake: Any, tmp_path: Path) -> None:
+    commit(tmp_path / "_changes", 0, NOTED, "")
+    write(tmp_path / "_changes" / "_delta_log" / "another", "", NOTED + 1)
+    assert take_back(lake) == []
+    assert versions(tmp_path / "_changes") == [0]
+
+
+@pytest.mark.parametrize(
+    "note", ["_marks/000001-000000000000-q.json", "_checkpoints/tables/commits/7", "_stopped.json"]
+)
+def test_each_kind_of_note_vouches(lake: Any, tmp_path: Path, note: str) -> None:
+    commit(tmp_path / "shop/items", 0, NOTED + 5, "")
+    write(tmp_path / note, "{}", NOTED + 5)
+    assert take_back(lake) == []
+
+
+def test_a_commit_that_is_whole_stays_without_the_checksums_beside_it(lake: Any, tmp_path: Path) -> None:
+    commit(tmp_path / "_changes", 0, NOTED + 1)
+    assert take_back(lake) == []
+    assert versions(tmp_path / "_changes") == [0]
+    assert not [*tmp_path.rglob(".*.crc")], "of which nobody knows whether they are whole"
+
+
+def test_a_deletion_vector_has_its_bytes_too(lake: Any, tmp_path: Path) -> None:
+    table = tmp_path / "shop/items"
+    commit(table, 0, NOTED + 1, deletionVector=VECTOR)
+    vector = write(table / "ab" / "deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin", "x" * 39, NOTED + 1)
+    assert take_back(lake) == []
+    vector.write_text("x" * 38)
+    os.utime(table / "_delta_log", ns=(NOTED + 1, NOTED + 1))
+    assert len(take_back(lake)) == 1
+
+
+def test_the_file_of_a_deletion_vector_as_the_protocol_gives_it() -> None:
+    """The example of Delta's protocol."""
+    assert vector_file("ab^-aqEH.-t@S}K{vb[*k^") == "ab/deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin"
+    assert vector_file("^-aqEH.-t@S}K{vb[*k^") == "deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin"
+
+
+def test_of_a_staging_nothing_goes_that_was_counted(tmp_path: Path) -> None:
+    for version in range(3):
+        commit(tmp_path, version, NOTED, "")
+    assert len([*take_back_commits(tmp_path, 0, kept=1)]) == 1
+    assert versions(tmp_path) == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("files", "left"),
+    [
+        ({"commits/1": "", "offsets/1": "v1"}, {"offsets/1"}),  # done again, by the same offsets
+        ({"commits/0": "v1", "offsets/0": "v1", "offsets/1": ""}, {"commits/0", "offsets/0"}),
+        ({"metadata": "", "sources/0/0": "", "offsets/0": ""}, set()),
+        ({"commits/3": "v1", "offsets/3": ""}, {"commits/3", "offsets/3"}),  # no power cut left that
+        ({"commits/3": "v1", "offsets/3": "v1", "metadata": ""}, {"commits/3", "offsets/3", "metadata"}),
+        ({"commits/.4.crc": "gone", "offsets/.4.crc": "gone", "offsets/4": "v1"}, {"offsets/4"}),
+    ],
+)
+@pytest.mark.parametrize("query", ["changes", "tables"])
+def test_the_last_notes_of_spark(lake: Any, tmp_path: Path, query: str, files: dict[str, str], left: set[str]) -> None:
+    folder = tmp_path / "_checkpoints" / query
+    for name, text in files.items():
+        write(folder / name, text, NOTED + 1)
+    assert take_back(lake) == []
+    assert {str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file()} == left
+
+
+def test_elsewhere_than_in_a_folder_nothing_is_looked_at(lake: Any) -> None:
+    lake.root = "s3a://bucket/shop"
+    assert take_back(lake) == []
