@@ -76,7 +76,7 @@ OF_MARIADB: dict[str, dict[str, Sequence[str]]] = {
     },
 }  # fmt: skip
 PLACES = ((0, 0, 0), (1, 0, 0), (1, 1, 0), (1, 1, 1), (2, 1, 1), (2, 2, 1))
-BYTES = ("binary", "varbinary", "bit")
+PLAIN = ("binary", "varbinary", "bit", "year")  # of the others the server's own text is asked for
 Rows = dict[int, tuple[tuple[str, ...], str]]
 
 
@@ -108,7 +108,7 @@ class Site:
     def rows(self, table: str) -> Rows:
         """By number, what the server says: the key as records have it, and `v`."""
         kinds = [*self.tables[table]]
-        shown = [f"k{n}" if kind.startswith(BYTES) else f"cast(k{n} as char)" for n, kind in enumerate(kinds)]
+        shown = [f"k{n}" if kind.startswith(PLAIN) else f"cast(k{n} as char)" for n, kind in enumerate(kinds)]
         with self.server.connect(database=self.name) as connection, connection.cursor() as cursor:
             cursor.execute(f"SELECT n, {', '.join(shown)}, v FROM {table}")
             return {n: (tuple(map(wire, key, kinds)), v) for n, *key, v in cursor.fetchall()}
