@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import shutil
 from pathlib import Path
 
 from contract import cache
+from contract.java import java_program
 from contract.spark_jars import folder_of_spark
 
 FILE = "spark.jsa"
@@ -24,11 +23,10 @@ QUIET = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off", "-Xlog:class+path=off")
 
 def archive_name() -> str | None:
     """The name of the archive's folder in the cache; None where it is not known here which Java or Spark runs."""
-    home, spark = os.environ.get("JAVA_HOME"), folder_of_spark()
-    java = shutil.which("java", path=f"{home}/bin") if home else shutil.which("java")
-    if java is None or spark is None or not spark.is_dir():
+    program, spark = java_program(), folder_of_spark()
+    if program is None or spark is None or not spark.is_dir():
         return None
-    written = [(str(path), path.stat().st_mtime_ns) for path in (Path(java).resolve(), spark)]
+    written = [(str(path), path.stat().st_mtime_ns) for path in (Path(program).resolve(), spark)]
     return f"spark-classes-{hashlib.sha256(repr(written).encode()).hexdigest()[:12]}"
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
+from contract.java import java_missing, java_program
 from stack import maven, versions
 from stack.errors import StackError
 from stack.ports import HOST
@@ -125,9 +126,7 @@ class Kafka(Server):
 
 
 def java() -> str:
-    """The java program: of $JAVA_HOME, else on PATH. Raises StackError where there is none."""
-    home = os.environ.get("JAVA_HOME")
-    found = shutil.which("java", path=f"{home}/bin") if home else shutil.which("java")
-    if found is None:
-        raise StackError("java was not found", f"Install a JDK {JAVA}, or let JAVA_HOME name the one you have.")
+    """The java program. Raises StackError where there is none."""
+    if (found := java_program()) is None:
+        raise StackError(java_missing(), f"Install a JDK {JAVA}, or let JAVA_HOME name the one you have.")
     return found

@@ -21,8 +21,7 @@ from spark.evolution.renames import in_lake
 from spark.failpoints import reached
 from spark.kafka.broker import Broker
 from spark.lake.applied import Applied, AppliedSnapshots
-from spark.lake.cut_off import take_back
-from spark.lake.lake import Lake
+from spark.lake.lake import UNFINISHED, Lake
 from spark.lake.merged import merged_to
 from spark.lake.owner import refuse_foreign
 from spark.lake.slot import PATIENCE, writing
@@ -38,8 +37,6 @@ from spark.merging.parts import remove
 from spark.merging.tables import Merging
 from spark.tables.changes_only import forget_rows
 from spark.tables.schema import Schemas
-
-UNFINISHED = "_running.json"  # there while a run is under way: its counts are not in the status yet
 
 
 def compact(spark: SparkSession, pipeline: Pipeline, patience: float = PATIENCE) -> dict[str, Any]:
@@ -77,7 +74,6 @@ class Compaction:
         self.floors: dict[Name, list[int]] = {}
 
     def run(self) -> dict[str, Any]:
-        self._take_back()
         self._refuse_others()
         if self.last:  # of a run that died as it cleared up: taken once more, a part would be told anew
             remove(self.lake, self.last.parts)
@@ -102,11 +98,6 @@ class Compaction:
             "parts": {id: part.model_dump() for id, part in mending.done.items()},
         }
         return facts_of(status, counts, evolution.told)
-
-    def _take_back(self) -> None:
-        """What was cut off of the last run, by a power cut, is nothing that somebody else did."""
-        for line in take_back(self.lake):
-            print(line, flush=True)
 
     def _refuse_others(self) -> None:
         """Raises LakeError where the lake is another's, or somebody else changed its `_changes`."""

@@ -50,6 +50,7 @@ def begun_anew(spark: SparkSession, lake: Lake, path: str) -> int:
 def forgotten(spark: SparkSession, lake: Lake, path: str, before: int) -> None:
     """Removes the log of the versions before that one, which has a checkpoint."""
     folder = f"{path}/_delta_log"
+    lake.settle()  # what is newer is to be there before what it is made of goes
     for name in lake.list(folder):
         if (found := VERSION.match(name)) and int(found[1]) < before:
             lake.remove(f"{folder}/{name}")

@@ -32,7 +32,7 @@ from spark.job import JobFailedError
 from spark.kafka.broker import Broker
 from spark.lake.applied import AppliedSnapshots
 from spark.lake.erasures import Begun, Erased, Erasures
-from spark.lake.lake import Lake
+from spark.lake.lake import UNFINISHED, Lake
 from spark.lake.merged import followed
 from spark.lake.unfinished import unfinished
 from spark.landing.foreign import look
@@ -89,7 +89,7 @@ class Erasing:
         found = self._found()
         try:
             begun = self._begin(found)
-            self.lake.write(self.lake.at(compaction.UNFINISHED), {"began": time.time()})  # rows are counted anew
+            self.lake.write(self.lake.at(UNFINISHED), {"began": time.time()})  # rows are counted anew
             self._bury(found, begun)
             self._erase(found)
         finally:

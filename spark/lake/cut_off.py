@@ -1,11 +1,14 @@
-"""What a power cut left of a run's last steps: taken back, as if the run had ended a moment before.
+"""What a power cut left of a job's last steps: taken back, as if the job had ended a moment before.
 
 Delta and Spark do not wait until their files are on the disk, Headrace's notes do, for all that was written before
-(`Lake.settle`). So a commit of Delta's that is newer than every note is noted nowhere: where a file of it is missing or
-empty, or the commit itself is, a run that does not find it does the same again. So it is with the last notes of Spark's
-own in a checkpoint, and with checksums beside files, without which Hadoop reads them all the same. What a note vouches
-for is never touched: where that is broken, the error that says so stands. Elsewhere than in a folder, what is written
-is there for good, and nothing is looked at.
+(`Lake.settle`). So a commit of a job's that is newer than every note is noted nowhere: where a file of it is missing or
+empty, or the commit itself is, it goes, with those behind it, and a run that does not find them does the same again. So
+it is with the last notes of Spark's own in a checkpoint, and with checksums beside files, without which Hadoop reads
+them all the same. Done by whoever gets the lake's slot, before a note of its own is newer.
+
+What a note vouches for, and what somebody else committed, is never touched: where that is broken, the error that says
+so stands. Nor is anything where the files' times are not those at which they were written, as in a copy. Elsewhere than
+in a folder, what is written is there for good, and nothing is looked at.
 
 Commits: Delta's protocol, "Delta Log Entries", "Add File" and "Deletion Vector Descriptor Schema".
 """
@@ -17,27 +20,49 @@ import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from contract import names
-from spark.lake.lake import Lake
+from contract.status import FILE as STATUS
+from contract.status import LakeStatus, parse
+from spark.lake.lake import UNFINISHED, Lake
+from spark.session import OURS
 
 QUERIES = ("changes", "tables")
-TABLES = (names.CHANGES, names.SCHEMA_CHANGES, names.DEAD_LETTERS, names.CHECKS, names.DIFFERENCES, names.REPAIRS)
+TABLES = (
+    names.CHANGES, names.SCHEMA_CHANGES, names.DEAD_LETTERS, names.CHECKS, names.DIFFERENCES, names.REPAIRS,
+    names.ERASURES,
+)  # fmt: skip
 Z85 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
 CODED = 20  # characters of a file's id
 FRAME = 8  # bytes about a deletion vector in its file: its length, its checksum
+APART = 60_000  # ms between what a note says of its time and the file's own, at most
+MS = 1_000_000  # ns
+
+
+class Commit(NamedTuple):
+    """`read`: its actions; none of one that cannot be read. `removed`: the paths of files."""
+
+    version: int
+    ours: bool
+    read: tuple[Mapping[str, Any], ...]
+
+    @property
+    def removed(self) -> set[str]:
+        return {str(one["remove"].get("path")) for one in self.read if isinstance(one.get("remove"), dict)}
 
 
 def take_back(lake: Lake) -> list[str]:
-    """For a run that begins. Gives a line for each commit that it took away."""
+    """Gives a line for each commit that it took away."""
     root = Path(lake.root)
     if "://" in lake.root or not root.is_dir():
         return []
-    queries = [root / names.CHECKPOINTS / query for query in QUERIES]
-    noted = _noted(root, queries)
-    told = [line for table in _tables(root) for line in take_back_commits(table, noted)]
+    last, queries = _status(root), [root / names.CHECKPOINTS / query for query in QUERIES]
+    if not _times_hold(root, last):
+        return []
+    noted, kept = _noted(root, queries), _kept(lake, last)
+    told = [line for table in _tables(root) for line in take_back_commits(table, noted, kept.get(table, -1))]
     for query in queries:
         _forget_empty(query, noted)
     if told:
@@ -46,68 +71,128 @@ def take_back(lake: Lake) -> list[str]:
 
 
 def take_back_commits(table: Path, noted: int, kept: int = -1) -> Iterator[str]:
-    """Of the newest commits of a table those that are not whole: newer than `noted`, Unix ns, and than the version
-    `kept`. Gives a line for each."""
+    """Of the table's commits that are newer than `noted`, Unix ns, and than the version `kept`, the first that is not
+    whole and all behind it, the newest first. Gives a line for each."""
     log = table / "_delta_log"
     if _written(log) <= noted:  # no file has come
         return
-    fresh = [file for file in log.iterdir() if _written(file) > noted]
-    for file in fresh:
-        if file.name.endswith(".crc") and file.name.startswith("."):
-            file.unlink()
-    numbers = sorted((int(file.stem) for file in fresh if file.suffix == ".json" and file.stem.isdigit()), reverse=True)
-    going = True
-    for version in (number for number in numbers if number > kept):
-        going = going and not _whole(table, version)
-        if going:
-            _remove(log, version)
-            yield f"{table}: commit {version} was cut off, as by a power cut, and noted nowhere: it is done again"
+    files = {file: _written(file) for file in _inside(log)}
+    for file, at in files.items():
+        if file.name.startswith(".") and file.name.endswith(".crc") and at > noted:
+            file.unlink(missing_ok=True)
+    versions = {int(file.stem): at for file, at in files.items() if file.suffix == ".json" and file.stem.isdigit()}
+    fresh = sorted(version for version, at in versions.items() if version > kept and at > noted)
+    if not fresh:
+        return
+    commits = [_commit(log, version) for version in fresh]
+    begins = any(".checkpoint" in file.name for file in files) or fresh[0] != min(versions)
+    torn = _torn(table, commits, (fresh[0] if begins else 0, *sorted(versions)))
+    going = [one for one in commits if torn is not None and one.version >= torn]
+    if any(one.read and not one.ours for one in going):
+        return
+    for one in reversed(going):
+        _remove(log, one.version)
+        yield f"{table}: commit {one.version} was cut off, as by a power cut, and noted nowhere: it is done again"
+
+
+def _torn(table: Path, commits: list[Commit], versions: tuple[int, ...]) -> int | None:
+    """The first version of the commits that is not there, or not whole; None where all are. Takes the checksums beside
+    their files away, of which nobody knows whether they are. `versions`: at which the log begins, and those it has."""
+    torn, removed = None, set[str]()
+    for one in reversed(commits):
+        files = [file for action in one.read for file in _files(table, action, removed)]
+        for file, _ in files:
+            with suppress(OSError):
+                file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
+        if not one.read or any(_length(file) < size for file, size in files):
+            torn = one.version
+        removed |= one.removed
+    begin, *there = versions
+    first = max((version for version in there if version < commits[0].version), default=begin - 1) + 1
+    missing = next((version for version in range(first, commits[-1].version) if version not in there), None)
+    return min((version for version in (torn, missing) if version is not None), default=None)
+
+
+def _commit(log: Path, version: int) -> Commit:
+    with suppress(OSError, ValueError):
+        read = [json.loads(line) for line in (log / f"{version:020d}.json").read_bytes().split(b"\n") if line]
+        actions = tuple(one if isinstance(one, dict) else {} for one in read)
+        told = [one["commitInfo"] for one in actions if isinstance(one.get("commitInfo"), dict)]
+        return Commit(version, any(one.get("userMetadata") == OURS for one in told), actions)
+    return Commit(version, True, ())
+
+
+def _status(root: Path) -> LakeStatus | None:
+    with suppress(OSError, ValueError):
+        return parse((root / STATUS).read_text())
+    return None
+
+
+def _times_hold(root: Path, last: LakeStatus | None) -> bool:
+    """Whether a note was written when it says so: else files have the times at which somebody copied them."""
+    told = {STATUS: last.written_at if last else 0}
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        told[UNFINISHED] = int(json.loads((root / UNFINISHED).read_text())["began"] * 1000)
+    return any(abs(_written(root / name) // MS - at) <= APART for name, at in told.items())
 
 
 def _noted(root: Path, queries: list[Path]) -> int:
     """When the newest of the notes was written, Unix ns: what is no newer than it is on the disk."""
-    notes = [*root.glob("*.json"), *(root / names.MARKS).glob("*.json")]
-    notes += [file for query in queries for file in _numbered(query / "commits") if file.stat().st_size]
+    notes = [file for folder in (root, root / names.MARKS) for file in _inside(folder) if file.suffix == ".json"]
+    notes += [file for query in queries for file in _numbered(query / "commits") if _length(file)]
     return max(map(_written, notes), default=0)
+
+
+def _kept(lake: Lake, last: LakeStatus | None) -> dict[Path, int]:
+    """The versions that the status has."""
+    if last is None:
+        return {}
+    found = {lake.table(one.db, one.table): one.version for one in last.tables.values()}
+    found[lake.changes] = last.changes_version
+    return {Path(path): version for path, version in found.items() if version is not None}
 
 
 def _tables(root: Path) -> Iterator[Path]:
     """Also those that no note names yet."""
     yield from (root / name for name in TABLES)
     for folder in (root, root / names.SHAPES):
-        for db in folder.iterdir() if folder.is_dir() else ():
-            if db.is_dir() and db.name not in names.FOLDERS:
-                yield from db.iterdir()
+        for db in _inside(folder):
+            if db.name not in names.FOLDERS:
+                yield from _inside(db)
+
+
+def _inside(folder: Path) -> list[Path]:
+    """None where it is no folder, or one that others keep to themselves."""
+    with suppress(OSError):
+        return [*folder.iterdir()]
+    return []
 
 
 def _written(file: Path) -> int:
     """0 where there is none, or it has gone meanwhile."""
-    with suppress(FileNotFoundError, NotADirectoryError):
+    with suppress(OSError):
         return file.stat().st_mtime_ns
     return 0
 
 
+def _length(file: Path) -> int:
+    """-1 where there is none."""
+    with suppress(OSError):
+        return file.stat().st_size
+    return -1
+
+
 def _numbered(folder: Path) -> list[Path]:
-    found = folder.iterdir() if folder.is_dir() else ()
-    return sorted((file for file in found if file.name.isdigit()), key=lambda file: int(file.name))
+    return sorted((file for file in _inside(folder) if file.name.isdigit()), key=lambda file: int(file.name))
 
 
-def _whole(table: Path, version: int) -> bool:
-    """Also takes the checksums beside the files away, of which nobody knows whether they are."""
-    lines = (table / "_delta_log" / f"{version:020d}.json").read_bytes().split(b"\n")
-    try:
-        actions = [json.loads(line) for line in lines if line]
-    except ValueError:
-        return False
-    files = [file for one in actions if "add" in one for file in _files(table, one["add"])]
-    for file, _ in files:
-        file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
-    return bool(actions) and all(file.is_file() and file.stat().st_size >= size for file, size in files)
-
-
-def _files(table: Path, added: Mapping[str, Any]) -> Iterator[tuple[Path, int]]:
-    """Those of an added file, and how many bytes each has at least."""
-    yield table / unquote(added["path"]), added["size"]
+def _files(table: Path, action: Mapping[str, Any], removed: set[str]) -> Iterator[tuple[Path, int]]:
+    """Those of a file that the action adds, and how many bytes each has at least. None of one that another commit has
+    `removed` since, whose files may have gone, and of one elsewhere, which is no job's of ours."""
+    added = action.get("add")
+    if not isinstance(added, dict) or added["path"] in removed or "://" in added["path"] or ":/" in added["path"]:
+        return
+    yield table / unquote(added["path"]), int(added["size"])
     vector = added.get("deletionVector")
     if vector and vector["storageType"] == "u":
         least = int(vector.get("offset", 0)) + int(vector["sizeInBytes"]) + FRAME
@@ -142,15 +227,15 @@ def _forget_empty(query: Path, noted: int) -> None:
     for folder in (query, done, begun, sources):
         for file in folder.glob(".*.crc"):
             of = file.with_name(file.name[1 : -len(".crc")])
-            if _written(file) > noted or not file.stat().st_size or not of.exists():
-                file.unlink()
+            if _written(file) > noted or not _length(file) or not of.exists():
+                file.unlink(missing_ok=True)
     _forget_last(done)
     if not _last(done) or _last(begun) > _last(done):
         _forget_last(begun)
-    if not _last(begun):  # nor has a query that never read anything a beginning
-        for file in (query / "metadata", *_numbered(sources)):
-            if file.is_file() and not file.stat().st_size:
-                file.unlink()
+    if not _last(done) and _last(begun) in ([], [0]):  # nothing came of what it began with
+        files = [query / "metadata", *_numbered(sources), *_numbered(begun)]
+        for file in files if 0 in map(_length, files) else ():
+            file.unlink(missing_ok=True)
 
 
 def _last(folder: Path) -> list[int]:
@@ -159,5 +244,5 @@ def _last(folder: Path) -> list[int]:
 
 def _forget_last(folder: Path) -> None:
     for file in _numbered(folder)[-1:]:
-        if not file.stat().st_size:
-            file.unlink()
+        if not _length(file):
+            file.unlink(missing_ok=True)

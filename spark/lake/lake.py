@@ -31,6 +31,7 @@ from spark.errors import LakeError, reason
 from spark.failpoints import reached
 from spark.lake.store import configure
 
+UNFINISHED = "_running.json"  # there while a compaction is under way: its counts are not in the status yet
 NEW = ".new-"  # between a file's name and the process that writes it
 JSON = ".json"  # how the names of Headrace's own files end; Spark's, that are read here too, have another form
 NONE_MATCH, MATCH = "fs.option.create.conditional.overwrite", "fs.option.create.conditional.overwrite.etag"
@@ -266,6 +267,7 @@ class Lake:
 
     def replace(self, path: str, by: str) -> None:
         """Moves the folder of a table to the place of another's. Not on S3, where to rename is to copy every file."""
+        self.settle()  # it may have what the other one alone had
         self._files.delete(self._path(path), True)
         self.forget_logs()
         reached("table made way")

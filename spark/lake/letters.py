@@ -58,6 +58,7 @@ class Letters:
         writer = kept.coalesce(1).write.format("delta").mode("append")
         writer = writer.option("txnAppId", APP.format(query)).option("txnVersion", number)
         writer.save(self.table)
+        self.lake.settle()  # where the batch's changes are there, it is not asked again for what is none
         reached("records put aside")
 
     def count(self) -> int:

@@ -18,6 +18,7 @@ from typing import Any, Protocol
 
 from spark.errors import LakeTakenError
 from spark.lake import lease
+from spark.lake.cut_off import take_back
 from spark.lake.lake import Lake
 from spark.lake.lease import Lease
 from spark.lake.swaps import swap
@@ -58,6 +59,8 @@ def writing(lake: Lake, job: str, patience: float = PATIENCE, name: str = FILE) 
     who = {"job": job, "host": socket.gethostname(), "pid": os.getpid(), "since": since}
     try:
         _wait(slot, who, lake, patience)
+        for line in take_back(lake) if name == FILE else ():
+            print(line, flush=True)
         yield
     finally:
         slot.release()

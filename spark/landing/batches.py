@@ -3,8 +3,9 @@
 An exception of the function comes out as it was raised; through the engine it would be a text inside a text.
 
 Spark notes which offsets a batch has before it calls the function, and that the batch is done behind it. Both are
-to outlive a power cut no less than what they are about: `settle` stands before the function, so that no batch that left
-something comes again with other records, and behind it, so that none is done of which something may be gone.
+to outlive a power cut no less than what they are about: `settle` stands before the query, so that no offset is ahead of
+what it is read from, before the function, so that no batch that left something comes again with other records, and
+behind it, so that none is done of which something may be gone.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ def run_batches(
             failures.append(error)
             raise
 
+    settle()
     query = frame.writeStream.foreachBatch(batch).trigger(availableNow=True)
     running = query.option("checkpointLocation", checkpoint).start()
     identity[0] = str(running.id)

@@ -21,7 +21,6 @@ from contract.pipeline import Pipeline
 from contract.pipeline_maintenance import STEPS
 from contract.pipeline_topics import settings as topic_settings
 from contract.status import LakeStatus, parse
-from spark.compaction.compaction import UNFINISHED
 from spark.errors import LakeError
 from spark.failpoints import reached
 from spark.failures import message_of
@@ -29,7 +28,7 @@ from spark.history.retention import Retention
 from spark.job import Facts, JobFailedError
 from spark.kafka.broker import Broker
 from spark.lake.delta_log import shorten
-from spark.lake.lake import Lake
+from spark.lake.lake import UNFINISHED, Lake
 from spark.lake.owner import refuse_foreign
 from spark.lake.slot import writing
 from spark.lake.stopped import Name

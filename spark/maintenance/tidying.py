@@ -79,6 +79,7 @@ def _sizes(rules: Maintenance) -> dict[str, Any]:
 def vacuum(spark: SparkSession, lake: Lake, path: str, hours: float) -> int:
     """Removes the files that no version of the last `hours` needs, and gives how many bytes that freed. Nobody may
     write the table meanwhile: a file whose commit is still to come would count as nobody's."""
+    lake.settle()  # files go that newer ones stand for
     before = _size(lake, path)
     settings = {
         "spark.databricks.delta.retentionDurationCheck.enabled": "false",  # the pipeline file's own bounds hold

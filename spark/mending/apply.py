@@ -148,6 +148,7 @@ class Mending:
                 return
             applied = self.snapshots.tables.get(part.name)
             note(self.spark, self.lake, part, differing(found, part.shape), applied.id if applied else "")
+            self.lake.settle()  # once the rows are there, nothing tells what they were
             if refusal := self._write(part, path, found, rows, columns):
                 forget(self.spark, self.lake, part, differing(found, part.shape))
                 raise refusal

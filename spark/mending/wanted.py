@@ -2,7 +2,7 @@
 
 In: texts. Out: `Chosen`, in Spark's SQL and in the source's. Raises LakeError for what cannot be meant, before anything
 is read. A key that is wrong is told by its number, the job's log alone has it: an error goes to alerts and their
-webhook, and a key may be what nobody is to read there.
+webhook, and a key may be what nobody is to read there. The ends of a range, numbers and moments, are told.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def _moment(column: Column, text: str) -> str:
     try:
         moment = datetime.fromisoformat(text) if column.type != "date" else date.fromisoformat(text)
     except ValueError as error:  # some of Python's words have the value
-        raise ValueError("it is not written as one" if text in str(error) else str(error)) from None
+        raise ValueError("it is not written as one" if "isoformat string" in str(error) else str(error)) from None
     if not isinstance(moment, datetime):
         return moment.isoformat()
     if column.type == "datetime":

@@ -56,6 +56,7 @@ def keep(
         waiting[table] = _not_judged(facts, table, unmet.get(table, ()))
         facts["tables"][table]["clears"] = False
     note_differences(spark, lake, run, told)
+    lake.settle()  # of a check that is known, its differences are
     note_checks(spark, lake, run, facts, waiting)
     for table in (facts["expectations"].get("tables") or {}).values():
         table.pop("evaluations", None)  # a report is to be short

@@ -61,9 +61,10 @@ class StagedRows:
         if version is None:
             self.lake.delete(self.path)
             self.lake.forget_logs()
-        elif self.lake.version(self.path) != version:
-            if "://" not in self.path and [*take_back_commits(Path(self.path), 0, version)]:
-                self.lake.forget_logs()
+            return
+        if "://" not in self.path and [*take_back_commits(Path(self.path), 0, version)]:
+            self.lake.forget_logs()
+        if self.lake.version(self.path) != version:
             DeltaTable.forPath(self.spark, self.path).restoreToVersion(version)
 
     def append(self, wires: DataFrame, schema: TableSchema, p0: Checkpoint) -> Added:

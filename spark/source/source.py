@@ -41,6 +41,7 @@ WHERE t.table_schema = %s AND t.table_name = %s"""
 VERSIONED = TABLES.replace("BASE TABLE", "SYSTEM VERSIONED")
 
 BEGUN = "headrace_begun"  # a savepoint: of what is locked behind it, a return to it lets go
+PLACE = "concat(@@server_id, ' ', @@hostname)"
 OTHER_ANSWERS = "Subquery returns more than 1 row"
 OTHER_SERVER = (
     "an address that stands for several servers, or a failover. Name one server alone (source.host, snapshot.replica), "
@@ -56,29 +57,31 @@ def session_of(pipeline: Pipeline) -> dict[str, str]:
 
 class Source:
     """One connection, autocommit. `replica`: it is not the server that the streamer reads, but one behind it.
-    `identity`: which server that is; one address may stand for several, and what one of them has another may not have
-    yet. Raises LakeError where the server cannot be used, or a new connection is to another one."""
+    `identity`, `place`: which server that is, and where it runs (MariaDB makes its name of the network card's, which
+    containers may share): one address may stand for several, and what one of them has another may not have yet.
+    Raises LakeError where the server cannot be used, or a new connection is to another one."""
 
-    def __init__(self, pipeline: Pipeline, replica: bool = False, identity: str = "") -> None:
-        self.pipeline, self.replica, self.identity = pipeline, replica, identity
+    def __init__(self, pipeline: Pipeline, replica: bool = False, identity: str = "", place: str = "") -> None:
+        self.pipeline, self.replica, self.identity, self.place = pipeline, replica, identity, place
         self.server = SERVERS[pipeline.source.flavor]
         self._connect()
 
     def _connect(self) -> None:
         self.connection = self._connected()
-        found = str(self.value(f"SELECT {self.server.named}"))
-        if self.identity not in ("", found):
+        found, place = map(str, self.rows(f"SELECT {self.server.named}, {PLACE}")[0])
+        if self.place and (found, place) != (self.identity, self.place):
             self.connection.close()
             raise LakeError(
-                f"{self.pipeline.source.where} is the server {found} now, and rows were read of {self.identity}: "
-                f"{OTHER_SERVER}"
+                f"{self.pipeline.source.where} is the server {found} ({place}) now, and rows were read of "
+                f"{self.identity} ({self.place}): {OTHER_SERVER}"
             )
-        self.identity = found
+        self.identity, self.place = found, place
 
     @property
     def only(self) -> str:
         """SQL that fails (OTHER_ANSWERS) in a session of another server, for connections that others make."""
-        return f"SET @headrace = if({self.server.named} = '{self.identity}', 1, (SELECT 1 UNION ALL SELECT 2))"
+        same = f"{self.server.named} = '{self.identity}' AND {PLACE} = '{self.place}'"
+        return f"SET @headrace = if({same}, 1, (SELECT 1 UNION ALL SELECT 2))"
 
     def _connected(self) -> pymysql.Connection[Any]:
         source = self.pipeline.source
@@ -109,7 +112,7 @@ class Source:
 
     def again(self) -> Source:
         """Another connection to the same server."""
-        return Source(self.pipeline, self.replica, self.identity)
+        return Source(self.pipeline, self.replica, self.identity, self.place)
 
     def awake(self) -> None:
         """To be said behind a long rest, in which the server (wait_timeout) or what is in between may have hung up."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import shutil
 import signal
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,6 +18,7 @@ import typer
 
 from contract import pipeline as pipeline_file
 from contract import spark_process
+from contract.java import java_missing, java_program
 from streamer.cli.console import refuse_others
 from streamer.errors import HeadraceError
 
@@ -82,8 +82,8 @@ def refuse_without_packages(job: str, python: str) -> None:
 
 def refuse_without_spark(job: str, python: str) -> None:
     refuse_without_packages(job, python)
-    if python == sys.executable and not os.environ.get("JAVA_HOME") and shutil.which("java") is None:
-        raise NoSparkError("start", job, "there is no java on PATH, and JAVA_HOME is not set", "Install a JDK 17.")
+    if python == sys.executable and java_program() is None:
+        raise NoSparkError("start", job, java_missing(), "Install a JDK 17, or let JAVA_HOME name the one you have.")
 
 
 def yes(on: bool) -> str:

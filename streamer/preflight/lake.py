@@ -5,15 +5,14 @@ so that nothing of it is an error here.
 from __future__ import annotations
 
 import importlib.util
-import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from contract import names, spark_process, status
+from contract.java import java_missing, java_program
 from contract.pipeline import Pipeline
 from contract.spark_jars import spark_jars
 from streamer import disk
@@ -55,16 +54,14 @@ def _jars(on_s3: bool) -> Result:
 
 
 def _java() -> Result:
-    home = os.environ.get("JAVA_HOME")
-    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    java = java_program()
     step = f"Install a JDK {LEAST}. {OTHERWISE}"
     if java is None:
-        return Result("warning", "java", "there is no java on PATH, and JAVA_HOME is not set", step)
+        return Result("warning", "java", java_missing(), step)
     try:
         said = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=JAVA_SECONDS).stderr
     except (OSError, subprocess.TimeoutExpired) as error:
-        named = "JAVA_HOME" if home else "PATH"
-        return Result("warning", "java", f"{java}, by {named}, does not run: {error}", step)
+        return Result("warning", "java", f"{java} does not run: {error}", step)
     found = VERSION.search(said)
     if found is None or int(found[1]) < LEAST:
         what = f"{java} is Java {found[1] if found else 'of a version that it does not tell'}, and Spark needs {LEAST}"

@@ -30,7 +30,7 @@ ANOTHER: dict[str, str] = {
     "float": "cast({c} * 1.0000002D as float)",
     "double": "{c} * 1.0000000000000004D",
     "struct<wkb:binary,srid:bigint>": "named_struct('wkb', {c}.wkb, 'srid', {c}.srid + 1)",
-    "array<float>": "transform({c}, x -> x + 1F)",
+    "array<float>": "transform({c}, (x, n) -> if(n = 1, cast(x * 1.0000002D as float), x))",
 }
 
 

@@ -25,7 +25,7 @@ from tests.faults.kit import Expected, Fault
 from tests.integration.conftest import SERVERS
 from tests.integration.decoding import run
 from tests.integration.streaming import Streamer
-from tests.integration.test_lake_servers import TYPES, ZEROS, beside, compacting
+from tests.integration.test_lake_servers import OWN, TYPES, ZEROS, beside, compacting
 
 pytestmark = pytest.mark.usefixtures("without_expectations")
 
@@ -33,6 +33,7 @@ ROWS = 240
 HOT = 6  # every sixth row is written to, the others keep still
 NOTES = ("NULL", "''", "'NULL'", "'x '", "'größe'", "'Groesse'")
 TABLES = ("exact", "floats", "codes", "lines", "drift")
+VECTORS = ("ALTER TABLE `lines` ADD vec vector(3)", "UPDATE `lines` SET vec = to_vector(concat('[', id, ',0.1,-2]'))")
 SMALL = f"c{list(TYPES).index('smallint')}"
 # The server, and whether compactions follow it all the while, instead of those that a job waits for.
 FORMS = [
@@ -56,8 +57,9 @@ def streamer(
 
 
 def fill(server: Database) -> None:
-    columns = ", ".join(f"c{n} {kind}" for n, kind in enumerate(TYPES))
-    cycle = [[values[n % len(values)] for values in TYPES.values()] for n in range(ROWS + 1)]
+    kinds = TYPES | OWN[server.name]
+    columns = ", ".join(f"c{n} {kind}" for n, kind in enumerate(kinds))
+    cycle = [[values[n % len(values)] for values in kinds.values()] for n in range(ROWS + 1)]
     exact = [f"({n}, {', '.join(cycle[n])})" for n in range(1, ROWS + 1)]
     floats = [f"({n}, {n} / 7, {n} / 7e0)" for n in range(1, ROWS + 1)]
     codes = [f"('{'äbCß'[n % 4]}{n}', {n}, {NOTES[n % len(NOTES)]})" for n in range(1, ROWS + 1)]
@@ -70,7 +72,7 @@ def fill(server: Database) -> None:
         *(f"CREATE TABLE `{name}` (id int PRIMARY KEY, a int, b varchar(20))" for name in ("lines", "drift")),
         f"INSERT INTO exact VALUES {', '.join(exact)}", f"INSERT INTO floats VALUES {', '.join(floats)}",
         f"INSERT INTO codes VALUES {', '.join(codes)}", f"INSERT INTO `lines` VALUES {', '.join(plain)}",
-        f"INSERT INTO drift VALUES {', '.join(plain[:60])}",
+        f"INSERT INTO drift VALUES {', '.join(plain[:60])}", *(VECTORS if server.name == "mysql" else ()),
     )  # fmt: skip
 
 
@@ -116,7 +118,8 @@ def exact_faults(spark: SparkSession, pipeline: Pipeline) -> list[Fault]:
     shifted = next(n for n in ids if all(rows[n][column] for column in moments))
     damaged = next(n for n in ids if rows[n][latin] == "é€")
     one, other = next(ids), next(ids)
-    differing = [column for column in name.values() if rows[one][column] != rows[other][column]]
+    columns = [column for column in lake.columns if column.startswith("c")]
+    differing = [column for column in columns if rows[one][column] != rows[other][column]]
     return [
         *of_each_type(spark, pipeline),
         kit.missing("id", next(ids)),
@@ -149,7 +152,7 @@ def changes_of_the_source(server: Database) -> None:
     """What the lake will lack, or have still: a row that it keeps stale, one that comes back, a range of Kafka's."""
     run(
         server, f"UPDATE exact SET {SMALL} = 8 WHERE id = 211", "DELETE FROM exact WHERE id = 212",
-        "INSERT INTO `lines` VALUES (1000, 1, 'new')", "UPDATE `lines` SET b = 'other' WHERE id IN (7, 8)",
+        "INSERT INTO `lines` (id, a, b) VALUES (1000, 1, 'new')", "UPDATE `lines` SET b = 'other' WHERE id IN (7, 8)",
         "DELETE FROM `lines` WHERE id = 9", database="faulty",
     )  # fmt: skip
 
@@ -187,6 +190,8 @@ def test_every_fault_is_found_in_its_row_and_column_and_no_other(
         kit.float_rounding("id", 3, "twofold"),
     ])  # fmt: skip
     expected += kit.damage(spark, pipeline, "faulty.codes", code_faults())
+    if server.name == "mysql":
+        expected += kit.damage(spark, pipeline, "faulty.lines", [kit.changed("id", 20, "vec", "array<float>")])
     expected += kit.damage(spark, pipeline, "faulty.drift", [kit.schema_drift("id", "b", range(1, 61))])
 
     following = partial(compacting, spark, pipeline) if followed else threading.Event.wait

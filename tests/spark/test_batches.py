@@ -58,7 +58,7 @@ def test_a_batch_gets_its_number_and_its_query() -> None:
     seen: list[Any] = []
     query: Any = Query(early=False)
     run_batches(query, "somewhere", lambda *given: seen.append(given), lambda: seen.append("on the disk"))
-    assert seen == ["on the disk", ("rows", 7, "a-query"), "on the disk"]
+    assert seen == ["on the disk", "on the disk", ("rows", 7, "a-query"), "on the disk"]
     assert query.options == {"checkpointLocation": "somewhere"}
 
 

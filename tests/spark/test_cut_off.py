@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
+from contract.status import LakeStatus, TableStatus
 from spark.lake.cut_off import take_back, take_back_commits, vector_file
+from spark.session import OURS
 
 NOTED = 1_700_000_000_000_000_000  # ns
 Whole = Callable[[int], Path]
@@ -21,7 +23,10 @@ class Folder:
     """What is asked of a lake; `forgot`: whether Delta was told to look again."""
 
     def __init__(self, root: Path) -> None:
-        self.root, self.forgot = str(root), False
+        self.root, self.forgot, self.changes = str(root), False, f"{root}/_changes"
+
+    def table(self, db: str, table: str) -> str:
+        return f"{self.root}/{db}/{table}"
 
     def forget_logs(self) -> None:
         self.forgot = True
@@ -29,8 +34,14 @@ class Folder:
 
 @pytest.fixture
 def lake(tmp_path: Path) -> Any:
-    write(tmp_path / "_status.json", "{}", NOTED)
+    status(tmp_path)
     return Folder(tmp_path)
+
+
+def status(root: Path, written: int = NOTED, **known: Any) -> None:
+    facts = {"pipeline": "shop", "run": 1, "seconds": 1, "checkpoint": None, "changes_version": None, "tables": {}}
+    told = LakeStatus.model_validate({**facts, "written_at": written // 1_000_000, **known})
+    write(root / "_status.json", told.model_dump_json(), NOTED)
 
 
 def write(file: Path, text: str, at: int) -> Path:
@@ -41,15 +52,18 @@ def write(file: Path, text: str, at: int) -> Path:
     return file
 
 
+def lines(*actions: dict[str, Any]) -> str:
+    return "\n".join(map(json.dumps, ({"commitInfo": {"userMetadata": OURS}}, *actions)))
+
+
 def commit(table: Path, version: int, at: int, text: str | None = None, **added: Any) -> Path:
     """Of one file of eight bytes, which is there."""
     data = write(table / "day=a b" / f"{version}.parquet", "PAR1PAR1", at)
     write(data.with_name(f".{data.name}.crc"), "", at)
-    actions = [{"commitInfo": {}}, {"add": {"path": f"day=a%20b/{version}.parquet", "size": 8, **added}}]
-    lines = "\n".join(map(json.dumps, actions)) if text is None else text
+    whole = lines({"add": {"path": f"day=a%20b/{version}.parquet", "size": 8, **added}})
     log = table / "_delta_log"
     write(log / f".{version:020d}.json.crc", "", at)
-    return write(log / f"{version:020d}.json", lines, at)
+    return write(log / f"{version:020d}.json", whole if text is None else text, at)
 
 
 def versions(table: Path) -> list[int]:
@@ -131,6 +145,7 @@ def test_of_a_staging_nothing_goes_that_was_counted(tmp_path: Path) -> None:
         ({"metadata": "", "sources/0/0": "", "offsets/0": ""}, set()),
         ({"commits/3": "v1", "offsets/3": ""}, {"commits/3", "offsets/3"}),  # no power cut left that
         ({"commits/3": "v1", "offsets/3": "v1", "metadata": ""}, {"commits/3", "offsets/3", "metadata"}),
+        ({"metadata": "", "sources/0/0": "{}", "offsets/0": "v1"}, set()),  # nothing came of it yet
         ({"commits/.4.crc": "gone", "offsets/.4.crc": "gone", "offsets/4": "v1"}, {"offsets/4"}),
     ],
 )
@@ -141,6 +156,65 @@ def test_the_last_notes_of_spark(lake: Any, tmp_path: Path, query: str, files: d
         write(folder / name, text, NOTED + 1)
     assert take_back(lake) == []
     assert {str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file()} == left
+
+
+@pytest.mark.parametrize("first", ["empty", "gone"])
+@pytest.mark.parametrize("begin", [0, 1])
+def test_what_stands_on_one_that_is_not_whole_goes_with_it(lake: Any, tmp_path: Path, first: str, begin: int) -> None:
+    """A commit that cannot be read counts as one that did nothing: what it took out would be there again."""
+    table = tmp_path / "shop" / "items"
+    for version in range(begin):
+        commit(table, version, NOTED - 1)
+    torn = commit(table, begin, NOTED + 1, "")
+    if first == "gone":
+        torn.unlink()
+    commit(table, begin + 1, NOTED + 2, lines())
+    assert len(take_back(lake)) == (1 if first == "gone" else 2)
+    assert versions(table) == [*range(begin)]
+
+
+def test_a_file_that_a_later_commit_took_out_may_have_gone(lake: Any, tmp_path: Path) -> None:
+    table = tmp_path / "shop" / "items"
+    commit(table, 0, NOTED + 1)
+    (table / "day=a b" / "0.parquet").unlink()
+    commit(table, 1, NOTED + 2, lines({"remove": {"path": "day=a%20b/0.parquet"}}))
+    assert take_back(lake) == []
+    assert versions(table) == [0, 1]
+
+
+def test_what_somebody_else_committed_is_left_to_be_told(lake: Any, tmp_path: Path) -> None:
+    clone = tmp_path / "shop" / "items_clone"
+    commit(clone, 0, NOTED + 1, lines({"add": {"path": "file:/elsewhere/1.parquet", "size": 8}}))
+    commit(tmp_path / "_changes", 0, NOTED + 1, "")
+    commit(tmp_path / "_changes", 1, NOTED + 2, json.dumps({"commitInfo": {}}))
+    assert take_back(lake) == []
+
+
+def test_versions_that_the_status_has_are_never_taken(lake: Any, tmp_path: Path) -> None:
+    """Whatever the times of the files say."""
+    tables = {"shop.items": TableStatus(db="shop", table="items", rows=0, changes=0, version=1)}
+    status(tmp_path, changes_version=0, tables=tables)
+    for version in range(3):
+        commit(tmp_path / "shop" / "items", version, NOTED + 1, "")
+        commit(tmp_path / "_changes", version, NOTED + 1, "")
+    assert len(take_back(lake)) == 3
+    assert (versions(tmp_path / "shop" / "items"), versions(tmp_path / "_changes")) == ([0, 1], [0])
+
+
+@pytest.mark.parametrize("told", [NOTED - 90_000_000_000, NOTED + 90_000_000_000])
+def test_in_a_copy_whose_files_have_other_times_nothing_is_taken(lake: Any, tmp_path: Path, told: int) -> None:
+    status(tmp_path, told)
+    commit(tmp_path / "_repairs", 0, NOTED + 1, "")
+    assert take_back(lake) == []
+    write(tmp_path / "_running.json", json.dumps({"began": NOTED / 1e9}), NOTED)
+    assert len(take_back(lake)) == 1, "but behind a run that has begun since, times are its own"
+
+
+def test_folders_of_others_beside_the_tables_are_passed_by(lake: Any, tmp_path: Path) -> None:
+    (tmp_path / "lost+found").mkdir(mode=0)
+    write(tmp_path / "notes" / "readme.txt", "hello", NOTED + 1)
+    write(tmp_path / "shop" / "items" / "_delta_log" / "..0.json.1.tmp.crc", "", NOTED + 1)
+    assert take_back(lake) == []
 
 
 def test_elsewhere_than_in_a_folder_nothing_is_looked_at(lake: Any) -> None:

@@ -82,7 +82,7 @@ def test_no_java_is_told_and_no_spark_is_none_to_mend(tmp_path: Path, monkeypatc
     monkeypatch.setenv("PATH", str(tmp_path))
     assert found("java", tmp_path).next_step.startswith("Install a JDK 17.")
     monkeypatch.setenv("JAVA_HOME", os.devnull)
-    assert "by JAVA_HOME, does not run" in found("java", tmp_path).text
+    assert f"JAVA_HOME is {os.devnull}, which has no bin/java" in found("java", tmp_path).text
     monkeypatch.setattr(preflight.importlib.util, "find_spec", lambda _: None)
     assert [(one.level, one.subject) for one in preflight.lake(of(tmp_path))] == [("ok", "lake"), ("ok", "spark")]
 
