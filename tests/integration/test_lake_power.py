@@ -16,8 +16,8 @@ from spark.jobs.snapshot import snapshot
 from spark.lake.lake import Lake
 from stack.kafka import Kafka
 from stack.mysql import MySQL
-from tests.integration.power import disk
 from tests.integration.streaming import Streamer, execute
+from tests.power_cut import disk
 
 TABLES = ("t", "u")
 FEW = ("changes written", "landed", "table merged")

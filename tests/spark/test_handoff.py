@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -26,6 +27,7 @@ from spark.merging.handoff import apply_ready
 from spark.merging.tables import Merging
 from spark.snapshot.resume import ABANDONED, Resume
 from spark.tables.schema import Schemas
+from tests.power_cut import disk
 from tests.spark.changes_by_hand import ITEMS, LINES, change, changes, truncation
 from tests.spark.lake_by_hand import AT, NAME, checkpoint, executed, ids, item, land, merge, seq, stage, unwatched
 
@@ -89,11 +91,12 @@ class CrashError(Exception):
 
 
 MOVE = "newer rows taken in", "table made way", "snapshot written", "snapshot noted"
-SHORT = "table made way", "snapshot written"
+SHORT = ("table made way", True), ("snapshot written", False)
+EACH = [(step, power) for step in MOVE for power in (False, True)]
 
 
 @pytest.mark.parametrize(
-    "step", [step if step in SHORT else pytest.param(step, marks=pytest.mark.soak) for step in MOVE]
+    ("step", "power"), [one if one in SHORT else pytest.param(*one, marks=pytest.mark.soak) for one in EACH]
 )
 def test_a_run_that_dies_in_the_hand_off_is_made_good_by_the_next(
     spark: SparkSession,
@@ -101,9 +104,10 @@ def test_a_run_that_dies_in_the_hand_off_is_made_good_by_the_next(
     lake: Lake,
     compact: Callable[[], dict[str, Any]],
     step: str,
+    power: bool,
 ) -> None:
     """The first time, when the staged rows take the table's place: it has newer ones, which come no more, and
-    more versions than they."""
+    more versions than they. `power`: what was not on the disk by then went, too."""
     older = [change(seq(5), "c", item(1)), change(seq(AT + 1), "c", item(7))]
     older += [change(seq(AT + 2), "u", item(5, "newer")), change(seq(AT + 3), "d", item(6))]
     merge(spark, lake, *older)
@@ -116,8 +120,12 @@ def test_a_run_that_dies_in_the_hand_off_is_made_good_by_the_next(
         if at == step:
             raise CrashError
 
-    with hooked(crash), pytest.raises(CrashError):
-        compact()
+    with disk(lake.root, random.Random(step)) as known:
+        with hooked(crash), pytest.raises(CrashError):
+            compact()
+        if power:
+            known.cut()
+            lake.forget_logs()
     assert lake.exists(manifest.folder(lake))
     compact()
     assert ids(spark, lake) == [(4, "new"), (5, "newer"), (7, "a")]
