@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import re
+from datetime import date, timedelta
+from itertools import pairwise
 from typing import Annotated
 
 from pydantic import AfterValidator
 
 from contract.mistake import MistakeError
 
-PRESETS = ("@hourly", "@daily", "@weekly", "@monthly", "@quarterly", "@yearly")
+PRESETS = {
+    "@hourly": "0 * * * *", "@daily": "0 0 * * *", "@weekly": "0 0 * * 0", "@monthly": "0 0 1 * *",
+    "@quarterly": "0 0 1 */3 *", "@yearly": "0 0 1 1 *",
+}  # fmt: skip
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+FIRST, YEARS = date(2024, 1, 1), 9 * 366  # days, in which 29 February comes again
 LENGTHS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 FIELDS: tuple[tuple[str, int, int, dict[str, int]], ...] = (
     ("minute", 0, 59, {}),
@@ -38,6 +44,23 @@ def check(text: str) -> str:
     if given[4] == "*" and min(days) > max(LENGTHS[month - 1] for month in months):
         raise MistakeError(f"{text!r} never comes: no such month has a day {min(days)}", "write a day that it has")
     return text
+
+
+def longest(text: str) -> timedelta:
+    """The longest time from one run to the next of a schedule that `check` takes."""
+    fields = PRESETS.get(text, text).split()
+    minutes, hours, days, months, weekdays = (_numbers(one, *of) for one, of in zip(fields, FIELDS, strict=True))
+    either = "*" not in (fields[2][0], fields[4][0])  # where both are given, cron takes a day that one of them has
+
+    def runs(day: date) -> bool:
+        both = (day.day in days, bool({day.isoweekday(), day.isoweekday() % 7} & weekdays))
+        return day.month in months and (any(both) if either else all(both))
+
+    found = [day for day in (FIRST + timedelta(days=n) for n in range(YEARS)) if runs(day)]
+    times = sorted(timedelta(hours=hour, minutes=minute) for hour in hours for minute in minutes)
+    within = max((later - earlier for earlier, later in pairwise(times)), default=timedelta())
+    between = max((later - earlier for earlier, later in pairwise(found)), default=timedelta(days=YEARS))
+    return max(within, between - (times[-1] - times[0]))
 
 
 Schedule = Annotated[str, AfterValidator(check)]

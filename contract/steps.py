@@ -32,6 +32,13 @@ def compaction(pipeline: Pipeline) -> str:
     return _run(pipeline.name, "compaction", f"compact {pipeline.path}")
 
 
+def staged(pipeline: Pipeline) -> str:
+    """Of rows that are beside the lake: what takes them in. Continues "it is"."""
+    if pipeline.compaction.schedule:
+        return "staged, for the next compaction"
+    return f"staged: {compaction(pipeline)}, which takes that in"
+
+
 def topics(pipeline: Pipeline) -> str:
     return _run(pipeline.name, "topics", f"topics {pipeline.path}")
 

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from spark.lake import lake as lakes
+from spark.lake.cut_off import STARTED
+from spark.lake.lake import NEW
 
 State = tuple[int, int]  # which file it is, and how it was last written
 
@@ -25,14 +27,19 @@ class Disk:
     def cut(self) -> None:
         whole = {*self.synced.values()}  # also under another name, as of a table that takes another one's place
         for path, state in self._files(self.root).items():
-            if state in whole:
+            if state in whole or NEW in path.name:  # a note is on the disk before all that it tells is
                 continue
             done = self.chance.choice(("kept", "empty", "gone"))
             self.lost.append(f"{done}: {path.relative_to(self.root)}")
+            times = [(one, (one.stat().st_atime_ns, one.stat().st_mtime_ns)) for one in (path, path.parent)]
             if done == "empty":
                 os.truncate(path, 0)
             elif done == "gone":
                 path.unlink()
+            for one, both in times:  # a cut is no write
+                if one.exists():
+                    os.utime(one, ns=both)
+        (self.root / STARTED).unlink(missing_ok=True)  # the machine is started again
 
     def all(self, folder: Path | str) -> None:
         self.synced = self._files(self.root)

@@ -39,6 +39,7 @@ from typing import Any
 
 from airflow.sdk import DAG, Asset
 
+from contract import cron
 from contract.pipeline import Pipeline
 from headrace import forms, guides
 from headrace.alerts import Alert, AllClear
@@ -47,7 +48,7 @@ from headrace.pools import pool_of
 from headrace.rereading import RereadStale
 from headrace.spark_job import SparkJob
 from headrace.topics import ProvisionTopics
-from headrace.waiting import CheckWaits, PartsApplied, SnapshotApplied, StreamerPassed
+from headrace.waiting import PATIENCE, CheckWaits, PartsApplied, SnapshotApplied, StreamerPassed
 
 START = datetime(2026, 1, 1, tzinfo=UTC)  # fixed, so that a parse is the same at any time; catchup is off
 
@@ -102,9 +103,7 @@ def _snapshot(pipeline: Pipeline) -> DAG:
             tables=form.tables,
             options=form.options,
         )
-        applied = SnapshotApplied(
-            task_id="applied", pipeline_file=file, stage="stage", compaction=_own_compaction(pipeline)
-        )
+        applied = SnapshotApplied(task_id="applied", stage="stage", **_waits(pipeline))
         if pipeline.compaction.schedule:
             stage >> applied
         else:
@@ -115,6 +114,14 @@ def _snapshot(pipeline: Pipeline) -> DAG:
 
 def _compact_now(pipeline: Pipeline, task_id: str = "compact") -> CompactNow:
     return CompactNow(task_id=task_id, compaction=_own_compaction(pipeline))
+
+
+def _waits(pipeline: Pipeline) -> dict[str, Any]:
+    """For the lake: where a schedule compacts it, until the next run, and as long as that may take."""
+    schedule = pipeline.compaction.schedule
+    until = int(cron.longest(schedule).total_seconds()) if schedule else 0
+    facts = {"pipeline_file": str(pipeline.path), "compaction": _own_compaction(pipeline)}
+    return {**facts, "patience_seconds": until + PATIENCE}
 
 
 def _own_compaction(pipeline: Pipeline) -> str:
@@ -175,9 +182,7 @@ def _mending(pipeline: Pipeline, purpose: str, form: forms.Form) -> DAG:
             tables=form.tables,
             options={**form.options, "by": "{{ run_id }}"},
         )
-        applied = PartsApplied(
-            task_id="applied", pipeline_file=file, stage="stage", compaction=_own_compaction(pipeline)
-        )
+        applied = PartsApplied(task_id="applied", stage="stage", **_waits(pipeline))
         verify = SparkJob(
             task_id="verify",
             job="verify",

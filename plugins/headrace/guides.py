@@ -95,6 +95,9 @@ def line(purpose: str, pipeline: Pipeline) -> str:
     return LINES[purpose].format(source=source(pipeline))
 
 
+TRIGGERED = "when it is triggered, as the DAGs that wait for it do by themselves"
+
+
 def of(purpose: str, pipeline: Pipeline) -> str:
     from quality import folder
 
@@ -105,7 +108,7 @@ def of(purpose: str, pipeline: Pipeline) -> str:
         file=pipeline.path,
         lake=lake_root(pipeline),
         quality=folder.folder(pipeline),
-        compaction=f"Compaction runs {f'at `{schedule}` (cron, UTC)' if schedule else 'when it is triggered'}",
+        compaction=f"Compaction runs {f'at `{schedule}` (cron, UTC)' if schedule else TRIGGERED}",
         history=_history(pipeline),
         vacuum=pipeline.maintenance.vacuum_hours,
         alerts=_alerts(pipeline),

@@ -25,6 +25,8 @@ from headrace import CHECKOUT
 from headrace.run_conf import refuse_unknown
 from quality.summary import lines
 
+CODE = re.compile(r"Error code is: (-?\d+)")
+KILLED = (-9, 137)  # SIGKILL, as of Python and of a shell
 CAUSE = re.compile(r"^(?:Exception in thread \S+ |Caused by: )?(?:[\w$]+\.)*[\w$]*(?:Error|Exception|Interrupt)\b")
 WAITS = "waits_for_{}"  # the XCom that holds the GTID set which the job waits for in the lake, the nth time
 NO_CONNECTION = (
@@ -160,7 +162,7 @@ class SparkJob(SparkSubmitOperator):
                 "the lines above are all that it said"
             )
         said = list(self._hook._last_submit_log_lines) if self._hook else []
-        return AirflowException(f"the {self.job} job died: {cause(said) or failure}")
+        return AirflowException(f"the {self.job} job died: {_killed(failure) or cause(said) or failure}")
 
 
 def _on_s3(pipeline_file: str) -> bool:
@@ -169,6 +171,17 @@ def _on_s3(pipeline_file: str) -> bool:
         return load(pipeline_file, secrets=False).lake.bucket is not None
     except PipelineFileError:
         return False
+
+
+def _killed(failure: Exception) -> str:
+    """Empty where the job ended in another way: of one that was killed, the last line tells nothing of it."""
+    found = CODE.search(str(failure))
+    if found is None or int(found[1]) not in KILLED:
+        return ""
+    return (
+        f"it was killed from outside (exit code {found[1]}), often for want of memory: give the machine, or its "
+        "container, more, or Spark less (HEADRACE_SPARK_MEMORY), then clear this task; the next run mends what is left"
+    )
 
 
 def cause(said: list[str]) -> str:

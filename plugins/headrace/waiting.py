@@ -20,10 +20,11 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from headrace import progress
-from headrace.compacting import Failure, failure
+from headrace.compacting import Failure, failure, paused
 from headrace.spark_job import WAITS
 
 POLL_SECONDS = 3.0
+PATIENCE = 3600  # seconds, which a compaction may take
 FAILED_SECONDS = 60  # behind a compaction that failed: for a lake's status that cannot be read at once
 ENDED = {TaskInstanceState.SUCCESS, TaskInstanceState.FAILED, TaskInstanceState.UPSTREAM_FAILED}
 
@@ -66,7 +67,7 @@ class _Wait(BaseOperator):
     done = ""
 
     def __init__(
-        self, *, pipeline_file: str, stage: str, compaction: str = "", patience_seconds: int = 3600, **kwargs: Any
+        self, *, pipeline_file: str, stage: str, compaction: str = "", patience_seconds: int = PATIENCE, **kwargs: Any
     ) -> None:
         super().__init__(**kwargs)
         self.pipeline_file = pipeline_file
@@ -93,7 +94,8 @@ class _Wait(BaseOperator):
     def resume(self, context: Any, event: dict[str, Any]) -> str:
         if event["missing"]:
             failed = self._failure(context)
-            told = f"{event['missing']}. {failed.died}" if failed and failed.died else event["missing"]
+            why = failed.died if failed else self._not_started(context)
+            told = f"{event['missing']}. {why}" if why else event["missing"]
             raise AirflowFailException(f"not done after {self._patience(failed)} s: {told}")
         self.log.info("%s", self.done)
         return self.done
@@ -103,10 +105,17 @@ class _Wait(BaseOperator):
 
     def _failure(self, context: Any) -> Failure | None:
         """Of the compaction."""
-        if not self.compaction:
-            return None
-        run = context["ti"].xcom_pull(task_ids="compact", key=XCOM_RUN_ID)
+        run = self._run(context)
         return failure(context["ti"], self.compaction, run) if run else None
+
+    def _run(self, context: Any) -> str | None:
+        """Of the compaction that was started for this one."""
+        return context["ti"].xcom_pull(task_ids="compact", key=XCOM_RUN_ID) if self.compaction else None
+
+    def _not_started(self, context: Any) -> str:
+        if not self.compaction or self._run(context):
+            return ""
+        return f"No compaction was started: {paused(self.compaction)}"
 
 
 class StreamerPassed(_Wait):

@@ -172,7 +172,10 @@ class History:
         if not names:
             return now
         if len(names) > 1:
-            raise LakeError(f"{self.name}: its primary key changed meanwhile: rows before and after do not compare")
+            raise LakeError(
+                f"{self.name}: its primary key changed meanwhile: rows before and after do not compare. "
+                "Ask for a time behind that"
+            )
         wanted = now.select(*[quoted(name) for name in names[0]["names"]])
         touched = self._past.parsed(keys, wanted, "key").select(*values("_key", wanted))
         return now.join(touched, list(wanted.columns), "left_anti")

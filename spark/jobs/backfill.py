@@ -13,6 +13,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from contract import steps
 from contract.chosen_rows import refuse_backfill
 from contract.counted import counted
 from contract.pipeline import Pipeline
@@ -64,7 +65,7 @@ def backfill(spark: SparkSession, pipeline: Pipeline, tables: list[str], **given
     facts = {"source": source, **facts, "seconds": round(time.time() - began, 1)}
     facts = take_in(spark, pipeline, facts) if given["compact"] else facts
     if facts["passed_by"]:
-        ready = "in the lake" if given["compact"] else "staged, for the next compaction"
+        ready = "in the lake" if given["compact"] else steps.staged(pipeline)
         told = "; ".join(facts["passed_by"].values())
         raise JobFailedError(f"{told}. What was asked of {', '.join(facts['tables'])} is {ready}", facts)
     return facts

@@ -8,6 +8,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from contract import steps
 from contract.checkpoint import Checkpoint
 from contract.counted import counted
 from contract.pipeline import Pipeline
@@ -61,13 +62,13 @@ def snapshot(
     if compact and facts["tables"]:
         facts = take_in(spark, pipeline, facts)
     if refused := {name: why for name, why in staging.refused.items() if name not in staging.gone}:
-        raise JobFailedError(_left_out(refused, facts), facts)
+        raise JobFailedError(_left_out(pipeline, refused, facts), facts)
     return facts
 
 
-def _left_out(refused: Mapping[str, str], facts: dict[str, Any]) -> str:
+def _left_out(pipeline: Pipeline, refused: Mapping[str, str], facts: dict[str, Any]) -> str:
     told = "; ".join(f"{name} was left out: {why.removeprefix(f'{name}: ')}" for name, why in refused.items())
-    done = "in the lake" if "compacted_seconds" in facts else "staged, for the next compaction"
+    done = "in the lake" if "compacted_seconds" in facts else steps.staged(pipeline)
     return f"{told}. {counted(len(facts['tables']), 'other table')} {done}"
 
 

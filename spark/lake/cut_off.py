@@ -4,11 +4,12 @@ Delta and Spark do not wait until their files are on the disk, Headrace's notes 
 (`Lake.settle`). So a commit of a job's that is newer than every note is noted nowhere: where a file of it is missing or
 empty, or the commit itself is, it goes, with those behind it, and a run that does not find them does the same again. So
 it is with the last notes of Spark's own in a checkpoint, and with checksums beside files, without which Hadoop reads
-them all the same. Done by whoever gets the lake's slot, before a note of its own is newer.
+them all the same. Done by whoever gets the lake's slot first since the machine was started, before a note of its own
+is newer: without a start in between nothing can be cut off.
 
-What a note vouches for, and what somebody else committed, is never touched: where that is broken, the error that says
-so stands. Nor is anything where the files' times are not those at which they were written, as in a copy. Elsewhere than
-in a folder, what is written is there for good, and nothing is looked at.
+What a note vouches for, and a commit of somebody else's that can be read, is never touched: where that is broken, the
+error that says so stands. Nor is anything where the files' times are not those at which they were written, as in a
+copy. Elsewhere than in a folder, what is written is there for good, and nothing is looked at.
 
 Commits: Delta's protocol, "Delta Log Entries", "Add File" and "Deletion Vector Descriptor Schema".
 """
@@ -37,6 +38,8 @@ TABLES = (
 Z85 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
 CODED = 20  # characters of a file's id
 FRAME = 8  # bytes about a deletion vector in its file: its length, its checksum
+STARTED = "_started"  # the start of the machine, since which all was looked through
+BOOT = Path("/proc/sys/kernel/random/boot_id")
 APART = 60_000  # ms between what a note says of its time and the file's own, at most
 MS = 1_000_000  # ns
 
@@ -54,25 +57,46 @@ class Commit(NamedTuple):
 
 
 def take_back(lake: Lake) -> list[str]:
-    """Gives a line for each commit that it took away."""
+    """Gives a line for each commit that it took away, and for what it could not look at."""
     root = Path(lake.root)
     if "://" in lake.root or not root.is_dir():
         return []
+    start = started()
+    if start and _text(root / STARTED) == start:
+        return []
+    told = _look(lake, root)
+    if told:
+        lake.forget_logs()
+    with suppress(OSError):
+        (root / STARTED).write_text(start)
+    return told
+
+
+def started() -> str:
+    """Which start of the machine this is; empty where it does not tell."""
+    return _text(BOOT)
+
+
+def _look(lake: Lake, root: Path) -> list[str]:
     last, queries = _status(root), [root / names.CHECKPOINTS / query for query in QUERIES]
     if not _times_hold(root, last):
         return []
-    noted, kept = _noted(root, queries), _kept(lake, last)
-    told = [line for table in _tables(root) for line in take_back_commits(table, noted, kept.get(table, -1))]
+    noted, kept, told = _noted(root, queries), _kept(lake, last), list[str]()
+    for table in _tables(root):
+        try:
+            told.extend(take_back_commits(table, noted, kept.get(table, -1)))
+        except (OSError, KeyError, TypeError, ValueError) as error:
+            told.append(f"{table}: what a power cut may have left of it cannot be looked at: {error}")
     for query in queries:
-        _forget_empty(query, noted)
-    if told:
-        lake.forget_logs()
+        with suppress(OSError):
+            _forget_empty(query, noted)
     return told
 
 
 def take_back_commits(table: Path, noted: int, kept: int = -1) -> Iterator[str]:
     """Of the table's commits that are newer than `noted`, Unix ns, and than the version `kept`, the first that is not
-    whole and all behind it, the newest first. Gives a line for each."""
+    whole and all behind it, the newest first. Gives a line for each. Raises OSError, also where a file cannot be looked
+    at: then nobody knows whether it is whole, and none is taken."""
     log = table / "_delta_log"
     if _written(log) <= noted:  # no file has come
         return
@@ -81,7 +105,8 @@ def take_back_commits(table: Path, noted: int, kept: int = -1) -> Iterator[str]:
         if file.name.startswith(".") and file.name.endswith(".crc") and at > noted:
             file.unlink(missing_ok=True)
     versions = {int(file.stem): at for file, at in files.items() if file.suffix == ".json" and file.stem.isdigit()}
-    fresh = sorted(version for version, at in versions.items() if version > kept and at > noted)
+    known = kept if kept <= max(versions, default=-1) else -1  # else another table has taken its place since
+    fresh = sorted(version for version, at in versions.items() if version > known and at > noted)
     if not fresh:
         return
     commits = [_commit(log, version) for version in fresh]
@@ -98,15 +123,18 @@ def take_back_commits(table: Path, noted: int, kept: int = -1) -> Iterator[str]:
 def _torn(table: Path, commits: list[Commit], versions: tuple[int, ...]) -> int | None:
     """The first version of the commits that is not there, or not whole; None where all are. Takes the checksums beside
     their files away, of which nobody knows whether they are. `versions`: at which the log begins, and those it has."""
-    torn, removed = None, set[str]()
+    torn, removed, above = None, set[str](), commits[-1].version
     for one in reversed(commits):
+        if above > one.version + 1:  # what is behind one that is missing goes, and takes nothing out
+            removed = set()
+        above = one.version
         files = [file for action in one.read for file in _files(table, action, removed)]
         for file, _ in files:
-            with suppress(OSError):
-                file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
+            file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
         if not one.read or any(_length(file) < size for file, size in files):
-            torn = one.version
-        removed |= one.removed
+            torn, removed = one.version, set()
+        else:
+            removed |= one.removed
     begin, *there = versions
     first = max((version for version in there if version < commits[0].version), default=begin - 1) + 1
     missing = next((version for version in range(first, commits[-1].version) if version not in there), None)
@@ -114,7 +142,7 @@ def _torn(table: Path, commits: list[Commit], versions: tuple[int, ...]) -> int 
 
 
 def _commit(log: Path, version: int) -> Commit:
-    with suppress(OSError, ValueError):
+    with suppress(FileNotFoundError, ValueError):
         read = [json.loads(line) for line in (log / f"{version:020d}.json").read_bytes().split(b"\n") if line]
         actions = tuple(one if isinstance(one, dict) else {} for one in read)
         told = [one["commitInfo"] for one in actions if isinstance(one.get("commitInfo"), dict)]
@@ -133,7 +161,8 @@ def _times_hold(root: Path, last: LakeStatus | None) -> bool:
     told = {STATUS: last.written_at if last else 0}
     with suppress(OSError, ValueError, KeyError, TypeError):
         told[UNFINISHED] = int(json.loads((root / UNFINISHED).read_text())["began"] * 1000)
-    return any(abs(_written(root / name) // MS - at) <= APART for name, at in told.items())
+    found = ((_written(root / name) // MS, at) for name, at in told.items())
+    return any(written and abs(written - at) <= APART for written, at in found)
 
 
 def _noted(root: Path, queries: list[Path]) -> int:
@@ -175,9 +204,16 @@ def _written(file: Path) -> int:
     return 0
 
 
+def _text(file: Path) -> str:
+    """Empty where there is none."""
+    with suppress(OSError, ValueError):
+        return file.read_text().strip()
+    return ""
+
+
 def _length(file: Path) -> int:
     """-1 where there is none."""
-    with suppress(OSError):
+    with suppress(FileNotFoundError, NotADirectoryError):
         return file.stat().st_size
     return -1
 

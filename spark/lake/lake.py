@@ -93,7 +93,7 @@ class Lake:
         probe = self.at(f".probe-{os.getpid()}")
         try:
             self._files.mkdirs(self._path(self.root))
-            self.write(probe, {})
+            self.write(probe, {}, vouches=False)
             self.delete(probe)
         except Exception as error:
             if self.pipeline.lake.bucket:
@@ -188,7 +188,9 @@ class Lake:
 
     def _beside(self, path: str, since: int = 0) -> str | None:
         """The text of the last write that got no further than a whole new file; None where there is none that is not
-        older than `since`."""
+        older than `since`, or a rename replaces: there a write that got no further is none."""
+        if "://" not in self.root:
+            return None
         for new in self._new(path):
             text = self._found(str(new.getPath().toString())) if new.getModificationTime() >= since else None
             if text is not None and whole(text):

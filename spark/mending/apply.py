@@ -117,12 +117,13 @@ class Mending:
 
     def _unwanted(self, part: Part) -> str | None:
         if not self.lake.pipeline.tables.match(*part.name):
-            return f"{'.'.join(part.name)} is not one of the pipeline's tables any more"
+            return f"{'.'.join(part.name)} is not one of the pipeline's tables any more: nothing is left to do"
         if self.lake.pipeline.changes_only(*part.name):
             return told_of(".".join(part.name))
         applied = self.snapshots.tables.get(part.name)
         if applied and (applied.floor > part.sequence or part.snapshot not in (None, applied.id)):
-            return f"the snapshot {applied.id} has read all of {'.'.join(part.name)} since"
+            name = ".".join(part.name)
+            return f"the snapshot {applied.id} has read all of {name} since: nothing is left to do but to check it"
         if since(renames_of(self.lake), part.shape, part.p0.place):
             return f"a column of {'.'.join(part.name)} was renamed since the rows were read: run the {part.job} again"
         if part.source != MYSQL and applied and (count := mended(self.spark, self.lake, part, applied)):

@@ -89,7 +89,8 @@ class Source:
             password = source.secret()
         except OSError as error:
             raise LakeError(
-                f"{source.password_file}, the source's password, cannot be read: {error.strerror}"
+                f"{source.password_file}, the source's password, cannot be read: {error.strerror}. Give it to the user "
+                f"that runs this job, or mend source.password_file in {self.pipeline.path}"
             ) from None
         try:
             encrypted = tls.settings(source.tls)

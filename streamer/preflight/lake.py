@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from contract import names, spark_process, status
+from contract import cron, names, spark_process, status
 from contract.java import java_missing, java_program
 from contract.pipeline import Pipeline
 from contract.spark_jars import spark_jars
@@ -29,6 +29,8 @@ def lake(pipeline: Pipeline) -> Iterator[Result]:
         return
     if pipeline.lake.bucket is None:
         yield _folder(Path(names.lake_root(pipeline)))
+    if rare := _rare(pipeline):
+        yield rare
     if spark_process.spark_python() == sys.executable and importlib.util.find_spec("pyspark") is None:
         yield Result("ok", "spark", "no job of the lake is started from here: Python has no pyspark")
         return
@@ -43,6 +45,19 @@ def _folder(root: Path) -> Result:
     if why := disk.obstacle(root):
         return Result("warning", "lake", f"the folder {root}: {why}", f"Mend lake.path, or its rights. {OTHERWISE}")
     return Result("ok", "lake", f"the folder {root} may be written")
+
+
+def _rare(pipeline: Pipeline) -> Result | None:
+    """A check waits for the lake, which a schedule takes there too late."""
+    schedule, waits = pipeline.compaction.schedule, pipeline.quality.wait_seconds
+    between = int(cron.longest(schedule).total_seconds()) if schedule else 0
+    if between <= waits:
+        return None
+    told = (
+        f"compaction.schedule leaves up to {between:,} s between two runs, and a check waits {waits:,} s for the lake"
+    )
+    step = f"Write quality.wait_seconds of {between:,} and as much more as a run takes, or compact more often."
+    return Result("warning", "lake", told, step)
 
 
 def _jars(on_s3: bool) -> Result:

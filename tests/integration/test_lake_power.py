@@ -21,7 +21,9 @@ from tests.power_cut import disk
 
 TABLES = ("t", "u")
 FEW = ("changes written", "landed", "table merged")
-POINTS = ("changes written", "marks written", "landed", "table merged", "merged", "status written", "run ended")
+POINTS = (
+    "file written", "changes written", "marks written", "landed", "table merged", "merged", "status written", "run ended",
+)  # fmt: skip
 Row = tuple[int, int]
 
 

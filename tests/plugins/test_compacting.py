@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 from unittest.mock import MagicMock
 
 import pytest
-from airflow.sdk.exceptions import AirflowException
+from airflow.sdk.exceptions import AirflowException, DagRunTriggerException
 
 from headrace.compacting import CompactNow
 
@@ -20,6 +21,16 @@ def ended(state: str, report: dict[str, Any] | None, tries: int = 1) -> None:
     ti.xcom_pull.return_value = report
     task = CompactNow(task_id="compact", compaction="crm.compaction")
     task.execute_complete({"ti": ti}, ("", {"run_ids": ["r"], "r": state}))
+
+
+@pytest.mark.parametrize("is_paused", [True, False])
+def test_of_a_paused_dag_no_run_is_started_that_would_only_wait(is_paused: bool) -> None:
+    ti = MagicMock()
+    ti.get_dag.return_value.is_paused = is_paused
+    task = CompactNow(task_id="compact", compaction="crm.compaction")
+    with nullcontext() if is_paused else pytest.raises(DagRunTriggerException):
+        task.execute({"ti": ti, "logical_date": None})
+    ti.get_dag.assert_called_with("crm.compaction")
 
 
 def test_one_that_came_to_its_end_is_good_enough() -> None:

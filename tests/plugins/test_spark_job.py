@@ -136,6 +136,14 @@ def test_a_job_that_dies_says_its_last_error_and_may_be_retried(submit: Any) -> 
     assert not isinstance(caught.value, AirflowFailException)
 
 
+def test_a_job_that_was_killed_says_so_and_not_its_last_line(submit: Any) -> None:
+    body = "import os; print('shop.orders: 800,000 rows', flush=True); os.kill(os.getpid(), 9)"
+    told = r"job died: it was killed from outside \(exit code (137|-9)\).*HEADRACE_SPARK_MEMORY.*clear this task"
+    with pytest.raises(AirflowException, match=told) as caught:
+        submit(body)
+    assert "800,000" not in str(caught.value)
+
+
 def test_what_the_job_waits_for_is_known_while_it_runs(submit: Any) -> None:
     submit("from contract.jobs import waits_for\nwaits_for('uuid:1-5')\nreport(job='verify', pipeline='shop')")
     submit.ti.xcom_push.assert_called_once_with(key="waits_for_1", value="uuid:1-5")

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from contract.status import LakeStatus, TableStatus
+from spark.lake import cut_off
 from spark.lake.cut_off import take_back, take_back_commits, vector_file
 from spark.session import OURS
 
@@ -30,6 +31,12 @@ class Folder:
 
     def forget_logs(self) -> None:
         self.forgot = True
+
+
+@pytest.fixture(autouse=True)
+def _each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where the machine does not tell when it was started."""
+    monkeypatch.setattr(cut_off, "BOOT", Path("nowhere"))
 
 
 @pytest.fixture
@@ -173,6 +180,22 @@ def test_what_stands_on_one_that_is_not_whole_goes_with_it(lake: Any, tmp_path: 
     assert versions(table) == [*range(begin)]
 
 
+@pytest.mark.parametrize("between", [[], [2]])
+def test_two_of_which_the_second_took_out_what_the_first_made(lake: Any, tmp_path: Path, between: list[int]) -> None:
+    """Both are some seconds old, so that neither may have its data."""
+    table = tmp_path / "shop" / "items"
+    commit(table, 0, NOTED - 1)
+    commit(table, 1, NOTED + 1)
+    for version in between:
+        commit(table, version, NOTED + 2, lines()).unlink()
+    last = 2 + len(between)
+    both = {"remove": {"path": "day=a%20b/1.parquet"}}, {"add": {"path": "x", "size": 1}}
+    commit(table, last, NOTED + 3, lines(*both))
+    (table / "day=a b" / "1.parquet").write_text("")
+    assert len(take_back(lake)) == 2
+    assert versions(table) == [0]
+
+
 def test_a_file_that_a_later_commit_took_out_may_have_gone(lake: Any, tmp_path: Path) -> None:
     table = tmp_path / "shop" / "items"
     commit(table, 0, NOTED + 1)
@@ -201,6 +224,31 @@ def test_versions_that_the_status_has_are_never_taken(lake: Any, tmp_path: Path)
     assert (versions(tmp_path / "shop" / "items"), versions(tmp_path / "_changes")) == ([0, 1], [0])
 
 
+def test_a_table_that_another_one_took_the_place_of_has_other_versions(lake: Any, tmp_path: Path) -> None:
+    status(tmp_path, tables={"shop.items": TableStatus(db="shop", table="items", rows=0, changes=0, version=57)})
+    commit(tmp_path / "shop" / "items", 0, NOTED - 1)
+    commit(tmp_path / "shop" / "items", 1, NOTED + 1, "")
+    assert len(take_back(lake)) == 1
+
+
+def test_it_is_done_once_since_the_machine_was_started(
+    lake: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In between nothing is cut off, whatever is wrong with a commit."""
+    monkeypatch.setattr(cut_off, "BOOT", write(tmp_path / "boot", "one\n", NOTED))
+    assert take_back(lake) == []
+    commit(tmp_path / "_changes", 0, NOTED + 1, "")
+    assert take_back(lake) == []
+    write(tmp_path / "boot", "another\n", NOTED)
+    assert len(take_back(lake)) == 1
+
+
+def test_a_lake_without_a_note_is_a_copy_or_has_nothing(lake: Any, tmp_path: Path) -> None:
+    (tmp_path / "_status.json").unlink()
+    commit(tmp_path / "_changes", 0, NOTED + 1, "")
+    assert take_back(lake) == []
+
+
 @pytest.mark.parametrize("told", [NOTED - 90_000_000_000, NOTED + 90_000_000_000])
 def test_in_a_copy_whose_files_have_other_times_nothing_is_taken(lake: Any, tmp_path: Path, told: int) -> None:
     status(tmp_path, told)
@@ -208,6 +256,26 @@ def test_in_a_copy_whose_files_have_other_times_nothing_is_taken(lake: Any, tmp_
     assert take_back(lake) == []
     write(tmp_path / "_running.json", json.dumps({"began": NOTED / 1e9}), NOTED)
     assert len(take_back(lake)) == 1, "but behind a run that has begun since, times are its own"
+
+
+def test_a_file_that_cannot_be_looked_at_may_be_whole(
+    lake: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of another user, or on a disk that fails: the error that says so is better than a commit less."""
+    commit(tmp_path / "_changes", 0, NOTED + 1)
+    commit(tmp_path / "shop" / "items", 0, NOTED + 1, "")
+    stat = Path.stat
+
+    def refused(file: Path, **given: Any) -> os.stat_result:
+        if file.suffix == ".parquet" and "_changes" in file.parts:
+            raise PermissionError(file)
+        return stat(file, **given)
+
+    monkeypatch.setattr(Path, "stat", refused)
+    taken, unknown = sorted(take_back(lake), key=lambda line: "cannot be looked at" in line)
+    assert "items: commit 0 was cut off" in taken
+    assert "_changes: what a power cut may have left of it cannot be looked at" in unknown
+    assert (versions(tmp_path / "_changes"), versions(tmp_path / "shop" / "items")) == ([0], [])
 
 
 def test_folders_of_others_beside_the_tables_are_passed_by(lake: Any, tmp_path: Path) -> None:

@@ -50,6 +50,21 @@ def test_the_lake_of_another_pipeline_is_no_folder_for_one(tmp_path: Path) -> No
     )
 
 
+def test_a_check_that_would_wait_in_vain_for_a_rare_compaction_is_told(tmp_path: Path) -> None:
+    asked = of(tmp_path)
+
+    def told(schedule: str | None) -> list[Result]:
+        rules = asked.compaction.model_copy(update={"schedule": schedule})
+        both = preflight.lake(asked.model_copy(update={"compaction": rules}))
+        return [one for one in both if "compaction.schedule" in one.text]
+
+    assert told(None) == told("*/10 * * * *") == []
+    [hourly] = told("@hourly")
+    assert (hourly.level, hourly.subject) == ("warning", "lake")
+    assert "leaves up to 3,600 s between two runs, and a check waits 600 s" in hourly.text
+    assert hourly.next_step.startswith("Write quality.wait_seconds of 3,600")
+
+
 def test_jars_that_were_not_fetched_are_told_with_what_fetches_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
