@@ -17,6 +17,7 @@ Commits: Delta's protocol, "Delta Log Entries", "Add File" and "Deletion Vector 
 from __future__ import annotations
 
 import json
+import re
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -36,6 +37,7 @@ TABLES = (
     names.ERASURES,
 )  # fmt: skip
 Z85 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
+MADE = re.compile(r"(\d{20})\.(?!json$)")  # a checksum or a checkpoint of a version
 CODED = 20  # characters of a file's id
 FRAME = 8  # bytes about a deletion vector in its file: its length, its checksum
 STARTED = "_started"  # the start of the machine, since which all was looked through
@@ -65,8 +67,7 @@ def take_back(lake: Lake) -> list[str]:
     if start and _text(root / STARTED) == start:
         return []
     told = _look(lake, root)
-    if told:
-        lake.forget_logs()
+    lake.forget_logs()
     with suppress(OSError):
         (root / STARTED).write_text(start)
     return told
@@ -107,16 +108,16 @@ def take_back_commits(table: Path, noted: int, kept: int = -1) -> Iterator[str]:
     versions = {int(file.stem): at for file, at in files.items() if file.suffix == ".json" and file.stem.isdigit()}
     known = kept if kept <= max(versions, default=-1) else -1  # else another table has taken its place since
     fresh = sorted(version for version, at in versions.items() if version > known and at > noted)
-    if not fresh:
-        return
     commits = [_commit(log, version) for version in fresh]
-    begins = any(".checkpoint" in file.name for file in files) or fresh[0] != min(versions)
-    torn = _torn(table, commits, (fresh[0] if begins else 0, *sorted(versions)))
+    begins = any(".checkpoint" in file.name for file in files) or [*fresh[:1]] != [*sorted(versions)[:1]]
+    torn = _torn(table, commits, (fresh[0] if begins else 0, *sorted(versions))) if fresh else None
     going = [one for one in commits if torn is not None and one.version >= torn]
     if any(one.read and not one.ours for one in going):
         return
+    last = max((version for version in versions if torn is None or version < torn), default=-1)
+    _remove_made(log, [file.name for file, at in files.items() if at > noted], max(last, known))
     for one in reversed(going):
-        _remove(log, one.version)
+        (log / f"{one.version:020d}.json").unlink(missing_ok=True)
         yield f"{table}: commit {one.version} was cut off, as by a power cut, and noted nowhere: it is done again"
 
 
@@ -247,11 +248,11 @@ def vector_file(told: str) -> str:
     return f"{folder}{'/' if folder else ''}deletion_vector_{uuid.UUID(int=number)}.bin"
 
 
-def _remove(log: Path, version: int) -> None:
-    """What Delta has made of the commit goes first: its checkpoint would be taken for it."""
-    last = f"{version:020d}.json"
-    made = [file.name for file in log.glob(f"{version:020d}.*") if file.name != last]
-    for name in (*made, "_last_checkpoint", last):  # without that one Delta looks through the log
+def _remove_made(log: Path, fresh: list[str], last: int) -> None:
+    """What Delta has made of commits behind the last one, also of such as are not there, goes before they do: the next
+    commit of that version would be taken for the one that it was made of."""
+    made = [name for name in fresh if (found := MADE.match(name)) and int(found[1]) > last]
+    for name in (*made, *(["_last_checkpoint"] if made else [])):  # without that one Delta looks through the log
         (log / name).unlink(missing_ok=True)
         (log / f".{name}.crc").unlink(missing_ok=True)
 

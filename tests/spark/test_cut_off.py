@@ -91,6 +91,18 @@ def test_a_commit_that_is_not_whole_is_taken_back(lake: Any, tmp_path: Path, tab
     assert take_back(lake) == []
 
 
+def test_what_delta_made_of_one_that_is_gone_goes_too(lake: Any, tmp_path: Path) -> None:
+    """A checksum of a version has its table's id and files: those of the next commit of that number are others."""
+    log = tmp_path / "_changes" / "_delta_log"
+    commit(tmp_path / "_changes", 0, NOTED - 1)
+    kept = write(log / f"{0:020d}.crc", "{}", NOTED + 1)
+    made = [write(log / f"{1:020d}{name}", "{}", NOTED + 1) for name in (".crc", ".checkpoint.parquet")]
+    pointer = write(log / "_last_checkpoint", "{}", NOTED + 1)
+    assert take_back(lake) == []
+    assert [file.exists() for file in (kept, *made, pointer)] == [True, False, False, False]
+    assert versions(tmp_path / "_changes") == [0]
+
+
 def test_those_before_it_that_are_not_whole_go_too(lake: Any, tmp_path: Path) -> None:
     for version in range(4):
         commit(tmp_path / "_changes", version, NOTED + version, "" if version > 1 else None)

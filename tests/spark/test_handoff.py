@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -120,7 +119,7 @@ def test_a_run_that_dies_in_the_hand_off_is_made_good_by_the_next(
         if at == step:
             raise CrashError
 
-    with disk(lake.root, random.Random(step)) as known:
+    with disk(lake.root, step) as known:
         with hooked(crash), pytest.raises(CrashError):
             compact()
         if power:
