@@ -17,7 +17,7 @@ PRESETS = {
 }  # fmt: skip
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
-FIRST, YEARS = date(2024, 1, 1), 9 * 366  # days, in which 29 February comes again
+FIRST, SPAN = date(2024, 1, 1), 9 * 366  # days, in which 29 February comes again
 LENGTHS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 FIELDS: tuple[tuple[str, int, int, dict[str, int]], ...] = (
     ("minute", 0, 59, {}),
@@ -56,10 +56,10 @@ def longest(text: str) -> timedelta:
         both = (day.day in days, bool({day.isoweekday(), day.isoweekday() % 7} & weekdays))
         return day.month in months and (any(both) if either else all(both))
 
-    found = [day for day in (FIRST + timedelta(days=n) for n in range(YEARS)) if runs(day)]
+    found = [day for day in (FIRST + timedelta(days=n) for n in range(SPAN)) if runs(day)]
     times = sorted(timedelta(hours=hour, minutes=minute) for hour in hours for minute in minutes)
     within = max((later - earlier for earlier, later in pairwise(times)), default=timedelta())
-    between = max((later - earlier for earlier, later in pairwise(found)), default=timedelta(days=YEARS))
+    between = max((later - earlier for earlier, later in pairwise(found)), default=timedelta(days=SPAN))
     return max(within, between - (times[-1] - times[0]))
 
 

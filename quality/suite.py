@@ -151,7 +151,8 @@ def _keep(pipeline: Pipeline, results: Mapping[str, Any], result: dict[str, Any]
     at = datetime.now(UTC).isoformat(timespec="seconds")
     last = _last(pipeline) if some else {}
     expected = last.get("expectations") or {}
-    tables = {**_others(last.get("tables"), results), **{name: dict(facts) for name, facts in results.items()}}
+    now = {name: {**facts, "at": at} for name, facts in results.items()}
+    tables = {**_others(last.get("tables"), results), **now}
     of_tables = {**_others(expected.get("tables"), results), **result["tables"]}
     told = {**result, "tables": of_tables, "files": [*result["files"], *_unread(expected.get("files"), result)]}
     folder.write_last(pipeline, {"at": at, "pipeline": pipeline.name, "tables": tables, "expectations": told})

@@ -116,6 +116,25 @@ def test_tables_proof_and_alerts(client: TestClient, lake: Path) -> None:
     assert "hunter2secret" not in answer.text
 
 
+def test_what_speaks_against_a_table_or_the_lake_since_its_check_is_shown(client: TestClient, lake: Path) -> None:
+    """And of a check what it looked at, and when: the newest one may have been of other tables."""
+    unequal = {**TABLE, "table": "young", "unequal": "records of its topic were put aside"}
+    refused = {**STATUS, "refused": "somebody else changed _changes", "tables": {"shop.young": unequal}}
+    write(lake / "_status.json", refused)
+    equal, at = {"equal": True, "source_count": 5, "lake_count": 5}, "2025-12-01T00:00:00+00:00"
+    sampled = {**equal, "chunks": 30, "chunks_compared": 3, "at": at}
+    tables = {"shop.young": sampled, "shop.whole": {**equal, "chunks": 3, "chunks_compared": 3}, "shop.old": equal}
+    write(lake / "_quality" / "last.json", {**LAST, "tables": tables})
+    [shop] = client.get("/api/pipelines").json()["pipelines"]
+    assert shop["note"] == "somebody else changed _changes"
+    told = {table["name"]: (table["unequal"], table["sample"], table["checked_at"]) for table in shop["tables"]}
+    assert told == {
+        "shop.young": ("records of its topic were put aside", "3 of 30 chunks", at),
+        "shop.whole": (None, None, LAST["at"]),
+        "shop.old": (None, None, LAST["at"]),
+    }
+
+
 def test_a_table_that_was_not_judged_is_not_shown_as_well(client: TestClient, lake: Path) -> None:
     left_out = {"ok": None, "evaluated": 0, "failed": [], "unjudged": {"its rows": "it was altered meanwhile"}}
     equal = {"equal": True, "source_count": 5, "lake_count": 5}

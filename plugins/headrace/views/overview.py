@@ -36,7 +36,7 @@ def _pipeline(pipeline: Pipeline) -> dict[str, Any]:
         "source": guides.source(pipeline),
         "lake": lake_root(pipeline),
         "dags": [f"{pipeline.name}.{purpose}" for purpose in guides.LINES],
-        "note": note or trouble,
+        "note": note or (lake.refused if lake else None) or trouble,
         "run": {"number": lake.run, "at_ms": lake.written_at, "seconds": lake.seconds} if lake else None,
         "complete_to_ms": lake.checkpoint.ts_ms if lake and lake.checkpoint else None,
         "tables": _tables(lake, check),
@@ -83,6 +83,7 @@ def _tables(lake: LakeStatus | None, check: dict[str, Any] | None) -> list[dict[
                 "snapshot": bool(table and table.snapshot),
                 "changes_only": only,
                 "stopped": table.stopped if table else None,
+                "unequal": table.unequal if table else None,
                 "stale": table.stale.reason if table and table.stale else None,
                 "outdated": table.outdated if table else None,
                 "unread": table.unread if table else None,
@@ -90,12 +91,19 @@ def _tables(lake: LakeStatus | None, check: dict[str, Any] | None) -> list[dict[
                 "foreign": table.foreign.reason if table and table.foreign else None,
                 "equal": proof.get("equal"),
                 "not_compared": proof.get("reason") if proof.get("equal") is None else None,
-                "proved_rows": proof.get("source_count"),
+                "checked_at": proof.get("at") or (check or {}).get("at") if proof else None,
+                "sample": _sample(proof),
                 "fault": fault,
                 "unjudged": left,
             }
         )
     return rows
+
+
+def _sample(proof: dict[str, Any]) -> str | None:
+    """What a check looked at that took some of the chunks alone."""
+    compared, of = proof.get("chunks_compared"), proof.get("chunks")
+    return f"{compared} of {of} chunks" if compared is not None and of is not None and compared < of else None
 
 
 def _snapshot_since(table: TableStatus | None, check: dict[str, Any] | None) -> bool:
