@@ -22,6 +22,7 @@ FACTS = {
     "freshness_seconds": "{} s behind the source", "complete_to": "complete up to {}", "complete_to_ms": "as of {}",
     "p0": "begun behind {}", "p1": "read up to {}", "source": "rows out of {}", "until": "erased up to {}",
 }  # fmt: skip
+NULLED = "{name}: equal, where NULL stands for {values} that the lake's types cannot hold (lake.unrepresentable)"
 COUNTED = {"rows": "row", "changes": "change", "rounds": "round"}
 COLUMNS = {
     "source_count": "rows in the source", "lake_count": "rows in the lake", "freshness_ms": "fresh up to",
@@ -52,6 +53,8 @@ def lines(result: dict[str, Any], faults: bool = True) -> Iterator[str]:
         proven = {name: facts for name, facts in tables.items() if isinstance(facts, dict) and facts.get("equal")}
         doubts = [(name, told) for name, facts in proven.items() for told in facts.get("doubts") or ()]
         yield from (f"{name}: equal, but {told}" for name, told in doubts)
+        nulled = [(name, facts["nulled"]) for name, facts in proven.items() if facts.get("nulled")]
+        yield from (NULLED.format(name=name, values=counted(count, "value")) for name, count in nulled)
     for table, fault in differences(result).items() if faults else ():
         yield f"{table}: {fault}"
 

@@ -33,7 +33,8 @@ class Finding:
     behind which the last of its reads is equal (empty: L itself); None where one is not. `now`: what the source would
     have for the table as the lake has it now; None of a sample. `wrong`: the chunks that differ. `doubts`: what speaks
     against the table though it is equal. `unplaced`: whether rows that somebody else wrote are of no place that a
-    change can have (unplaced.py)."""
+    change can have (unplaced.py). `nulled`: for how many values that were merged the lake has a null, which counts as
+    equal."""
 
     lake: Total | None
     boundary: str | None
@@ -43,6 +44,7 @@ class Finding:
     wrong: frozenset[int] = frozenset()
     doubts: tuple[str, ...] = ()
     unplaced: bool = False
+    nulled: int = 0
 
 
 def found_of(
@@ -68,6 +70,7 @@ def found_of(
 def doubted(table: TableStatus, answer: Answer, found: Finding, unplaced: Callable[[], bool]) -> Finding:
     """The finding with what speaks against the table, which may be equal. That ends a mark that somebody else wrote it
     (foreign.py), where nothing is `unplaced`, and no other one."""
+    found = replace(found, nulled=table.nulled)
     if not (table.foreign and found.boundary is not None and answer.chosen is None):
         return replace(found, doubts=(*table.doubts(),))
     strange, foreign = unplaced(), table.foreign.reason
@@ -155,4 +158,5 @@ def result(answer: Answer, finding: Finding, low: Checkpoint) -> dict[str, Any]:
     }
     facts |= {"taken_up": answer.resumed} if answer.resumed else {}
     facts |= {"unplaced": True} if finding.unplaced else {}
+    facts |= {"nulled": finding.nulled} if finding.nulled else {}
     return facts | ({"doubts": [*finding.doubts]} if finding.doubts else {})

@@ -110,7 +110,7 @@ def test_a_check_tells_what_it_did_not_judge() -> None:
 
 
 def test_a_check_tells_what_speaks_against_a_table_that_is_equal() -> None:
-    doubtful = {"equal": True, "doubts": ["stale since an ALTER"]}
+    doubtful = {"equal": True, "doubts": ["stale since an ALTER"], "nulled": 12}
     report = {
         "job": "verify",
         "pipeline": "shop",
@@ -119,4 +119,5 @@ def test_a_check_tells_what_speaks_against_a_table_that_is_equal() -> None:
     }
     assert list(lines(report))[1:] == [
         "table   equal", "shop.a  yes", "shop.b  yes", "shop.a: equal, but stale since an ALTER",
+        "shop.a: equal, where NULL stands for 12 values that the lake's types cannot hold (lake.unrepresentable)",
     ]  # fmt: skip
