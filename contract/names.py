@@ -25,23 +25,10 @@ REPAIRS = "_repairs"
 QUALITY = "_quality"  # a folder of files: what checks found, and what they have begun
 CHECKPOINTS = "_checkpoints"
 # The lake's own, beside the databases.
-FOLDERS = frozenset(
-    (
-        CHANGES,
-        STAGING,
-        SCHEMA_CHANGES,
-        MARKS,
-        CHECKS,
-        DIFFERENCES,
-        DEAD_LETTERS,
-        ERASURES,
-        PARTS,
-        SHAPES,
-        REPAIRS,
-        QUALITY,
-        CHECKPOINTS,
-    )
-)
+FOLDERS = frozenset({
+    CHANGES, STAGING, SCHEMA_CHANGES, MARKS, CHECKS, DIFFERENCES, DEAD_LETTERS, ERASURES, PARTS, SHAPES, REPAIRS,
+    QUALITY, CHECKPOINTS,
+})  # fmt: skip
 
 
 def free(name: str, taken: Container[str]) -> str:

@@ -252,14 +252,6 @@ class Lake:
         """The names in a folder, sorted; empty where there is none."""
         return sorted(entry.getPath().getName() for entry in self._entries(folder))
 
-    def times(self, folder: str) -> dict[str, int]:
-        """When each name in a folder was written last, Unix ms."""
-        return {entry.getPath().getName(): int(entry.getModificationTime()) for entry in self._entries(folder)}
-
-    def length(self, path: str) -> int | None:
-        """The bytes of a file, None where there is none."""
-        return int(self._files.getFileStatus(self._path(path)).getLen()) if self._there(path) else None
-
     def _entries(self, folder: str) -> Sequence[Any]:
         return [*self._files.listStatus(self._path(folder))] if self._there(folder) else []
 

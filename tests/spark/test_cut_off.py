@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ from spark.lake.cut_off import take_back, take_back_commits, vector_file
 from spark.session import OURS
 
 NOTED = 1_700_000_000_000_000_000  # ns
-Whole = Callable[[int], Path]
 VECTOR = {"storageType": "u", "pathOrInlineDv": "ab^-aqEH.-t@S}K{vb[*k^", "offset": 1, "sizeInBytes": 30}
 
 
