@@ -19,6 +19,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from airflow.sdk import BaseNotifier
+from airflow.sdk.configuration import conf
 
 from contract.pipeline import Pipeline, PipelineFileError
 from headrace import delivery, pipeline_files
@@ -49,6 +50,7 @@ class Alert(BaseNotifier):
         before = earlier(pipeline, alert)
         alert["next_step"] = next_step(context.get("exception"), alert["task"], pipeline.name)
         self.log.error("next step: %s", alert["next_step"])
+        alert |= _data_docs(pipeline, _result(context))
         alert |= standing(alert, _result(context), at_fault(before.newest), before.untold())
         for table in alert["mended"]:
             self.log.info("ALL CLEAR %s", table)
@@ -115,6 +117,14 @@ def describe(context: Any) -> dict[str, Any]:
 def _task(context: Any) -> dict[str, Any]:
     ti = context["ti"]
     return {"dag": ti.dag_id, "task": ti.task_id, "run": ti.run_id, "log": getattr(ti, "log_url", None)}
+
+
+def _data_docs(pipeline: Pipeline, report: dict[str, Any]) -> dict[str, str]:
+    """Where the pages of a check's expectations are, if it came to them."""
+    if not report.get("expectations"):
+        return {}
+    server = conf.get("api", "base_url", fallback="").rstrip("/")
+    return {"data_docs": f"{server}/headrace/docs/{pipeline.name}/index.html"}
 
 
 def _result(context: Any) -> dict[str, Any]:

@@ -18,7 +18,7 @@ def took(log: Any, pipeline: Pipeline, alert: dict[str, Any], context: Any) -> b
     told = {**alert, "text": text(alert)}
     if chosen := pipeline.quality.notifier:
         # A template ends with an error where it asks for what is not there.
-        known = {"clear": False, "next_step": "", "title": title(alert), **told}
+        known = {"clear": False, "next_step": "", "data_docs": "", "title": title(alert), **told}
         return notifier.took(log, pipeline, chosen, known, context)
     if url := pipeline.quality.webhook:
         return webhook.took(log, url, told)
@@ -45,7 +45,7 @@ def _cut(text: str, most: int) -> str:
 def _failure(alert: dict[str, Any]) -> Iterator[str]:
     """What to do and where to look first: a chat may cut the rest."""
     yield f"{title(alert)}: {_cut(alert['message'], TEXT // 2)}"
-    for words in ("next_step", "log"):
+    for words in ("next_step", "log", "data_docs"):
         if found := alert.get(words):
             yield f"{words.replace('_', ' ')}: {found}"
     yield from _tables(alert)

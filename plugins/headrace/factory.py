@@ -20,7 +20,8 @@ has several columns the JSON of an object of them (`{"region": "eu", "n": 7}`). 
 does not have fails the run (run_conf.py); `topics` and `compaction` take none. Where compaction has no schedule,
 `streamed` and `compact` come between `stage` and `applied`, and `waits`, `streamed`, `compact` run beside `verify`:
 both need a compaction, and start it. One that fails fails `applied` alone, where that then lacks what was staged. A
-`verify` that is tried again, or cleared, compacts by itself.
+`verify` that is tried again, or cleared, compacts by itself. Where `stage` could have some of the tables alone, the
+tasks behind it go on with those, and `all_staged`, beside them, fails with the others.
 Results (XCom `return_value`): `provision` gives `created, as_wanted, differing`; `stage`, `compact`, `verify`,
 `maintain` and `erase` the report of their Spark job (contract/jobs.py), a failed one too. A failed check fails
 `verify`.
@@ -48,7 +49,7 @@ from headrace.pools import pool_of
 from headrace.rereading import RereadStale
 from headrace.spark_job import SparkJob
 from headrace.topics import ProvisionTopics
-from headrace.waiting import PATIENCE, CheckWaits, PartsApplied, SnapshotApplied, StreamerPassed
+from headrace.waiting import PATIENCE, AllStaged, CheckWaits, PartsApplied, SnapshotApplied, StreamerPassed
 
 START = datetime(2026, 1, 1, tzinfo=UTC)  # fixed, so that a parse is the same at any time; catchup is off
 
@@ -59,9 +60,12 @@ MENDED = (
 
 
 def dags(pipeline: Pipeline) -> list[DAG]:
-    made = [_topics, _snapshot, _compaction, _quality, _maintenance, _erase]
+    make = [_topics, _snapshot, _compaction, _quality, _maintenance, _erase]
     mending = _mending(pipeline, "repair", forms.REPAIR), _mending(pipeline, "backfill", forms.BACKFILL)
-    return [*(make(pipeline) for make in made), *mending]
+    made = [*(one(pipeline) for one in make), *mending]
+    for task in (task for dag in made for task in dag.tasks):
+        task.doc_md = guides.of_task(task.task_id)
+    return made
 
 
 def _dag(pipeline: Pipeline, purpose: str, schedule: str | None, **kwargs: Any) -> DAG:
@@ -102,7 +106,9 @@ def _snapshot(pipeline: Pipeline) -> DAG:
             pipeline_file=file,
             tables=form.tables,
             options=form.options,
+            partly=True,
         )
+        stage >> AllStaged(task_id="all_staged", stage="stage")
         applied = SnapshotApplied(task_id="applied", stage="stage", **_waits(pipeline))
         if pipeline.compaction.schedule:
             stage >> applied
@@ -181,7 +187,9 @@ def _mending(pipeline: Pipeline, purpose: str, form: forms.Form) -> DAG:
             pipeline_file=file,
             tables=form.tables,
             options={**form.options, "by": "{{ run_id }}"},
+            partly=True,
         )
+        stage >> AllStaged(task_id="all_staged", stage="stage")
         applied = PartsApplied(task_id="applied", stage="stage", **_waits(pipeline))
         verify = SparkJob(
             task_id="verify",

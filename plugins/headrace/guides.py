@@ -5,6 +5,26 @@ from __future__ import annotations
 from contract.names import lake_root
 from contract.pipeline import Pipeline
 
+TASKS = {
+    "provision": "Makes the Kafka topics that are missing, and tells which differ from the pipeline file.",
+    "stage": "Reads the rows and puts them beside the lake's tables. Where some tables cannot be had, it goes on with "
+    "the others, and `all_staged` fails.",
+    "all_staged": "Fails where `stage` left out a table that was asked for; its message says why, and what to do. The "
+    "other tables are not held up by it.",
+    "streamed": "Waits, without a worker, until the streamer has written all that the source had at the end of the "
+    "reading: a compaction before that could not bring the lake so far.",
+    "compact": "Merges the changes in Kafka, and what is staged, into the lake's tables: here, or by a run of the "
+    "compaction DAG that it starts and waits for.",
+    "applied": "Waits, without a worker, until a compaction has put in its place what `stage` has read.",
+    "verify": "Compares the tables with the source, and checks their expectations. Its log ends with a line a table.",
+    "waits": "Ends when `verify` has read the source and waits for the lake, so that a compaction can follow. Is "
+    "skipped where `verify` ends without that.",
+    "reread": "Starts the snapshot DAG for tables that a statement in the source has made stale.",
+    "maintain": "Looks after the files of each table, one table at a time.",
+    "erase": "Removes the keys' rows. Its log says what is still where, and until when.",
+}
+AGAIN = ("_proof_again", "_proof", "_again")  # how the names of tasks end that do the same for a check that follows
+
 SOURCES = {"mysql": "MySQL", "mariadb": "MariaDB"}
 LINES = {
     "topics": "Makes the Kafka topics of the tables that match now",
@@ -29,7 +49,7 @@ task fails and its log says what differs and what to do. Safe to run again at an
 Reads tables from {source} by key ranges, without a lock and while changes go on, and stages them beside the lake
 ({lake}). The next compaction applies them; the last task waits until the lake has them and is complete up to the
 moment the reading ended. Choose tables in the form, or leave it empty for all. Safe to run again: a second
-snapshot also removes rows that should not be there.
+snapshot also removes rows that should not be there. A table that cannot be had fails the task `all_staged` alone.
 
 It needs a streamer that has written its first checkpoint (`headrace run {file}`), and the compaction DAG switched
 on. {compaction}.
@@ -73,7 +93,7 @@ changes table and the rows that its snapshot had read, from Kafka's topics in pl
 {source}. The rows are the same whichever it is, and only those that are not right yet are written, by the next
 compaction; then the tables are verified as a whole. What cannot be (rows that a vacuum removed, records that Kafka has
 deleted, a table that was never snapshotted) is refused with the reason. `_repairs` keeps what was done. Safe to run
-again. {compaction}.
+again. A table that cannot be had fails the task `all_staged` alone, and the others go on. {compaction}.
 """,
     "repair": """
 ### Repair of {name}
@@ -93,6 +113,13 @@ def source(pipeline: Pipeline) -> str:
 
 def line(purpose: str, pipeline: Pipeline) -> str:
     return LINES[purpose].format(source=source(pipeline))
+
+
+def of_task(task_id: str) -> str:
+    """What a task of any DAG does."""
+    found = next((task_id.removesuffix(end) for end in AGAIN if task_id.endswith(end)), task_id)
+    told = TASKS[found]
+    return told if found == task_id else f"{told} This one does so for a check of the same run that waits for it."
 
 
 TRIGGERED = "when it is triggered, as the DAGs that wait for it do by themselves"

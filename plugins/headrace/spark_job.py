@@ -78,7 +78,8 @@ class SparkJob(SparkSubmitOperator):
     """Runs `spark/jobs/<job>.py --pipeline <file>` on the connection `spark_default`.
 
     `tables`: `db.table` names by comma (templated); empty means all of the pipeline's. `options`: further arguments of
-    the job, each by its name (templated); an empty one is left out.
+    the job, each by its name (templated); an empty one is left out. `partly`: a job that failed of some tables alone
+    has its report taken for a success, with which the tasks behind it go on; a task AllStaged tells of those tables.
     """
 
     template_fields = (*SparkSubmitOperator.template_fields, "tables", "options")
@@ -91,6 +92,7 @@ class SparkJob(SparkSubmitOperator):
         pipeline_file: str,
         tables: str = "",
         options: Mapping[str, str] | None = None,
+        partly: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(
@@ -100,6 +102,7 @@ class SparkJob(SparkSubmitOperator):
         self.pipeline_file = pipeline_file
         self.tables = tables
         self.options = dict(options or {})
+        self.partly = partly
         self._on_wait: Callable[[str], None] = lambda gtid_set: None
 
     def execute(self, context: Any) -> dict[str, Any]:  # type: ignore[override]
@@ -115,10 +118,12 @@ class SparkJob(SparkSubmitOperator):
         result = self._hook.result if isinstance(self._hook, ReportingHook) else None
         for line in lines(result) if result else ():
             self.log.info("%s", line)
-        if result and not result["ok"]:
+        if result and not result["ok"] and self.partly and result.get("tables"):
+            self.log.error("%s", result["error"])
+        elif result and not result["ok"]:
             context["ti"].xcom_push(key="return_value", value=result)  # a failed task keeps no return value
             raise JobFailedForNow(result) if result.get("again") else JobFailed(result)
-        if failure or not result:
+        elif failure or not result:
             raise self._died(failure)
         return result
 

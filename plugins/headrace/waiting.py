@@ -1,4 +1,4 @@
-"""The waits of a snapshot, of a repair and of a check.
+"""The waits of a snapshot, of a repair and of a check, and what tells of tables that were left out.
 
 `StreamerPassed` waits until the streamer's checkpoint covers P1, the position after the snapshot's last chunk;
 `SnapshotApplied` until the lake has applied the snapshot and is complete up to P1, `PartsApplied` until it has put the
@@ -21,7 +21,7 @@ from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from headrace import progress
 from headrace.compacting import Failure, failure, paused
-from headrace.spark_job import WAITS
+from headrace.spark_job import WAITS, JobFailed
 
 POLL_SECONDS = 3.0
 PATIENCE = 3600  # seconds, which a compaction may take
@@ -148,6 +148,20 @@ class PartsApplied(_Wait):
         if refused := [part.refused for part in found if part.refused]:
             raise AirflowFailException("; ".join(refused))
         return self.done
+
+
+class AllStaged(BaseOperator):
+    """Fails where the job of the task `stage` left out a table that was asked for. The others go on meanwhile: of the
+    run's end this one alone is a failure."""
+
+    def __init__(self, *, stage: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.stage = stage
+
+    def execute(self, context: Any) -> None:
+        report = context["ti"].xcom_pull(task_ids=self.stage)
+        if not report["ok"]:
+            raise JobFailed(report)
 
 
 class CheckWaits(BaseSensorOperator):

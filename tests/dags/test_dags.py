@@ -78,9 +78,10 @@ def test_tasks_and_their_order(folder: Path) -> None:
     assert dags["shop.compaction"].task_ids == ["compact"]
     assert dags["shop.quality"].task_ids == ["verify"]
     assert dags["shop.maintenance"].task_ids == ["maintain"]
-    assert dags["shop.snapshot"].get_task("stage").downstream_task_ids == {"applied"}
+    assert dags["shop.snapshot"].get_task("stage").downstream_task_ids == {"all_staged", "applied"}
     chain = [task.task_id for task in dags["crm.snapshot"].topological_sort()]
-    assert chain == ["stage", "streamed", "compact", "applied"]
+    assert chain == ["stage", "all_staged", "streamed", "compact", "applied"]
+    assert not dags["crm.snapshot"].get_task("all_staged").downstream_task_ids, "it holds up nothing"
     assert dags["crm.snapshot"].get_task("compact").trigger_dag_id == "crm.compaction"
     # Without a schedule the check has to see to it that the lake gets to where it compares.
     tasks = {"waits", "streamed", "compact"}
@@ -137,8 +138,9 @@ def test_what_was_mended_is_proven_behind_the_compaction_that_puts_it_in_its_pla
     (folder / "shop.yaml").write_text(text("shop", SCHEDULED))
     (folder / "crm.yaml").write_text(text("crm"))
     dags = bag().dags
-    assert [task.task_id for task in dags["shop.repair"].topological_sort()] == ["stage", "applied", "verify"]
-    assert [task.task_id for task in dags["shop.backfill"].topological_sort()] == ["stage", "applied", "verify"]
+    for purpose in ("repair", "backfill"):
+        order = [task.task_id for task in dags[f"shop.{purpose}"].topological_sort()]
+        assert order == ["stage", "all_staged", "applied", "verify"]
     alone = dags["crm.repair"]
     assert alone.get_task("applied").upstream_task_ids == {"compact"}
     assert alone.get_task("applied").downstream_task_ids == {"verify", "waits_proof"}
@@ -289,11 +291,15 @@ def test_stale_tables_are_read_again_where_the_file_says_so(folder: Path) -> Non
 
 def test_every_task_tells_when_it_fails_and_every_dag_tells_what_it_is_for(folder: Path) -> None:
     (folder / "shop.yaml").write_text(text("shop"))
-    for dag in bag().dags.values():
+    dags = bag().dags
+    for dag in dags.values():
         assert dag.doc_md
         assert {"headrace", "shop"} <= dag.tags
         for task in dag.tasks:
             assert [type(one).__name__ for one in task.on_failure_callback] == ["Alert"]
+            assert task.doc_md.endswith(".")
+    again = dags["shop.quality"].get_task("compact_again").doc_md
+    assert "for a check of the same run" in again
 
 
 def test_a_dag_speaks_of_the_kind_of_server_that_it_reads(folder: Path) -> None:

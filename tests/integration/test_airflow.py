@@ -152,7 +152,7 @@ def test_a_broker_that_is_away_fails_with_the_next_step(
 def test_a_misspelled_parameter_fails_the_run_at_once_and_says_which_there_are(airflow: Airflow, api: Api) -> None:
     run = ended(api, "air-one.snapshot", {"tabels": ["air1.orders"]})
     assert states(api, run) == {
-        "stage": "failed", **dict.fromkeys(("streamed", "compact", "applied"), "upstream_failed")
+        "stage": "failed", **dict.fromkeys(("all_staged", "streamed", "compact", "applied"), "upstream_failed")
     }  # fmt: skip
     log = log_of(airflow, run, "stage")
     assert "air-one.snapshot has no parameter 'tabels' (did you mean 'tables'?): it has existing, tables" in log
@@ -163,7 +163,7 @@ def test_a_misspelled_parameter_fails_the_run_at_once_and_says_which_there_are(a
 
 
 def test_a_snapshot_of_all_tables_arrives_in_the_lake(api: Api, status: Status, first: Run) -> None:
-    assert states(api, first) == dict.fromkeys(("stage", "streamed", "compact", "applied"), "success")
+    assert states(api, first) == dict.fromkeys(("stage", "all_staged", "streamed", "compact", "applied"), "success")
     tables = status().tables
     assert {name: table.rows for name, table in tables.items()} == {"dagshop.orders": 1000, "dagshop.items": 500}
 
@@ -292,3 +292,10 @@ def test_a_table_that_is_stopped_keeps_no_other_from_being_mended_and_proven(
     assert states(api, run)["compact"] == "success"
     assert api.result(run, "verify")["tables"]["dagshop.items"]["equal"] is True
     assert ended(api, "dags.compaction").state == "failed"
+    snapshot = ended(api, "dags.snapshot")
+    assert states(api, snapshot) == {
+        "all_staged": "failed", **dict.fromkeys(("stage", "streamed", "compact", "applied"), "success")
+    }  # fmt: skip
+    assert list(api.result(snapshot, "stage")["tables"]) == ["dagshop.items"]
+    log = log_of(airflow_site.airflow, snapshot, "all_staged")
+    assert "dagshop.orders was left out: dagshop.orders has no primary key" in log

@@ -51,6 +51,19 @@ def test_an_alert_says_since_when_and_what_to_do(tmp_path: Path, received: Any) 
     assert received.bodies[-1]["since"] == {"shop.orders": received.bodies[-1]["at"]}, "a fault of its own"
 
 
+def test_behind_a_check_of_expectations_it_has_the_address_of_their_pages(
+    tmp_path: Path, received: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AIRFLOW__API__BASE_URL", "http://air.example:8080/")
+    file = pipeline_file(tmp_path, received.url)
+    Alert(file)({**failed(), "exception": JobFailed({**RESULT, "expectations": {"ok": True, "tables": {}}})})
+    address = "http://air.example:8080/headrace/docs/shop/index.html"
+    assert received.bodies[-1]["data_docs"] == address
+    assert f"data docs: {address}" in received.bodies[-1]["text"].splitlines()
+    Alert(file)({**failed(), "exception": JobFailed({**RESULT, "error": "MySQL is away"})})
+    assert "data_docs" not in received.bodies[-1]
+
+
 def test_it_is_logged_kept_and_posted(tmp_path: Path, received: Any, capsys: pytest.CaptureFixture[str]) -> None:
     file = pipeline_file(tmp_path, received.url)
     Alert(file)(failed())

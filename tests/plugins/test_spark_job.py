@@ -15,6 +15,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from headrace import CHECKOUT
 from headrace.spark_job import JobFailed, JobFailedForNow, SparkJob, cause
+from headrace.waiting import AllStaged
 
 FAKE = "#!{python}\nimport sys, os\nsys.path.insert(0, {checkout!r})\nfrom contract.jobs import report\n{body}\n"
 
@@ -118,6 +119,25 @@ def test_a_reported_failure_becomes_the_tasks_error_and_is_not_retried(submit: A
     assert str(caught.value) == "shop.orders: rows 5 in the source, 4 in the lake"
     assert caught.value.result["tables"]["shop.orders"]["lake_count"] == 4
     submit.ti.xcom_push.assert_called_once_with(key="return_value", value=caught.value.result)
+
+
+@pytest.mark.parametrize(("tables", "partly"), [({"shop.b": {"rows": 3}}, True), ({}, True), ({"shop.b": {}}, False)])
+def test_what_was_had_of_some_tables_goes_on_where_the_task_says_so(submit: Any, tables: Any, partly: bool) -> None:
+    told = "shop.a was left out: it has no key. 1 other table staged, for the next compaction"
+    body = f"report(job='snapshot', pipeline='shop', error={told!r}, tables={tables!r})\nsys.exit(1)"
+    if not (tables and partly):
+        with pytest.raises(JobFailed, match="left out"):
+            submit(body, partly=partly)
+        return
+    report = submit(body, partly=True)
+    assert report["tables"] == tables
+    rest = AllStaged(task_id="all_staged", stage="stage")
+    submit.ti.xcom_pull.side_effect = lambda task_ids: {"stage": report}[task_ids]
+    with pytest.raises(JobFailed) as caught:
+        rest.execute({"ti": submit.ti})
+    assert str(caught.value) == told
+    submit.ti.xcom_pull.side_effect = lambda task_ids: {**report, "ok": True, "error": None}
+    rest.execute({"ti": submit.ti})
 
 
 def test_a_failure_that_may_be_over_by_the_next_run_is_retried(submit: Any) -> None:
