@@ -11,6 +11,8 @@ from prometheus_client.exposition import generate_latest
 from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
+from contract.status import LakeStatus
+from streamer.control.lake_metrics import lake_metrics
 from streamer.control.report import Report
 
 STATES = ("standby", "starting", "waiting", "streaming", "stopping", "stopped", "failed")
@@ -82,7 +84,9 @@ class StatusCollector(Collector):
         yield _dropped(name, _at(status, ("filtered", "tables")) or {})
         for metric, text, key in BY_TABLE:
             yield _by_table(metric, text, name, _at(status, (key,)) or {})
-        yield _by_table("headrace_nulled_values", NULLED, name, self._report.nulled())
+        lake = self._report.lake()
+        yield _by_table("headrace_nulled_values", NULLED, name, _nulled(lake))
+        yield from lake_metrics(name, lake, self._report.checkpoint())
         yield _transformed(name, _at(status, ("transformed",)) or {})
         for metric, text, path in BY_KIND:
             yield _by_kind(metric, text, name, _at(status, path) or {})
@@ -147,6 +151,10 @@ def _by_table(metric: str, text: str, pipeline: str, tables: dict[str, int]) -> 
     for table, count in tables.items():
         family.add_metric([pipeline, table], float(count))
     return family
+
+
+def _nulled(lake: LakeStatus | None) -> dict[str, int]:
+    return {name: table.nulled for name, table in lake.tables.items() if table.nulled} if lake else {}
 
 
 def _transformed(pipeline: str, tables: dict[str, dict[str, int]]) -> Metric:

@@ -6,8 +6,10 @@ import os
 import time
 from typing import TYPE_CHECKING, Any
 
+from contract.checkpoint import Checkpoint
 from contract.gtid_places import gtid_of
 from contract.pipeline import Pipeline, Source
+from contract.status import LakeStatus
 from streamer import VERSION, joined
 from streamer.control.status import Status
 from streamer.lake import Lake
@@ -119,10 +121,13 @@ class Report:
             "schemas": stream.router.schemas.latest(),
         }
 
-    def nulled(self) -> dict[str, int]:
-        """For how many values the lake has a null, by table, as its last compaction said."""
-        lake = self._lake.latest()
-        return {name: table.nulled for name, table in lake.tables.items() if table.nulled} if lake else {}
+    def lake(self) -> LakeStatus | None:
+        """As its last compaction left it; None where that cannot be read."""
+        return self._lake.latest()
+
+    def checkpoint(self) -> Checkpoint | None:
+        """The last durable one; None before the first."""
+        return self._parts[3].checkpoint if self._parts else None
 
     def _tables(self, parts: Parts | None) -> dict[str, Any]:
         """Those that are followed. `reload`: why the pipeline file as it is now is not; `without_key`, `changes_only`:
