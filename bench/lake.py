@@ -18,13 +18,13 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from math import gcd
 from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
 
-from bench import load, written
+from bench import load, spread, written
 from bench.headrace import ROOT
-from bench.snapshot import fill
 from contract import jobs
 from contract.pipeline import Pipeline
 from contract.pipeline import load as loaded
@@ -42,7 +42,7 @@ PIPELINE = """\
 format: 1
 name: bench
 source: {{host: 127.0.0.1, port: {port}, user: {user}, password: "${{BENCH_PASSWORD}}", server_id: 77}}
-tables: {{include: ["bench.orders"]}}
+tables: {{include: ["bench.orders", "bench.orders_*"]}}
 kafka: {{bootstrap: "{kafka}", partitions: 2}}
 streamer: {{delivery: exactly_once, start: "{start}", http: {{port: {http}}}}}
 lake: {{path: "{lake}"}}
@@ -64,7 +64,7 @@ class Site:
         os.environ["BENCH_PASSWORD"] = self.mysql.password
         self.file = home / "bench.yaml"
 
-    def pipeline(self, start: str, every: float = 5) -> Pipeline:
+    def pipeline(self, start: str, tables: int, every: float = 5) -> Pipeline:
         """`every`: seconds from round to round of compact --loop."""
         self.file.write_text(
             PIPELINE.format(
@@ -73,7 +73,7 @@ class Site:
             )
         )  # fmt: skip
         found = loaded(self.file)
-        provision(found, [("bench", "orders")])
+        provision(found, [(load.DATABASE, name) for name in spread.tables(tables)])
         return found
 
     @contextmanager
@@ -112,25 +112,27 @@ class Site:
         raise SystemExit(f"the streamer did not deliver {events:,} events; its log:\n{self.log('streamer')}")
 
 
-def update(mysql: MySQL, rows: int, changes: int) -> None:
-    """Each statement changes PIECE rows side by side."""
+def update(mysql: MySQL, chosen: argparse.Namespace, changes: int) -> None:
+    """Each statement changes rows side by side, PIECE or less, of one table."""
+    each = chosen.rows // chosen.tables
+    piece = gcd(PIECE, each)
+    next_piece = spread.pieces(spread.tables(chosen.tables), each, piece)
     with mysql.connect(autocommit=True) as connection, connection.cursor() as cursor:
-        for done in range(0, changes, PIECE):
-            first, many = done % rows, min(PIECE, changes - done)
+        for done, (table, first) in zip(range(0, changes, piece), next_piece, strict=False):
+            last = first + min(piece, changes - done)
             cursor.execute(
-                "UPDATE bench.orders SET amount = amount + 1, status = 'sent' "
-                f"WHERE id >= {first} AND id < {first + many}"
+                f"UPDATE {table} SET amount = amount + 1, status = 'sent' WHERE id >= {first} AND id < {last}"
             )
 
 
 def backlog(site: Site, chosen: argparse.Namespace) -> None:
     start = load.begin(site.mysql).gtids
-    fill(site.mysql, chosen.rows)
+    spread.fill_all(site.mysql, chosen.rows, chosen.tables)
     if chosen.warm:
         behind_another(site, chosen, start)
         return
-    update(site.mysql, chosen.rows, chosen.changes - chosen.rows)
-    pipeline = site.pipeline(start)
+    update(site.mysql, chosen, chosen.changes - chosen.rows)
+    pipeline = site.pipeline(start, chosen.tables)
     with site.streamer():
         site.wait_for(pipeline, chosen.changes)
     began = time.monotonic()
@@ -142,13 +144,13 @@ def backlog(site: Site, chosen: argparse.Namespace) -> None:
 def behind_another(site: Site, chosen: argparse.Namespace, start: str) -> None:
     """The backlog of a session that is warm: `chosen.warm` changes are landed and merged in its first round, and the
     others come before its second."""
-    update(site.mysql, chosen.rows, chosen.warm - chosen.rows)
-    pipeline = site.pipeline(start, every=chosen.every)
+    update(site.mysql, chosen, chosen.warm - chosen.rows)
+    pipeline = site.pipeline(start, chosen.tables, every=chosen.every)
     with site.streamer():
         site.wait_for(pipeline, chosen.warm)
         with rounds_of(site, chosen, "compact_loop") as rounds:
             told(next(rounds), chosen.warm)
-            update(site.mysql, chosen.rows, chosen.changes)
+            update(site.mysql, chosen, chosen.changes)
             site.wait_for(pipeline, chosen.warm + chosen.changes)
             told(next(rounds), chosen.changes)
 
@@ -175,8 +177,8 @@ def rounds_of(site: Site, chosen: argparse.Namespace, job: str) -> Iterator[Iter
 def fresh(site: Site, chosen: argparse.Namespace) -> None:
     """A lake's age: how long before now everything was committed that it has."""
     start = load.begin(site.mysql).gtids
-    fill(site.mysql, chosen.rows)
-    pipeline = site.pipeline(start)
+    spread.fill_all(site.mysql, chosen.rows, chosen.tables)
+    pipeline = site.pipeline(start, chosen.tables)
     with site.streamer():
         site.wait_for(pipeline, chosen.rows)
         with scheduled(site, chosen) if chosen.every else looping(site, chosen):
@@ -232,14 +234,14 @@ def scheduled(site: Site, chosen: argparse.Namespace) -> Iterator[None]:
 def watched(site: Site, pipeline: Pipeline, chosen: argparse.Namespace) -> list[float]:
     """The lake's age each second while rows are written, from its first run with all rows of before on."""
     ages: list[float] = []
+    step = chosen.rate // 10
+    next_piece = spread.pieces(spread.tables(chosen.tables), chosen.rows // chosen.tables, step)
     with site.mysql.connect(autocommit=True) as connection, connection.cursor() as cursor:
         began, written, until = time.monotonic(), 0, None
         while until is None or time.monotonic() < until:
-            at = written % chosen.rows
-            cursor.execute(
-                f"UPDATE bench.orders SET amount = amount + 1 WHERE id >= {at} AND id < {at + chosen.rate // 10}"
-            )
-            written += chosen.rate // 10
+            table, at = next(next_piece)
+            cursor.execute(f"UPDATE {table} SET amount = amount + 1 WHERE id >= {at} AND id < {at + step}")
+            written += step
             if written % chosen.rate == 0 and (age := age_of(pipeline)) is not None:
                 until = until or time.monotonic() + chosen.seconds
                 ages.append(age)
@@ -286,6 +288,8 @@ def arguments() -> argparse.Namespace:
     merges.add_argument("--changes", type=int, nargs="+", default=written.CHANGES, help="rows that each merge changes")
     merges.add_argument("--out", type=Path, default=ROOT / "bench" / "out", help="folder of written.json, written.svg")
     merges.set_defaults(work=written.run)
+    for part in (some, some_age):
+        part.add_argument("--tables", type=int, default=1, help="over which rows and changes are spread evenly")
     for part in (some, some_age, merges):
         part.add_argument("--memory", default="2g", help="spark.driver.memory")
         part.add_argument("--java", default=JAVA, help="spark.driver.extraJavaOptions")

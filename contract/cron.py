@@ -63,6 +63,11 @@ def longest(text: str) -> timedelta:
     return max(within, between - (times[-1] - times[0]))
 
 
+def longest_seconds(schedule: str | None) -> int:
+    """0 where there is none."""
+    return int(longest(schedule).total_seconds()) if schedule else 0
+
+
 Schedule = Annotated[str, AfterValidator(check)]
 
 

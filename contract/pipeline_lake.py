@@ -93,6 +93,8 @@ class Lake(Section):
     def _path(cls, given: str) -> str:
         if given.lower().startswith("file:"):
             raise MistakeError("is a folder, which is written without a scheme", f"write /{given[5:].lstrip('/')}")
+        if URI.match(given) and "://" not in given:
+            raise MistakeError("is a URI that says no place", f"write {given.partition(':')[0]}:// and host and path")
         if OTHER_S3.match(given):
             raise MistakeError("Spark's own client of S3 is named s3a", f"write {S3A}{given.partition('://')[2]}")
         if given.startswith(S3A) and not IN_S3.fullmatch(given):

@@ -24,6 +24,10 @@ class StatusFormatError(ValueError):
     """A status written by a newer version of Headrace, or a lake whose status cannot be read from here."""
 
 
+class StatusElsewhereError(StatusFormatError):
+    """The status of a lake that is neither in a folder nor on S3."""
+
+
 class Record(BaseModel):
     model_config = ConfigDict(frozen=True)
 
@@ -169,12 +173,16 @@ def parse(text: str) -> LakeStatus:
 def read(pipeline: Pipeline) -> LakeStatus | None:
     """The status of the pipeline's lake; None where no compaction has run yet.
 
-    Raises StatusFormatError for a newer format and for a lake that is no folder of this machine, OSError where
-    the file cannot be read.
+    Raises StatusFormatError for a newer format, StatusElsewhereError for a lake that is no folder of this machine,
+    OSError where the file cannot be read.
     """
     root = names.lake_root(pipeline)
     if "://" in root:
-        raise StatusFormatError(f"the lake {root} is no folder: its status is read by the Spark jobs alone")
+        raise StatusElsewhereError(
+            f"the lake {root} is neither in a folder nor on S3, so that its status is read by the Spark jobs alone: "
+            "the commands run all of them (`headrace snapshot --compact`, `repair --compact`); Airflow's waits and "
+            "page, and `headrace sql`, cannot tell how it stands"
+        )
     try:
         return parse((Path(root) / FILE).read_text(encoding="utf-8"))
     except FileNotFoundError:

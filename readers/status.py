@@ -9,8 +9,9 @@ from readers import store
 
 
 def read(pipeline: Pipeline) -> LakeStatus | None:
-    """None where no compaction has run yet. Raises StatusFormatError for a newer format and for a lake that is neither
-    in a folder nor on S3, OSError where the file cannot be read, ValueError where it is no status."""
+    """None where no compaction has run yet. Raises StatusFormatError for a newer format, StatusElsewhereError for a
+    lake that is neither in a folder nor on S3, OSError where the file cannot be read, ValueError where it is no
+    status."""
     if pipeline.lake.bucket is None:
         return status.read(pipeline)
     path = f"{names.lake_root(pipeline)}/{FILE}"

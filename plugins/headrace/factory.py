@@ -124,8 +124,7 @@ def _compact_now(pipeline: Pipeline, task_id: str = "compact") -> CompactNow:
 
 def _waits(pipeline: Pipeline) -> dict[str, Any]:
     """For the lake: where a schedule compacts it, until the next run, and as long as that may take."""
-    schedule = pipeline.compaction.schedule
-    until = int(cron.longest(schedule).total_seconds()) if schedule else 0
+    until = cron.longest_seconds(pipeline.compaction.schedule)
     facts = {"pipeline_file": str(pipeline.path), "compaction": _own_compaction(pipeline)}
     return {**facts, "patience_seconds": until + PATIENCE}
 

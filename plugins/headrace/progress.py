@@ -17,6 +17,10 @@ class CannotTellError(Exception):
     """The question could not be answered now; it is asked again."""
 
 
+class NeverTellsError(Exception):
+    """The question will have no answer, however often it is asked."""
+
+
 def streamer_passed(pipeline_file: str, report: dict[str, Any]) -> str | None:
     """Does the streamer's checkpoint cover the end of the snapshot that `report` tells of?"""
     from streamer.checkpoints.kafka import read_checkpoint
@@ -86,6 +90,8 @@ def parts(pipeline_file: str, report: dict[str, Any]) -> list[status.PartStatus]
 def _lake(pipeline: Any) -> status.LakeStatus | None:
     try:
         return read(pipeline)
+    except status.StatusElsewhereError as error:
+        raise NeverTellsError(str(error)) from None
     except (status.StatusFormatError, OSError, ValueError) as error:
         raise CannotTellError(f"the lake's status cannot be read: {error}") from None
 

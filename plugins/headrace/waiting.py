@@ -90,6 +90,8 @@ class _Wait(BaseOperator):
             return progress.QUESTIONS[self.question](self.pipeline_file, report) is None
         except progress.CannotTellError:
             return False
+        except progress.NeverTellsError as error:
+            raise AirflowFailException(str(error)) from None
 
     def resume(self, context: Any, event: dict[str, Any]) -> str:
         if event["missing"]:

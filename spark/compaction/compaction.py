@@ -23,12 +23,21 @@ from spark.kafka.broker import Broker
 from spark.lake.applied import Applied, AppliedSnapshots
 from spark.lake.lake import UNFINISHED, Lake
 from spark.lake.merged import merged_to
-from spark.lake.owner import refuse_foreign
+from spark.lake.owner import refuse_foreign, refuse_staged
 from spark.lake.slot import PATIENCE, writing
 from spark.lake.stopped import Name
 from spark.landing import ddl_topic
 from spark.landing.changes import Landing
-from spark.landing.foreign import Found, Looked, foreign_writes, forget_lost, look, since_last, since_looked
+from spark.landing.foreign import (
+    Found,
+    Looked,
+    foreign_writes,
+    forget_lost,
+    look,
+    lost_of,
+    since_last,
+    since_looked,
+)
 from spark.landing.foreign_marks import marked
 from spark.mending.apply import Mending
 from spark.merging.ahead import foretold
@@ -71,6 +80,7 @@ class Compaction:
         self.clean = not self.gone and not lake.exists(lake.at(UNFINISHED))
         self.landing = Landing(spark, pipeline, lake, self.look)
         self.foreign = Found()
+        self.unlisted: tuple[int, ...] = ()
         self.floors: dict[Name, list[int]] = {}
 
     def run(self) -> dict[str, Any]:
@@ -102,11 +112,12 @@ class Compaction:
     def _refuse_others(self) -> None:
         """Raises LakeError where the lake is another's, or somebody else changed its `_changes`."""
         refuse_foreign(self.lake, self.last, self.checkpoint)
+        refuse_staged(self.lake, self.broker.checkpoint)
         if self.last:
             self.foreign = foreign_writes(self.lake, since_last(self.lake, self.last))
         elif self.gone:
             print("the lake's status is gone: what others did to its tables is not known, a check shows it", flush=True)
-        self.look()
+        self.unlisted = self.look().unlisted
 
     def look(self) -> Looked:
         """Of `_changes`. Raises LakeError where somebody else wrote into it, which the status then says to who reads
@@ -115,7 +126,7 @@ class Compaction:
             return look(self.lake, self.last)
         except LakeError as error:
             if self.last and self.last.refused != str(error):
-                self.last = self.last.model_copy(update={"refused": str(error)})
+                self.last = self.last.model_copy(update={"refused": str(error), "written_at": int(time.time() * 1000)})
                 self.lake.write(self.lake.status, self.last.model_dump(mode="json"))
             raise
 
@@ -158,6 +169,8 @@ class Compaction:
         statements, read = self.broker.ddl(evolution.read)
         # The hand-off may have taken long: a table may be new since, and its statement does not come again.
         known = Schemas(self.broker.schemas()) if statements else None
+        if self.checkpoint and (said := lost_of(self.lake, self.unlisted)):
+            evolution.lack(said, self.checkpoint)
         evolution.follow(statements, read, self.floors, others, shapes, known)
         self.foreign = self.foreign.without(handoff.applied)
         forget_lost(handoff.snapshots, self.foreign.gone)

@@ -10,13 +10,13 @@ The rows are written before the file says that they are: a run that dies in betw
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 
 from pyspark.sql import SparkSession
 
 from contract import names
 from contract.breaks import Break
-from contract.checkpoint import OtherRules
+from contract.checkpoint import Checkpoint, OtherRules
 from contract.ddl_record import UNSEEN, DdlRecord
 from contract.renames import FILE, Rename
 from contract.schema import TableSchema
@@ -66,6 +66,16 @@ class Evolution:
             self.state = self.state.model_copy(update={"read": {}})
             self._write()
             reached("statements begun anew")
+
+    def lack(self, said: Set[str | None], at: Checkpoint) -> None:
+        """Changes of these tables, of before that place, are lost for good, which `follow` notes; of all, where one
+        of them is not known."""
+        known = {".".join(name): name for name in self.schemas.tables()}
+        tables = [known[name] for name in said if name in known] if said <= known.keys() else [*known.values()]
+        found = [Break(db=db, table=table, seq=at.place, ts_ms=at.ts_ms) for db, table in sorted(tables)]
+        for one in found:
+            print(f"{one.db}.{one.table}: a file of its changes was lost: its past begins behind it", flush=True)
+        self.state = self.state.model_copy(update={"breaks": [*self.state.breaks, *found]})
 
     def refuse_lost_shapes(self) -> None:
         """Raises LakeError where the schema topic lacks what was read of it: new versions would count from 1 again, and

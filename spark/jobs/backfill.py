@@ -24,6 +24,7 @@ from spark.evolution.renames import in_lake
 from spark.job import JobFailedError, run
 from spark.kafka.broker import Broker
 from spark.lake.lake import Lake
+from spark.lake.owner import refuse_others
 from spark.mending.choice import Form, Name, blocked, names_of, refusing, shown_in, source_of, standing
 from spark.mending.from_source import Choose, SourceParts
 from spark.mending.passing import each
@@ -55,6 +56,7 @@ def backfill(spark: SparkSession, pipeline: Pipeline, tables: list[str], **given
         raise LakeError(f"source {source!r} is none: choose {', '.join(SOURCES)}")
     names = names_of(pipeline, tables)
     lake = Lake(spark, pipeline)
+    refuse_others(lake, Broker(pipeline).checkpoint)
     status = standing(lake, names)
     for name in names:
         if reason := blocked(lake, status, name, from_source=source == MYSQL):

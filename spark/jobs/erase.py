@@ -25,6 +25,7 @@ from spark.job import run as run_job
 from spark.kafka.broker import Broker
 from spark.lake.applied import AppliedSnapshots
 from spark.lake.lake import Lake
+from spark.lake.owner import refuse_others
 from spark.lake.slot import writing
 from spark.lake.stopped import Name
 from spark.tables.schema import Schemas
@@ -46,6 +47,7 @@ def erase(
     began, lake, broker = time.time(), Lake(spark, pipeline), Broker(pipeline)
     by = by or asker()  # what cannot be recorded is not to be begun
     try:
+        refuse_others(lake, broker.checkpoint)
         schemas = in_lake(lake, broker.schemas())
         schema = _schema(lake, schemas, tables)
         _refuse_unfit(lake, schema)

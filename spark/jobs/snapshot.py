@@ -19,6 +19,7 @@ from spark.kafka.broker import Broker
 from spark.kafka.topic_places import seen
 from spark.lake.lake import Lake
 from spark.lake.manifests import Manifest
+from spark.lake.owner import refuse_others
 from spark.snapshot.places import Places
 from spark.snapshot.snapshot import Staging
 from spark.snapshot.snapshot_records import SnapshotRecords
@@ -43,6 +44,7 @@ def snapshot(
             f"the commit log of {pipeline.name} is empty, and a snapshot begins at a checkpoint of the streamer: "
             "start the streamer, then run the snapshot again"
         )
+    refuse_others(lake, lambda: p0)
     records = SnapshotRecords(pipeline, broker) if pipeline.snapshot.to_kafka else None
     with streamed(pipeline, p0) as source:
         if existing:

@@ -22,6 +22,7 @@ from spark.evolution.renames import in_lake
 from spark.job import JobFailedError, run
 from spark.kafka.broker import Broker
 from spark.lake.lake import Lake
+from spark.lake.owner import refuse_others
 from spark.lake.slot import writing
 from spark.proof.answer import Answer
 from spark.proof.comparing import MADE_ANEW, findings
@@ -54,6 +55,7 @@ def verify(
     low = broker.checkpoint()
     if low is None:
         raise LakeError(f"the commit log of {pipeline.name} is empty: start the streamer, then verify again")
+    refuse_others(lake, lambda: low)
     found: list[Difference] = []
     with streamed(pipeline, low) as source, keeping(lake) as keeps:
         refuse_other_rules(source.pipeline, low)

@@ -54,6 +54,13 @@ def partitions(lake: Lake, path: str, version: int) -> set[tuple[tuple[str, str 
     return {tuple(sorted(one["partitionValues"].items())) for one in added}
 
 
+def removed(lake: Lake, path: str, version: int, column: str) -> set[str | None]:
+    """The values of a partition's column of the files that the commit took away; None of one that does not say."""
+    lines = lake.lines(commit_file(path, version)) or []
+    gone = (json.loads(line)["remove"] for line in lines if line.startswith('{"remove"'))
+    return {(one.get("partitionValues") or {}).get(column) for one in gone}
+
+
 def _commit(version: int, lines: Sequence[str]) -> Commit:
     told = next(_told(lines), {})
     operation, given = str(told.get("operation") or ""), told.get("operationParameters")

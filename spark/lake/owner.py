@@ -7,11 +7,20 @@ hole between the two.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from contract import steps
 from contract.checkpoint import Checkpoint
-from contract.status import LakeStatus
+from contract.status import LakeStatus, parse
 from spark.errors import LakeError
 from spark.lake.lake import Lake
+from spark.lake.manifests import manifests
+
+
+def refuse_others(lake: Lake, newest: Callable[[], Checkpoint | None]) -> None:
+    """`newest`: gives the last of the commit log. Raises LakeError where the lake is another pipeline's."""
+    if text := lake.text(lake.status):
+        refuse_foreign(lake, parse(text), newest())
 
 
 def refuse_foreign(lake: Lake, last: LakeStatus | None, checkpoint: Checkpoint | None) -> None:
@@ -33,8 +42,20 @@ def refuse_foreign(lake: Lake, last: LakeStatus | None, checkpoint: Checkpoint |
         )
 
 
-def _other(known: Checkpoint, now: Checkpoint | None) -> str | None:
-    has = f"the lake has what was before {_told(known)}"
+def refuse_staged(lake: Lake, newest: Callable[[], Checkpoint | None]) -> None:
+    """Of a lake that has no status yet no job knows whose it is: rows that wait in it may be of another server.
+    Raises LakeError."""
+    for manifest in manifests(lake):
+        if why := _other(manifest.p0, newest(), "what is staged was read behind"):
+            raise LakeError(
+                f"the rows in {manifest.folder(lake)} were not read from this commit log's server: {why}. Nothing was "
+                f"written. Another pipeline of the name {lake.pipeline.name} put them there: correct its lake.path, "
+                f"name or kafka.bootstrap, remove that folder, and {steps.compaction(lake.pipeline)}"
+            )
+
+
+def _other(known: Checkpoint, now: Checkpoint | None, word: str = "the lake has what was before") -> str | None:
+    has = f"{word} {_told(known)}"
     if now is None:
         return f"{has}, and the commit log is empty"
     if now.place < known.place:

@@ -15,6 +15,7 @@ from contract import steps
 from contract.status import LakeStatus
 from spark.errors import LakeError
 from spark.lake.applied import Applied, AppliedSnapshots
+from spark.lake.commits import removed
 from spark.lake.foreign_commits import BEGINNING, UNLISTED, Foreign, done, rows_of
 from spark.lake.lake import Lake
 from spark.lake.manifests import manifests
@@ -30,12 +31,14 @@ THREADS = 16  # tables looked at side by side
 class Looked:
     """`_changes` up to a `version` in which nothing is of others; None where there is no such table. `merged`: the
     version up to which the last run merged it, None before the first. `undone`: whether between the two somebody else
-    wrote, which was taken back: the commits there are not all ours, but for those of `ours`."""
+    wrote, which was taken back: the commits there are not all ours, but for those of `ours`. `unlisted`: the commits
+    there that took lost files out of the log."""
 
     version: int | None
     merged: int | None = None
     undone: bool = False
     ours: tuple[int, ...] = ()
+    unlisted: tuple[int, ...] = ()
 
 
 def look(lake: Lake, last: LakeStatus | None) -> Looked:
@@ -44,14 +47,21 @@ def look(lake: Lake, last: LakeStatus | None) -> Looked:
     version = lake.version(lake.changes, merged)
     if version == merged:
         return Looked(version, merged)
-    made = [one for one in rows_of(lake, lake.changes, merged, version) if not UNLISTED.search(one.operation)]
+    rows = rows_of(lake, lake.changes, merged, version)
+    made = [one for one in rows if not UNLISTED.search(one.operation)]
     if found := done(lake, lake.changes, merged, version, made):
         raise LakeError(
             f"somebody else than Headrace's jobs changed {lake.changes}: {found.did}. Nothing of that was merged. "
             f"{_back(lake, found)}"
         )
     ours = tuple(one.version for one in made if one.ours and one.restored is None)
-    return Looked(version, merged, len(ours) < len(made), ours)
+    unlisted = tuple(one.version for one in rows if UNLISTED.search(one.operation))
+    return Looked(version, merged, len(ours) < len(made), ours, unlisted)
+
+
+def lost_of(lake: Lake, unlisted: Iterable[int]) -> set[str | None]:
+    """Of which tables somebody took lost files out of `_changes`, by these commits; None of one that does not say."""
+    return {name for version in unlisted for name in removed(lake, lake.changes, version, "tbl")}
 
 
 def _back(lake: Lake, found: Foreign) -> str:

@@ -21,6 +21,7 @@ from spark.kafka.broker import Broker
 from spark.lake.applied import AppliedSnapshots
 from spark.lake.lake import Lake
 from spark.lake.manifests import manifests
+from spark.lake.owner import refuse_others
 from spark.mending import wanted
 from spark.merging.parts import Chosen
 from spark.proof.finding import incomparable, why
@@ -136,6 +137,7 @@ def source_of(spark: SparkSession, pipeline: Pipeline, lake: Lake, tables: list[
     p0 = broker.checkpoint()
     if p0 is None:
         raise LakeError(f"the commit log of {pipeline.name} is empty: start the streamer, then run this again")
+    refuse_others(lake, lambda: p0)
     with streamed(pipeline, p0) as source:
 
         def refuse(checkpoint: Checkpoint) -> None:

@@ -20,7 +20,7 @@ from contract.steps import SNAPSHOT_TABLE
 from spark.errors import LakeError, TableStoppedError
 from spark.lake.broken import broken_file
 from spark.lake.commits import commits
-from spark.lake.cut_off import take_back_commits
+from spark.lake.cut_commits import take_back_commits
 from spark.lake.lake import Lake
 from spark.tables.merge import misfit, sequence
 from spark.tables.rows import beside, keyed, values

@@ -20,6 +20,8 @@ from streamer.preflight.findings import Result
 
 LEAST, JAVA_SECONDS = 17, 10.0
 VERSION = re.compile(r'version "(?:1\.)?(\d+)')
+ELSEWHERE = "{} is in no folder, nor on S3: Airflow's waits and page, and `headrace sql`, cannot read how it stands"
+BY_COMMANDS = "Run its jobs by their commands, with --compact, or write a folder or s3a:// as lake.path."
 OTHERWISE = "Where the lake's jobs run on another machine, this is nothing to mend here."
 
 
@@ -27,8 +29,11 @@ def lake(pipeline: Pipeline) -> Iterator[Result]:
     """Nothing of a pipeline that feeds none."""
     if not pipeline.feeds_lake:
         return
-    if pipeline.lake.bucket is None:
-        yield _folder(Path(names.lake_root(pipeline)))
+    root = names.lake_root(pipeline)
+    if "://" in root and pipeline.lake.bucket is None:
+        yield Result("warning", "lake", ELSEWHERE.format(root), BY_COMMANDS)
+    elif pipeline.lake.bucket is None:
+        yield _folder(Path(root))
     if rare := _rare(pipeline):
         yield rare
     if spark_process.spark_python() == sys.executable and importlib.util.find_spec("pyspark") is None:
@@ -49,8 +54,7 @@ def _folder(root: Path) -> Result:
 
 def _rare(pipeline: Pipeline) -> Result | None:
     """A check waits for the lake, which a schedule takes there too late."""
-    schedule, waits = pipeline.compaction.schedule, pipeline.quality.wait_seconds
-    between = int(cron.longest(schedule).total_seconds()) if schedule else 0
+    waits, between = pipeline.quality.wait_seconds, cron.longest_seconds(pipeline.compaction.schedule)
     if between <= waits:
         return None
     told = (

@@ -97,6 +97,7 @@ def test_a_folder_has_no_store(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
+        ("lake: {path: 'hdfs:/srv/lake'}", r"sales.yaml:6: lake.path: .*\n    fix: write hdfs:// and host and path"),
         ("lake: {path: file:///srv/lake}", r"sales.yaml:6: lake.path: .*without a scheme\n    fix: write /srv/lake"),
         ("lake: {path: s3://lakes/a}", r"sales.yaml:6: lake.path: .*\n    fix: write s3a://lakes/a"),
         ("lake: {path: s3a://Lakes_1/a}", r"sales.yaml:6: lake.path: .*\n    fix: write s3a://bucket/folder"),

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
+from airflow.sdk.exceptions import AirflowFailException
 
 from contract.status import AppliedSnapshot, LakeStatus, PartStatus, TableStatus
 from headrace import progress
+from headrace.waiting import SnapshotApplied
 from tests.checkpoints import checkpoint
 
 UUID = "11111111-1111-1111-1111-111111111111"
@@ -51,6 +55,15 @@ def write_status(
     path = status_of(tmp_path)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(status.model_dump_json())
+
+
+def test_of_a_lake_that_spark_alone_can_read_the_wait_ends_at_once(file: str) -> None:
+    path = Path(file)
+    path.write_text(re.sub(r"lake: .*", "lake: {path: 'hdfs://h:9000/lake'}", path.read_text()))
+    ti = MagicMock()
+    ti.xcom_pull.return_value = REPORT
+    with pytest.raises(AirflowFailException, match=r"neither in a folder nor on S3.*`headrace snapshot --compact`"):
+        SnapshotApplied(task_id="t", pipeline_file=file, stage="stage").execute({"ti": ti})
 
 
 def test_it_waits_for_a_first_run_then_for_the_tables_then_for_the_position(tmp_path: Path, file: str) -> None:

@@ -26,7 +26,7 @@ from spark.mending.choice import Form
 from spark.mending.unfound import unfound
 from spark.merging.mended import mended
 from tests.spark.changes_by_hand import ITEMS, change
-from tests.spark.lake_by_hand import AT, NAME, ids, item, land, part, seq, stage
+from tests.spark.lake_by_hand import AT, NAME, checkpoint, ids, item, land, part, seq, stage
 from tests.spark.test_repair import damage
 
 Compact = Callable[[], dict[str, Any]]
@@ -44,6 +44,7 @@ def made(
     class Broker:
         def __init__(self, pipeline: Pipeline) -> None:
             self.schemas = lambda: [ITEMS]
+            self.checkpoint = lambda: checkpoint(1000)
 
     monkeypatch.setattr(job, "Broker", Broker)
     stage(spark, lake, "1", 50, *(item(n) for n in (1, 2, 3)))

@@ -161,6 +161,7 @@ def test_a_change_goes_no_sooner_than_those_that_came_before_it(
     class Broker:
         def __init__(self, pipeline: Pipeline) -> None:
             self.schemas = lambda: [ITEMS]
+            self.checkpoint = lambda: checkpoint(1000)
 
     monkeypatch.setattr(job, "Broker", Broker)
     assert cut(lake) == [20, 30, 30, 40, 50, 60]

@@ -11,7 +11,8 @@ import pytest
 
 from contract.status import LakeStatus, TableStatus
 from spark.lake import cut_off
-from spark.lake.cut_off import take_back, take_back_commits, vector_file
+from spark.lake.cut_commits import take_back_commits, vector_file
+from spark.lake.cut_off import take_back
 from spark.session import OURS
 
 NOTED = 1_700_000_000_000_000_000  # ns

@@ -15,7 +15,7 @@ from spark.jobs.backfill import backfill
 from spark.lake.lake import Lake
 from tests.spark.changes_by_hand import ITEMS
 from tests.spark.changes_by_hand import record as kafka_record
-from tests.spark.lake_by_hand import stage
+from tests.spark.lake_by_hand import checkpoint, stage
 from tests.spark.test_erasing import erasing, ids, item, land, stats
 
 __all__ = ["stats"]
@@ -24,6 +24,7 @@ __all__ = ["stats"]
 class Broker:
     def __init__(self, pipeline: Pipeline) -> None:
         self.schemas = lambda: [ITEMS]
+        self.checkpoint = lambda: checkpoint(1000)
 
 
 @pytest.mark.parametrize("again", [False, pytest.param(True, marks=pytest.mark.soak)], ids=["gone", "made again"])

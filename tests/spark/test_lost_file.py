@@ -4,6 +4,7 @@ same command where it is run on a table."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,12 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from contract import status
+from contract import breaks, status
 from contract.pipeline import Pipeline
+from contract.renames import FILE
+from spark.errors import LakeError
 from spark.failures import message_of
+from spark.history.history import History
 from spark.job import JobFailedError
 from spark.lake.lake import Lake
 from tests.spark.changes_by_hand import change
@@ -62,6 +66,12 @@ def test_no_compaction_on_the_way_back_brings_a_deleted_row_again(
     land(spark, lake, change(seq(AT + 1), "c", item(3)))
     compact()
     assert ids(spark, lake) == [(1, "lost"), (3, "a")]
+    with pytest.raises(LakeError, match=r"the history of shop\.items begins with the next change"):
+        History(spark, lake, *NAME).as_of(datetime.now(UTC))
+    land(spark, lake, change(seq(2000), "c", item(4)))
+    compact()
+    [known] = breaks.of(breaks.parse(lake.text(lake.at(FILE))), *NAME)
+    assert known.seq == (0, 1, 1000), "noted once, at what the lake was complete to"
 
 
 def test_a_table_whose_lost_file_somebody_took_out_of_its_log_lacks_rows_until_a_snapshot(

@@ -75,6 +75,7 @@ def test_a_repair_is_told_of_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choice, "Broker", lambda _: SimpleNamespace(checkpoint=lambda: stands))
     monkeypatch.setattr(choice, "streamed", lambda *_: nullcontext(source))
     monkeypatch.setattr(choice, "reading", lambda _: nullcontext(source))
+    monkeypatch.setattr(choice, "refuse_others", lambda *_: None)
     none: Any = None
     with (
         pytest.raises(LakeError, match=f"then run {job} again"),

@@ -50,6 +50,13 @@ def test_the_lake_of_another_pipeline_is_no_folder_for_one(tmp_path: Path) -> No
     )
 
 
+def test_a_lake_of_which_nobody_but_spark_can_read_how_it_stands_is_told() -> None:
+    elsewhere = pipeline().model_copy(update={"lake": Lake(path="hdfs://h:9000/lake")})
+    [one] = [result for result in preflight.lake(elsewhere) if result.subject == "lake"]
+    assert (one.level, one.text.partition(":")[0]) == ("warning", "hdfs")
+    assert "in no folder, nor on S3" in one.text
+
+
 def test_a_check_that_would_wait_in_vain_for_a_rare_compaction_is_told(tmp_path: Path) -> None:
     asked = of(tmp_path)
 
