@@ -1,7 +1,7 @@
 """What an expectation found, without values of rows: an alert may go anywhere, and what is kept of it outlives the row.
 
 In: a result of Great Expectations. Out: a dict of its parts. Pages of the check (data docs) show more; they stay beside
-the results, and the next check replaces them.
+the results, and the table's next check replaces them.
 """
 
 from __future__ import annotations
