@@ -63,6 +63,11 @@ def reason(text: str, elsewhere: str = IN_PAGES) -> str:
     """The line of an error that says what it is. It goes to alerts: where it may have a row's value, `elsewhere`."""
     lines = [line.removeprefix(": ") for line in text.splitlines()]
     said = next((line for line in lines if line and not line.startswith(CALLING)), lines[0] if lines else "")
+    return guarded(said, text, elsewhere)
+
+
+def guarded(said: str, text: str, elsewhere: str) -> str:
+    """What is `said` of an error, unless its whole `text` is one about a value: then its name, and `elsewhere`."""
     if not ABOUT_VALUE.search(text):
         return said
     named = NAMED.search(text)
