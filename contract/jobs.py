@@ -2,8 +2,8 @@
 
 A job calls `report(...)` once, before it ends; a job that fails calls it with `error=` (one paragraph: what,
 where, what to do) and ends with a status other than 0; with `again=True` where another run may well do better, nothing
-mended. The line passes through spark-submit's output, so it needs no folder that both sides can reach. A reader asks
-`read(line)` of every line.
+mended: what was waited for in vain, or was away, may be there by then. The line passes through spark-submit's output,
+so it needs no folder that both sides can reach. A reader asks `read(line)` of every line.
 """
 
 from __future__ import annotations

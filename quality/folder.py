@@ -7,10 +7,12 @@ names another folder for both.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import uuid
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -34,13 +36,28 @@ def docs(pipeline: Pipeline) -> Path:
     return folder(pipeline) / "docs"
 
 
+@contextmanager
+def alone(pipeline: Pipeline) -> Iterator[None]:
+    """Nobody else who asks for this changes pages or last result meanwhile, as a check beside a repair's would. A
+    folder on a server may have no locks: then each still replaces them as a whole. Raises OSError."""
+    path = folder(pipeline) / "checks.lock"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("ab") as file:
+        with suppress(OSError):
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
 def write_last(pipeline: Pipeline, result: dict[str, Any]) -> Path:
     """Keeps the result of the last check, replaced in one step. Raises OSError."""
     path = folder(pipeline) / "last.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_suffix(f".{os.getpid()}")
-    draft.write_text(json.dumps(result, indent=1, default=str))
-    draft.replace(path)
+    draft = path.with_suffix(f".{uuid.uuid4().hex}")  # a number of a process is one of a container's, too
+    try:
+        draft.write_text(json.dumps(result, indent=1, default=str))
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
     return path
 
 

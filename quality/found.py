@@ -1,7 +1,7 @@
 """What an expectation found, without values of rows: an alert may go anywhere, and what is kept of it outlives the row.
 
 In: a result of Great Expectations. Out: a dict of its parts. Pages of the check (data docs) show more; they stay beside
-the results, and the next check replaces them.
+the results, and the table's next check replaces them.
 """
 
 from __future__ import annotations
@@ -63,6 +63,11 @@ def reason(text: str, elsewhere: str = IN_PAGES) -> str:
     """The line of an error that says what it is. It goes to alerts: where it may have a row's value, `elsewhere`."""
     lines = [line.removeprefix(": ") for line in text.splitlines()]
     said = next((line for line in lines if line and not line.startswith(CALLING)), lines[0] if lines else "")
+    return guarded(said, text, elsewhere)
+
+
+def guarded(said: str, text: str, elsewhere: str) -> str:
+    """What is `said` of an error, unless its whole `text` is one about a value: then its name, and `elsewhere`."""
     if not ABOUT_VALUE.search(text):
         return said
     named = NAMED.search(text)

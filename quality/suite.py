@@ -1,13 +1,12 @@
 """Runs a pipeline's expectations with Great Expectations, in the Spark application that called.
 
 In: the tables as they were verified (`frames`), and what MySQL says of each (`results`). Out: per table whether
-all held and which did not; data docs are written beside. A wrong suite file is a failure of its own, and keeps
-no table from being checked.
+all held and which did not; data docs are written beside, and where they cannot be, that is a warning. A wrong suite
+file is a failure of its own, and keeps no table from being checked.
 """
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -20,11 +19,20 @@ from pyspark.sql import DataFrame, SparkSession
 from contract.names import lake_table
 from contract.pipeline import Pipeline
 from contract.schema import TableSchema
-from quality import checks, custom, expectations, folder
+from quality import checks, custom, expectations, folder, found, pages
 from quality.operands import UntranslatableError
 from quality.validation import Validation
 
 INTERNAL = ("_seq", "_ts")
+NO_PAGES = (
+    "the pages of this check (data docs) were not written in {folder} ({reason}), and those of before stay: make room "
+    "there, or give it to the user that runs Spark (HEADRACE_QUALITY names another folder); the next check writes them"
+)
+NO_PAGE = "the data docs lack this check's pages of {tables}: the log above says why"
+NOT_KEPT = (
+    "this check's result was not kept in {folder}/last.json ({reason}), so that Headrace's page in Airflow shows the "
+    "one before: make room there, or give it to the user that runs Spark (HEADRACE_QUALITY names another folder)"
+)
 UNNAMED = "Great Expectations takes its name for an expression (the rows are compared with the source all the same)"
 
 
@@ -48,12 +56,13 @@ def run(
     are not all of the pipeline's tables, so what was kept of the others stays.
 
     Gives `{"ok", "docs", "tables": {name: {"ok", "evaluated", "failed": [...], "evaluations": [...], "untranslated":
-    {what: why}, "unjudged": {what: why}}}, "files": [...], "unread": [...], "unused": [...]}`; `ok` is None where
-    nothing was evaluated of a table, and none else failed; `files` says what is wrong with suite files, `unread` names
-    those not looked into, `unused` says of which there is no table to be checked any more.
+    {what: why}, "unjudged": {what: why}}}, "files": [...], "unread": [...], "unused": [...], "warnings": [...]}`; `ok`
+    is None where nothing was evaluated of a table, and none else failed; `docs` where its pages were not written;
+    `files` says what is wrong with suite files, `unread` names those not looked into, `unused` says of which there is
+    no table to be checked any more, `warnings` what was not kept of the result.
     """
     files = custom.strays(pipeline, {*results, *schemas})
-    context = _context(pipeline)
+    context = _context()
     source = context.data_sources.add_spark("lake")
     tables = dict[str, dict[str, Any]]()
     for name in sorted(set(results) & set(schemas)):
@@ -72,14 +81,34 @@ def run(
             tables[name] = {**_nothing(), "unjudged": {**left_out, **passed}}
     for name, why in (unjudged or {}).items():
         tables.setdefault(name, {**_nothing(), "unjudged": dict(why)})
-    shutil.rmtree(folder.docs(pipeline), ignore_errors=True)  # else every check ever made would keep its pages
-    context.build_data_docs()
+    docs, warnings = _pages(context, pipeline, tables, some)
     unread = custom.unread(pipeline, results, [name for name, table in tables.items() if table["ok"] is None], some)
     unused = [] if some else custom.unused(pipeline, {*results, *schemas})
-    result = {"ok": _ok(tables, files), "docs": str(folder.docs(pipeline)), "tables": tables, "files": files}
+    result = {"ok": _ok(tables, files), "docs": docs, "tables": tables, "files": files}
     result |= {"unread": unread, "unused": unused}
-    _keep(pipeline, results, result, some)
-    return result
+    try:
+        with folder.alone(pipeline):
+            _keep(pipeline, results, result, some)
+    except OSError as error:
+        warnings.append(NOT_KEPT.format(folder=folder.folder(pipeline), reason=_reason(error)))
+    return {**result, "warnings": warnings}
+
+
+def _pages(
+    context: Any, pipeline: Pipeline, tables: Mapping[str, Mapping[str, Any]], some: bool
+) -> tuple[str | None, list[str]]:
+    """Where they are, and what is wrong with them: the check itself is not to be lost for its pages."""
+    try:
+        lacking = pages.write(context, pipeline, tables, some)
+    except Exception as error:  # whatever Great Expectations raises
+        return None, [NO_PAGES.format(folder=folder.folder(pipeline), reason=_reason(error))]
+    return str(folder.docs(pipeline)), [NO_PAGE.format(tables=", ".join(lacking))] if lacking else []
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return f"{type(error).__name__}: {found.reason(str(error), 'an error about a value')}"
 
 
 def _nothing() -> dict[str, Any]:
@@ -95,19 +124,12 @@ def _ok(tables: Mapping[str, Mapping[str, Any]], files: list[str]) -> bool | Non
     return None if None in each else True
 
 
-def _context(pipeline: Pipeline) -> Any:
-    """Nothing of GX's own is stored but the pages: the suites follow from the schemas and the user's files."""
+def _context() -> Any:
+    """Nothing of GX's own is stored: the suites follow from the schemas and the user's files, the pages are ours."""
     context = gx.get_context(mode="ephemeral")
     context.variables.progress_bars = ProgressBarsConfig(globally=False)  # a log is no screen
     for name in list(context.get_site_names()):
         context.delete_data_docs_site(name)
-    store = {"class_name": "TupleFilesystemStoreBackend", "base_directory": str(folder.docs(pipeline))}
-    site: Any = {
-        "class_name": "SiteBuilder",
-        "site_index_builder": {"class_name": "DefaultSiteIndexBuilder"},
-        "store_backend": store,
-    }
-    context.add_data_docs_site(site_name="lake", site_config=site)
     return context
 
 

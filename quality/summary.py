@@ -67,7 +67,7 @@ def _ended(result: dict[str, Any]) -> str:
 def _facts(result: dict[str, Any]) -> Iterator[str]:
     """What the job said of itself, in words."""
     if result.get("again"):
-        yield "another run may do better with nothing mended"
+        yield "another run may do better"
     for key, value in result.items():
         if _flat(key, value) and value not in ("", 0):
             many = COUNTED.get(key)

@@ -10,7 +10,7 @@ class LakeError(Exception):
 
 
 class PassingError(LakeError):
-    """What kept the job from its end may be over by the next run, with nothing mended."""
+    """What kept the job from its end may be over by the next run, with nothing mended. Airflow starts that itself."""
 
 
 class LakeTakenError(LakeError):

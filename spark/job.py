@@ -19,8 +19,7 @@ from pyspark.sql import SparkSession
 
 from contract.pipeline import Pipeline, PipelineFileError, load
 from spark import result
-from spark.errors import PassingError
-from spark.failures import message_of
+from spark.failures import message_of, passing
 from spark.interrupt import Interrupt
 from spark.session import session
 
@@ -78,7 +77,7 @@ def run(name: str, work: Work, options: Mapping[str, str] | None = None, tables:
 def _told(error: Exception, pipeline: Pipeline) -> tuple[str, Facts]:
     if isinstance(error, JobFailedError):
         return str(error), error.facts
-    return message_of(error, pipeline), {"again": True} if isinstance(error, PassingError) else {}
+    return message_of(error, pipeline), {"again": True} if passing(error) else {}
 
 
 def _end(name: str, pipeline: str, error: str | None, facts: Facts, status: int = 1, file: str = "") -> NoReturn:

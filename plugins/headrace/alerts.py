@@ -120,8 +120,8 @@ def _task(context: Any) -> dict[str, Any]:
 
 
 def _data_docs(pipeline: Pipeline, report: dict[str, Any]) -> dict[str, str]:
-    """Where the pages of a check's expectations are, if it came to them."""
-    if not report.get("expectations"):
+    """Where the pages of a check's expectations are, if it came to them, and could write them."""
+    if not (told := report.get("expectations")) or not told.get("docs", True):
         return {}
     server = conf.get("api", "base_url", fallback="").rstrip("/")
     return {"data_docs": f"{server}/headrace/docs/{pipeline.name}/index.html"}

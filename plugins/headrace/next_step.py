@@ -11,7 +11,7 @@ MENDS = (
     "Start the DAG {pipeline}.repair: it mends what this check found and proves it (a table that is stale, stopped "
     "or not snapshotted: {pipeline}.snapshot for it, then {pipeline}.quality)"
 )
-AGAIN = "Start the DAG {pipeline}.quality: what was compared changed meanwhile, and another check tells"
+AGAIN = "Start the DAG {pipeline}.quality: another check may tell what this one could not"
 UNMET = "Mend the rows in the source, or the suite file; then start the DAG {pipeline}.quality"
 OTHERWISE = (
     "Do as the message says; then clear the task, wait for the next run, or, of a wrong conf, start the DAG again"
@@ -27,10 +27,11 @@ def next_step(error: Any, task: str, pipeline: str) -> str:
 
 
 def _of_check(report: dict[str, Any]) -> str:
-    """A repair mends rows that differ, and nothing else that a check may find."""
-    if report.get("again"):
-        return AGAIN
+    """A repair mends rows that differ, and nothing else that a check may find. A check that found nothing, as one that
+    a server or the lake kept waiting, says itself what is wrong, and the task is cleared behind that."""
     tables = (report.get("tables") or {}).values()
+    if report.get("again"):
+        return AGAIN if tables else OTHERWISE
     unequal = [facts for facts in tables if isinstance(facts, dict) and facts.get("equal") is False]
     if any(_compared(facts) for facts in unequal):
         return MENDS

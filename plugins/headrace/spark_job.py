@@ -2,8 +2,9 @@
 
 In: the job's name and the pipeline file. Out (XCom): the result that the job reported (contract/jobs.py).
 Fails without a retry, with the job's own words, where the job reported an error; with a retry, where the job said that
-another run may do better (a check that waited for the lake in vain), and, with the last thing that Spark said, where it
-died without a report. A conf of the run that its DAG does not know fails it before there is any Spark (run_conf.py).
+another run may do better (it waited for the lake in vain, or a server, Kafka or the store is away), and, with the last
+thing that Spark said, where it died without a report. A conf of the run that its DAG does not know fails it before
+there is any Spark (run_conf.py).
 """
 
 from __future__ import annotations

@@ -65,7 +65,9 @@ def of_files(spark: SparkSession, paths: Sequence[str], hours: float, at: dateti
 
 
 MAYBE = "it may have such a record"
-DATA_DOCS = Remains("Data Docs", "the page of a failed check may show values at fault; the next check makes it anew")
+DATA_DOCS = Remains(
+    "Data Docs", "the page of a failed check may show values at fault; the table's next check makes it anew"
+)
 
 
 def of_changes(path: str, unsearched: int) -> list[Remains]:

@@ -79,6 +79,8 @@ def verify(
         rules = _rules(judging, check, answers)
     expectations = _expectations(check, pipeline, rules, results, bool(tables)) if answers else {}
     report: dict[str, Any] = {"tables": results, "named": tables, "expectations": expectations}
+    if warnings := expectations.pop("warnings", ()):
+        report["warnings"] = warnings
     report["seconds"] = round(time.time() - began.timestamp(), 1)
     if check.status:
         report["lake_run"] = check.status.run  # whose tables were compared: a mark of that run, or before, was seen

@@ -8,9 +8,16 @@ from typing import Any, NamedTuple
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from contract.pipeline import Pipeline
-from spark.errors import LakeError
+from spark.errors import LakeError, PassingError
 
 SECONDS = 15.0
+# Codes of a broker that does not answer, or is about to: it may by the next run.
+AWAY = frozenset({
+    KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._TIMED_OUT, KafkaError._RESOLVE,
+    KafkaError.REQUEST_TIMED_OUT, KafkaError.LEADER_NOT_AVAILABLE, KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.BROKER_NOT_AVAILABLE, KafkaError.NETWORK_EXCEPTION, KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS, KafkaError.REPLICA_NOT_AVAILABLE,
+})  # fmt: skip
 
 
 class Record(NamedTuple):
@@ -86,7 +93,8 @@ class Reading:
         self.consumer.close()
         if isinstance(error, KafkaException):
             reason = error.args[0].str() or error.args[0].name()
-            raise LakeError(
+            kind = PassingError if error.args[0].code() in AWAY else LakeError
+            raise kind(
                 f"Kafka at {self.address} cannot be read: {reason}. Start it, or mend kafka.bootstrap; "
                 "the next run goes on where this one stopped"
             ) from None

@@ -21,7 +21,8 @@ from contract.checkpoint import Checkpoint
 from contract.pipeline import Pipeline
 from contract.schema import TableSchema
 from contract.sequence import file_number
-from spark.errors import LakeError, chain, reason
+from spark.errors import LakeError, PassingError, chain, reason
+from spark.failures import passing
 from spark.kafka.broker import Broker
 from spark.kafka.settings import spark_options
 
@@ -60,7 +61,8 @@ class SnapshotRecords:
             fix = "start it, or mend kafka.bootstrap"
             if any(TOO_LARGE in text for text in chain(error)):
                 fix = "raise kafka.max_message_bytes and the topic's max.message.bytes"
-            raise LakeError(
+            kind = PassingError if passing(error) else LakeError
+            raise kind(
                 f"{self.topic} does not take the rows of {schema.db}.{schema.table}: {reason(error)}. See to Kafka "
                 f"({fix}), or leave out snapshot.to_kafka; the next run goes on where this one stopped"
             ) from error

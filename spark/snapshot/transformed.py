@@ -27,7 +27,7 @@ from contract.pipeline import Pipeline
 from contract.schema import TableSchema
 from contract.sequence import file_number
 from contract.transforms import Step, TransformLoadError
-from spark.errors import LakeError
+from spark.errors import LakeError, PassingError
 from spark.kafka.producing import produce
 from spark.snapshot.transformed_rows import MADE, RowTransform
 
@@ -127,7 +127,7 @@ class SnapshotTransforms:
         except KafkaException as error:
             raise LakeError(f"{topic} does not take the dead letters of a snapshot: {error}") from None
         if left or (failures := [error for error in failures if error is not None]):
-            raise LakeError(
+            raise PassingError(
                 f"{topic} did not take {left or len(failures)} dead letter(s) of the snapshot: run it again"
             )
 

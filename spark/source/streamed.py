@@ -13,7 +13,8 @@ import pymysql
 
 from contract.checkpoint import Checkpoint
 from contract.pipeline import Pipeline
-from spark.errors import LakeError
+from spark.errors import LakeError, PassingError
+from spark.failures import passing
 from spark.source.source import Source
 
 WITHOUT_GTIDS = (
@@ -67,7 +68,8 @@ def reading(source: Source) -> Iterator[Source]:
     try:
         replica = Source(pipeline, replica=True)
     except pymysql.MySQLError as error:
-        raise LakeError(
+        kind = PassingError if passing(error) else LakeError
+        raise kind(
             f"snapshot.replica, {pipeline.source.where}, cannot be asked: {error.args[-1]}. Start it, give the user "
             f"{pipeline.source.user} its rights there, or leave snapshot.replica out of {pipeline.path}"
         ) from None

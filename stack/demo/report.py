@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ def show(console: Console, journey: Journey, peak_memory: int, seconds: float) -
     equal = [name for name, table in checks.items() if table["equal"]]
     good = len(equal) == len(status.tables) > 0 and bool(_expectations(journey.facts).get("ok"))
     if good:
-        words = f"ok, {len(equal)} tables equal, {rows:,} rows, {changes:,} changes"
+        words = f"ok, {len(equal)} tables equal{_when(checks.values())}, {rows:,} rows; {changes:,} changes by now"
     else:
         words = f"failed, {len(equal)} of {len(status.tables)} tables equal; see {journey.airflow.url}"
     console.print(f"demo: {words}", highlight=False, soft_wrap=True)
@@ -47,7 +48,7 @@ def _tables(journey: Journey, status: LakeStatus, checks: dict[str, Any]) -> Tab
     page.add_column("table", style="bold")
     for name in ("rows", "changes", "replayed +", "~", "-", "fresh"):
         page.add_column(name, justify="right")
-    page.add_column("equal to MySQL")
+    page.add_column(f"equal to MySQL{_when(checks.values())}")
     for name, table in sorted(status.tables.items()):
         replayed = [f"{journey.replay.changes[table.table, op]:,}" for op in NAMES]
         page.add_row(
@@ -73,6 +74,12 @@ def _caption(journey: Journey) -> str:
         f"Great Expectations: {evaluated} expectations, {met}. Changes: merged into the lake so far.\n"
         f"Rows: in the lake now; compared were {sum(table['lake_count'] or 0 for table in checks.values()):,}."
     )
+
+
+def _when(checks: Iterable[dict[str, Any]]) -> str:
+    """Of when the rows are that were compared: MySQL is read once, and written to all the while."""
+    read = min((table["oldest_read"] for table in checks if table.get("oldest_read")), default="")
+    return f" as of {read[11:19]} UTC" if read else ""
 
 
 def _expectations(facts: Facts) -> dict[str, Any]:

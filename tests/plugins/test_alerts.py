@@ -60,6 +60,9 @@ def test_behind_a_check_of_expectations_it_has_the_address_of_their_pages(
     address = "http://air.example:8080/headrace/docs/shop/index.html"
     assert received.bodies[-1]["data_docs"] == address
     assert f"data docs: {address}" in received.bodies[-1]["text"].splitlines()
+    unwritten = {"ok": True, "docs": None, "tables": {}}
+    Alert(file)({**failed(), "exception": JobFailed({**RESULT, "error": "no room", "expectations": unwritten})})
+    assert "data_docs" not in received.bodies[-1], "those that are there are of a check before"
     Alert(file)({**failed(), "exception": JobFailed({**RESULT, "error": "MySQL is away"})})
     assert "data_docs" not in received.bodies[-1]
 

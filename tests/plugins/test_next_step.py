@@ -7,7 +7,7 @@ from typing import Any
 
 from headrace.alerts import Alert
 from headrace.run_conf import UnknownParameter
-from headrace.spark_job import JobFailed
+from headrace.spark_job import JobFailed, JobFailedForNow
 from tests.plugins.failures_by_hand import RESULT, failed, pipeline_file, verified
 
 
@@ -46,3 +46,5 @@ def test_what_another_check_is_to_tell_asks_for_that(tmp_path: Path, received: A
     context["exception"].result["again"] = True
     Alert(pipeline_file(tmp_path, received.url))(context)
     assert received.bodies[-1]["next_step"].startswith("Start the DAG shop.quality: ")
+    away = JobFailedForNow({"job": "verify", "ok": False, "error": "MySQL does not answer: start it", "again": True})
+    assert next_step(pipeline_file(tmp_path, received.url), received, away).startswith("Do as the message says; then")

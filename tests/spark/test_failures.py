@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pymysql
 import pytest
+from confluent_kafka import KafkaError, KafkaException
+from pyspark.sql import SparkSession
 
 from contract.names import lake_root
 from spark import job
 from spark.errors import LakeError, PassingError
-from spark.failures import message_of
+from spark.failures import message_of, passing
+from spark.kafka.reading import Reading
 from tests.spark.sessions import pipeline_in
 
 
@@ -82,6 +86,73 @@ def test_what_is_not_known_is_told_by_its_innermost_reason(tmp_path: Path) -> No
     message = message_of(raised(KeyError("something odd")), pipeline_in(tmp_path))
     assert "something odd" in message
     assert "log above" in message
+
+
+def casts(value: str) -> None:
+    raise ValueError(f"[CAST_INVALID_INPUT] The value '{value}' is malformed. SQLSTATE: 22018")
+
+
+def test_of_what_is_not_known_the_log_has_the_place_and_nothing_has_a_value(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    value = "a-secret"
+    with pytest.raises(ValueError, match=value) as caught:
+        casts(value)
+    message, log = message_of(raised(caught.value), pipeline_in(tmp_path)), capsys.readouterr()
+    assert re.search(r'ValueError:\n(  File ".*\n.*\n)+  File ".*test_failures\.py", line \d+, in casts', log.err)
+    assert "[CAST_INVALID_INPUT]: it tells a value of a row, and is left out. The log above" in message
+    assert "a-secret" not in message + log.err + log.out
+    message_of(pymysql.err.OperationalError(2003, "Can't connect to MySQL server"), pipeline_in(tmp_path))
+    assert capsys.readouterr().err == "", "of what is known the message is enough"
+
+
+def test_the_log_has_java_s_frames_without_what_java_says(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    statement = "SELECT raise_error('a-secret')"
+    with pytest.raises(Exception, match="a-secret") as caught:
+        spark.sql(statement).collect()
+    message_of(caught.value, pipeline_in(tmp_path))
+    log = capsys.readouterr().err
+    assert re.search(r"^org\.apache\.spark\.\S+:\n  at org\.apache\.spark\.", log, re.MULTILINE)
+    assert "a-secret" not in log
+
+
+S3 = "software.amazon.awssdk.core.exception.SdkClientException: "
+
+
+@pytest.mark.parametrize(
+    ("error", "again"),
+    [
+        (pymysql.err.OperationalError(2003, "Can't connect to MySQL server on '127.0.0.1'"), True),
+        (pymysql.err.OperationalError(1045, "Access denied for user 'headrace'"), False),
+        (ValueError("org.apache.kafka.common.errors.TimeoutException: Timeout"), True),
+        (ValueError("KafkaException: Failed to construct kafka consumer"), False),
+        (OSError(f"{S3}Unable to execute HTTP request: Connect to 127.0.0.1:1 failed"), True),
+        (OSError("S3Exception: Please reduce your request rate. (Service: S3, Status Code: 503, Request ID: 1)"), True),
+        (OSError("S3Exception: Bad Request (Service: S3, Status Code: 400, Request ID: 1)"), False),
+        (OSError("java.io.IOException: No space left on device"), False),
+        (KeyError("something odd"), False),
+        (PassingError("late"), True),
+        (LakeError("wrong"), False),
+    ],
+)
+def test_only_who_is_away_may_be_there_by_the_next_run(error: Exception, again: bool) -> None:
+    assert passing(raised(error)) == again
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        (KafkaError._ALL_BROKERS_DOWN, PassingError),
+        (KafkaError.NOT_LEADER_FOR_PARTITION, PassingError),
+        (KafkaError._AUTHENTICATION, LakeError),
+    ],
+)
+def test_a_broker_that_is_away_may_be_there_by_the_next_run(tmp_path: Path, code: int, kind: type[LakeError]) -> None:
+    with pytest.raises(LakeError, match="cannot be read") as caught, Reading(pipeline_in(tmp_path)):
+        raise KafkaException(KafkaError(code))
+    assert type(caught.value) is kind
 
 
 @pytest.mark.parametrize(("error", "facts"), [(PassingError("late"), {"again": True}), (LakeError("wrong"), {})])

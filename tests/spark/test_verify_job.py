@@ -153,6 +153,13 @@ def test_the_newest_report_has_the_greatest_number_where_the_clock_was_set_back(
     assert numbers == [ahead + 1, ahead + 2]
 
 
+def test_what_was_not_kept_of_the_pages_is_a_warning(lake: Lake, check: Check, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checking, "_expectations", lambda *_: {"tables": {}, "warnings": ["no room"]})
+    report = verify(check.spark, lake.pipeline, [])
+    assert (report["warnings"], report["expectations"]) == (["no room"], {"tables": {}})
+    assert lake.is_table(lake.at("_checks"))
+
+
 def test_nothing_is_kept_while_another_job_writes_the_lake(
     spark: SparkSession, lake: Lake, check: Check, monkeypatch: pytest.MonkeyPatch
 ) -> None:

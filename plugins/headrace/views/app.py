@@ -40,7 +40,7 @@ def pipelines() -> dict[str, Any]:
 
 @app.get("/docs/{pipeline}/{path:path}", dependencies=LOGGED_IN)
 def docs(pipeline: str, path: str) -> FileResponse:
-    """A page of the data docs that the last check wrote."""
+    """A page of the data docs: of each table those of its last check, and their index."""
     known = {found.name: found for found in pipeline_files.load_folder(settings.pipelines_folder())[0]}
     if pipeline not in known:
         raise HTTPException(404, f"there is no pipeline {pipeline}")

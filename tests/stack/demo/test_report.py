@@ -40,6 +40,7 @@ def pipeline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pipeline:
 
 def journey(pipeline: Pipeline, **check: Any) -> Any:
     checked = {"source_count": 4, "lake_count": 4, "equal": True, "boundary": "u:1-9", "reason": None, **check}
+    checked["oldest_read"] = "2026-01-01T18:09:54Z"
     table = TableStatus(db="nycflights", table="flights", rows=4, changes=7, freshness_ms=1)
     status = LakeStatus(
         pipeline="flights", run=2, written_at=1, seconds=1.0, checkpoint=None, changes_version=1,
@@ -74,7 +75,7 @@ def shown(way: Any) -> tuple[bool, str]:
 def test_the_last_line_counts_tables_rows_and_changes(pipeline: Pipeline) -> None:
     good, page = shown(journey(pipeline))
     assert good
-    assert page.splitlines()[-1] == "demo: ok, 1 tables equal, 4 rows, 7 changes"
+    assert page.splitlines()[-1] == "demo: ok, 1 tables equal as of 18:09:54 UTC, 4 rows; 7 changes by now"
     assert "/m/headrace.password) HEADRACE_STREAMER_PORT=29181 .venv/bin/headrace status" in " ".join(page.split())
     for words in ("http://a", "http://s", "binlog.000002:4", "`gate`", "1 rolled back", "1 min 1 s"):
         assert words in page
