@@ -72,7 +72,8 @@ class Evolution:
         of them is not known."""
         known = {".".join(name): name for name in self.schemas.tables()}
         tables = [known[name] for name in said if name in known] if said <= known.keys() else [*known.values()]
-        found = [Break(db=db, table=table, seq=at.place, ts_ms=at.ts_ms) for db, table in sorted(tables)]
+        made = [Break(db=db, table=table, seq=at.place, ts_ms=at.ts_ms) for db, table in sorted(tables)]
+        found = [one for one in made if one not in self.state.breaks]  # a run that failed since has noted it
         for one in found:
             print(f"{one.db}.{one.table}: a file of its changes was lost: its past begins behind it", flush=True)
         self.state = self.state.model_copy(update={"breaks": [*self.state.breaks, *found]})

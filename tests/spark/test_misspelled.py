@@ -25,7 +25,7 @@ TOLD = "shop.itemz (did you mean shop.items?) is no table that the pipeline has 
 def sent(monkeypatch: pytest.MonkeyPatch) -> None:
     """Changes of shop.items alone."""
     for module in (choice, erasing):
-        monkeypatch.setattr(module, "Broker", lambda _: SimpleNamespace(schemas=lambda: [ITEMS]))
+        monkeypatch.setattr(module, "Broker", lambda _: SimpleNamespace(schemas=lambda: [ITEMS], checkpoint=None))
 
 
 @pytest.mark.parametrize(
