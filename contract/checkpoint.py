@@ -148,6 +148,11 @@ class Checkpoint(BaseModel):
         until = max([until, *(one.until for one in self.earlier if one.tables == NONE)])
         return self.model_copy(update=self._kept((*others, Earlier(tables=NONE, until=until))))
 
+    @property
+    def all_until(self) -> Place | None:
+        """Up to where each table counts as not followed, also one that has no snapshot and never joined."""
+        return max((one.until for one in self.earlier if one.tables == NONE), default=None)
+
     def _kept(self, earlier: tuple[Earlier, ...]) -> dict[str, Any]:
         known = [self.forgotten] if self.forgotten else []
         known += [one.until for one in earlier[:-KEPT]]

@@ -92,7 +92,7 @@ Makes tables anew, or of one table keys, a range of keys, or the rows that chang
 changes table and the rows that its snapshot had read, from Kafka's topics in place of the changes table, or from
 {source}. The rows are the same whichever it is, and only those that are not right yet are written, by the next
 compaction; then the tables are verified as a whole. What cannot be (rows that a vacuum removed, records that Kafka has
-deleted, a table that was never snapshotted) is refused with the reason. `_repairs` keeps what was done. Safe to run
+deleted, a table that waits for a snapshot) is refused with the reason. `_repairs` keeps what was done. Safe to run
 again. A table that cannot be had fails the task `all_staged` alone, and the others go on. {compaction}.
 """,
     "repair": """

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pyspark.sql import SparkSession
 
 from contract import names
-from contract.checkpoint import Checkpoint
+from contract.checkpoint import Checkpoint, Place
 from contract.start_at import since
 from contract.status import LakeStatus, Stale, TableStatus, parse
 from contract.steps import SNAPSHOT_TABLE
@@ -133,9 +133,16 @@ class Standing:
             told = lost.told(loss)
         elif self.handoff.snapshots.gap(name):
             told = "it was not followed for a time since its snapshot, or counts as such"
+        elif applied is None and checkpoint and self._was_there(name, checkpoint.all_until):
+            told = "it was not followed for a time, or counts as such"
         elif checkpoint and (place := checkpoint.unread(*name, applied.floor if applied else None)):
             told = f"it is followed since {since(*place[1:])}, and rows of before were not read"
         return told and f"not yet snapshotted: {told}: {SNAPSHOT_TABLE}"
+
+    def _was_there(self, name: Name, place: Place | None) -> bool:
+        """Whether rows of the table were streamed before that place."""
+        born = self._born(name)
+        return place is not None and born is not None and tuple(born[:3]) < place
 
     def _ahead(self, name: Name, checkpoint: Checkpoint | None) -> str | None:
         applied = self.handoff.snapshots.tables.get(name)

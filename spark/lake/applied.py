@@ -52,6 +52,10 @@ class Applied(AppliedSnapshot):
         return shape and shape.model_dump(mode="json", exclude_defaults=True)
 
 
+# Of a table that never had one: it comes before all of its changes.
+NEVER = Applied(id="", p0="", p1="", rows=0, applied_at=0, floor=[0, 0, 0, 0, 0])
+
+
 class AppliedSnapshots:
     """Each table's newest. Ids of snapshots grow with time."""
 

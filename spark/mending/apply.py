@@ -25,7 +25,7 @@ from contract.status import PartStatus
 from spark.errors import TableStoppedError
 from spark.evolution.renames import renames_of, since
 from spark.failpoints import reached
-from spark.lake.applied import AppliedSnapshots
+from spark.lake.applied import NEVER, AppliedSnapshots
 from spark.lake.erasures import Erased, Erasures
 from spark.lake.lake import Lake
 from spark.lake.stopped import Name
@@ -126,7 +126,7 @@ class Mending:
             return f"the snapshot {applied.id} has read all of {name} since: nothing is left to do but to check it"
         if since(renames_of(self.lake), part.shape, part.p0.place):
             return f"a column of {'.'.join(part.name)} was renamed since the rows were read: run the {part.job} again"
-        if part.source != MYSQL and applied and (count := mended(self.spark, self.lake, part, applied)):
+        if part.source != MYSQL and (count := mended(self.spark, self.lake, part, applied or NEVER)):
             return (
                 f"rows ({count:,}) were mended from the source meanwhile, and no change says what they are: take the "
                 "rows from MySQL (source mysql, --source mysql)"

@@ -24,8 +24,8 @@ from spark.lake.stopped import Name
 from spark.landing.changes import BOUNDS, MARK_COLUMNS, Landing
 
 
-def sent(spark: SparkSession, lake: Lake, name: Name, floor: list[int]) -> DataFrame:
-    """Columns of `_changes`, from before `floor` (a `_seq`) on."""
+def sent(spark: SparkSession, lake: Lake, name: Name, floor: list[int], begin: str) -> DataFrame:
+    """Columns of `_changes`, from before `floor` (a `_seq`) on. `begin`: what that is, in words."""
     pipeline, told = lake.pipeline, ".".join(name)
     own = names.events_topics(pipeline, *name)
     read = Landing(spark, pipeline, lake).read()
@@ -51,7 +51,7 @@ def sent(spark: SparkSession, lake: Lake, name: Name, floor: list[int]) -> DataF
     }
     records = spark.read.format("kafka").options(**options).load()
     changes = shaped(records, pipeline.name, strict=False).where((fn.col("tbl") == told) & (fn.col("db") == name[0]))
-    _refuse_purged(changes, begins, floor, told)
+    _refuse_purged(changes, begins, floor, told, begin)
     return Erasures(lake).without(first_sent(once(changes, spark.createDataFrame([], MARK_COLUMNS)), None))
 
 
@@ -91,9 +91,9 @@ def _refuse_compacted(broker: Broker, ends: Ends, told: str) -> None:
             )
 
 
-def _refuse_purged(changes: DataFrame, begins: Ends, floor: list[int], told: str) -> None:
+def _refuse_purged(changes: DataFrame, begins: Ends, floor: list[int], told: str, begin: str) -> None:
     """In a partition `_seq` only grows: where its first record is before the floor, so are all that are gone."""
-    purged = {at for at, begin in begins.items() if begin}
+    purged = {at for at, first in begins.items() if first}
     if not purged:
         return
     first = changes.groupBy("topic", "partition").agg(fn.min("_seq").alias("seq")).collect()
@@ -103,6 +103,6 @@ def _refuse_purged(changes: DataFrame, begins: Ends, floor: list[int], told: str
         numbers = ", ".join(str(number) for name, number in lost if name == topic)
         raise TableError(
             f"{told}: Kafka has deleted records of {topic} (partition {numbers}) that may be younger "
-            "than the table's snapshot, so that the rows cannot be made from it. Nothing was written: take them from "
+            f"than {begin}, so that the rows cannot be made from it. Nothing was written: take them from "
             "changes or mysql instead, and raise kafka.retention_hours for the next time"
         )

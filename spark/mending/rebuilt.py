@@ -1,8 +1,9 @@
 """A part's rows out of what the lake, or Kafka, keeps: those that the table's snapshot had read, and the changes since.
 
-The rows of the snapshot are those of the lake's table at the version that applied it; the changes behind its P0 come
-out of `_changes`, or out of Kafka's topic again. They are folded up to the lake's own checkpoint, which is the part's
-P0; what came later is in `_changes` when the part is put in its place.
+Where the rows of the snapshot are, or that they are not needed, base.py says; the changes behind its P0 come out of
+`_changes`, or out of Kafka's topic again. They are folded up to the lake's own checkpoint, which is the part's P0; what
+came later is in `_changes` when the part is put in its place. A table without a snapshot is made of its changes alone,
+where it is known to have been made empty (made.py).
 """
 
 from __future__ import annotations
@@ -11,19 +12,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 
-from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
 from contract import kept_history, names
 from contract.checkpoint import Checkpoint
 from contract.kept_history import Kept
-from contract.names import quoted
 from contract.schema import TableSchema
 from contract.status import LakeStatus
-from contract.steps import SNAPSHOT_TABLE
 from spark.errors import TableError
-from spark.evolution.renames import renames_of, since, with_new_names
 from spark.evolution.shapes import shape_of
 from spark.lake.applied import Applied, AppliedSnapshots
 from spark.lake.broken import broken_file
@@ -31,18 +28,18 @@ from spark.lake.erasures import Erasures
 from spark.lake.lake import Lake
 from spark.lake.stopped import Name
 from spark.lake.unfinished import Beating
+from spark.mending.base import INSTEAD, Base
 from spark.mending.final import folded
 from spark.mending.from_kafka import sent
+from spark.mending.made import before, made
 from spark.mending.unknown_times import refuse_ended, refuse_removed
 from spark.merging.mended import mended
 from spark.merging.parts import CHANGES, KAFKA, Chosen, Part, new_id, put, sweep, write_keys
 from spark.merging.tables import USED
 from spark.tables.merge import behind, misfit, sequence
-from spark.tables.schema import OWN, Schemas, columns_of, fitted
+from spark.tables.schema import Schemas, columns_of
 
 MOST_KEYS = 100_000  # of a time
-SKEW_MS = 60_000  # between the clocks of the job and of the lake's store
-INSTEAD = f"take the rows from MySQL instead (source mysql, --source mysql), or {SNAPSHOT_TABLE}"
 
 
 @dataclass
@@ -59,11 +56,32 @@ class Rebuild:
 
     def __post_init__(self) -> None:
         self.told = ".".join(self.name)
-        found = AppliedSnapshots(self.lake).tables.get(self.name)
-        if found is None or self.status.checkpoint is None:
-            raise TableError(f"{self.told} was never snapshotted, so its rows are not in its changes alone: {INSTEAD}")
-        self.applied: Applied = found
+        if self.status.checkpoint is None:
+            raise TableError(f"{self.told}: the lake has no place in the source's changes yet: {INSTEAD}")
         self.p0: Checkpoint = self.status.checkpoint
+
+    @cached_property
+    def applied(self) -> Applied:
+        """The snapshot; of a table without one, where it was made."""
+        found = AppliedSnapshots(self.lake).tables.get(self.name)
+        if found := found or made(self.spark, self.lake, self.name, self.p0):
+            return found
+        raise self._unproven()
+
+    @cached_property
+    def _base(self) -> Base:
+        return Base(self.spark, self.lake, self.name, self.applied)
+
+    @property
+    def _begin(self) -> str:
+        return f"the snapshot {self.applied.id}" if self.applied.id else "the beginning of the table"
+
+    def _unproven(self) -> TableError:
+        return TableError(
+            f"{self.told} has no snapshot, and nothing proves that all of its rows are in its changes: that takes a "
+            "CREATE TABLE of it, without IF NOT EXISTS, in the lake's table _schema_changes, behind which it was "
+            f"followed by the rules of now, and no change of before. Nothing was written: {INSTEAD}"
+        )
 
     @cached_property
     def shape(self) -> TableSchema:
@@ -101,16 +119,17 @@ class Rebuild:
         return part
 
     def changes(self) -> DataFrame | None:
-        """The table's changes behind the snapshot, up to the lake's checkpoint; None where nothing was changed yet."""
+        """The table's changes behind the snapshot; None where nothing was changed yet."""
         if self.source == KAFKA:
-            found = sent(self.spark, self.lake, self.name, self.applied.floor)
+            found = self._sent()
         else:
             self._refuse_removed()
             if (landed := self._landed()) is None:
                 return None
             found = Erasures(self.lake).without(landed).select(*USED)  # one that was killed has left them there
-        mine = behind(found, self.name, self.applied.floor)
-        return mine.where(fn.col("_seq") < sequence(_place(self.p0)))
+        if not self.applied.id and before(found, self.name, self.applied.floor):
+            raise self._unproven()
+        return behind(found, self.name, self.applied.floor)
 
     def keys(self, since: datetime, until: datetime) -> tuple[str, ...]:
         """Of the rows that changed in that time, the first moment of it included; before the snapshot, too."""
@@ -120,7 +139,7 @@ class Rebuild:
             return ()
         told = landed.select(*USED)
         if self.source == KAFKA:
-            told = told.unionByName(sent(self.spark, self.lake, self.name, self.applied.floor).select(*USED))
+            told = told.unionByName(self._sent().select(*USED))
         mine = told.where((fn.col("tbl") == self.told) & (fn.col("db") == self.name[0]) & (fn.col("op") != "t"))
         mine = mine.where((fn.col("ts") >= fn.lit(since)) & (fn.col("ts") < fn.lit(until)))
         refuse_ended(self.lake, self.name, landed, mine)
@@ -132,30 +151,19 @@ class Rebuild:
             )
         return tuple(row["key"] for row in found)
 
+    def _sent(self) -> DataFrame:
+        return sent(self.spark, self.lake, self.name, self.applied.floor, self._begin)
+
     def _landed(self) -> DataFrame | None:
         version = self.status.changes_version
         return None if version is None else self.lake.frame(self.lake.changes, version)
 
     def _rows(self, part: Part) -> DataFrame:
-        path = self.lake.table(*self.name)
-        columns = columns_of(self.spark, path)
-        if self.applied.version is None:
-            raise TableError(
-                f"{self.told}: the snapshot {self.applied.id} was applied by an older version of Headrace, which did "
-                f"not say where its rows are: {INSTEAD}"
-            )
-        self._refuse_another_log(path)
-        try:
-            then = self.spark.read.format("delta").option("versionAsOf", str(self.applied.version)).load(path)
-        except Exception as error:
-            raise self._gone() from error
-        then = with_new_names(then, since(renames_of(self.lake), part.shape, self.applied.floor))
-        lacking = {name: kind for name, kind in columns.items() if name not in then.columns}
-        base = fitted(then, columns).withColumns({n: fn.lit(None).cast(kind) for n, kind in lacking.items()})
-        base = base.where(fn.col("_seq") <= sequence(self.applied.floor)).select(*map(quoted, columns), *OWN)
-        # A row that was erased has no deletion among the changes any more, which would take it out.
-        base = Erasures(self.lake).unstaged(base, part.shape, self.applied.floor, self.applied.erasures)
-        return folded(base, self.changes(), part.shape, self.schemas, columns)
+        """Up to the lake's checkpoint: the changes behind it come to them when the part is put in its place."""
+        columns, changes = columns_of(self.spark, self.lake.table(*self.name)), self.changes()
+        base = self._base.rows(part, changes, columns)
+        mine = None if changes is None else changes.where(fn.col("_seq") < sequence(_place(self.p0)))
+        return folded(base, mine, part.shape, self.schemas, columns)
 
     def _kept(self) -> Kept | None:
         """Of `_changes` older ones may be removed (retention.py), which is noted before they go."""
@@ -166,22 +174,13 @@ class Rebuild:
         if kept and kept.begins > self.applied.p0_ms:
             raise TableError(
                 f"{self.told}: the changes of before {kept.since:%Y-%m-%d %H:%M} UTC were removed "
-                f"(maintenance.history_days), and the snapshot {self.applied.id} is older. Nothing was written: "
-                f"{INSTEAD}"
+                f"(maintenance.history_days), and {self._begin} is older. Nothing was written: {INSTEAD}"
             )
         if kept and kept.gone and kept.gone > tuple(self.applied.floor):
             raise TableError(
-                f"{self.told}: changes behind the snapshot {self.applied.id} were removed (maintenance.history_days): "
+                f"{self.told}: changes behind {self._begin} were removed (maintenance.history_days): "
                 f"the source's clock went back, by which they were older. Nothing was written: {INSTEAD}"
             )
-
-    def _refuse_another_log(self, path: str) -> None:
-        """A table whose log was begun anew has another commit of this number."""
-        history = DeltaTable.forPath(self.spark, path).history()
-        mine = history.where(fn.col("version") == fn.lit(self.applied.version))
-        made = mine.select(fn.unix_millis("timestamp").alias("at")).first()
-        if made is None or made["at"] > self.applied.applied_at + SKEW_MS:
-            raise self._gone()
 
     def _written(self, rows: DataFrame, folder: str) -> None:
         try:
@@ -192,20 +191,13 @@ class Rebuild:
             file = broken_file(error)
             if file is None or names.CHANGES in file:
                 raise
-            raise self._gone() from error
-
-    def _gone(self) -> TableError:
-        return TableError(
-            f"{self.told}: the rows that the snapshot {self.applied.id} had read are not in the lake any more (version "
-            f"{self.applied.version} of the table): a vacuum removed them, or they are of more than a week ago, which "
-            f"Delta does not give. Nothing was written: {INSTEAD}"
-        )
+            raise self._base.gone() from error
 
     def _refuse_mended(self, part: Part) -> None:
         if count := mended(self.spark, self.lake, part, self.applied):
             raise TableError(
-                f"{self.told}: {count:,} of these rows were mended from the source since the snapshot "
-                f"{self.applied.id}, and no change says what they are. Nothing was written: {INSTEAD}"
+                f"{self.told}: {count:,} of these rows were mended from the source since "
+                f"{self._begin}, and no change says what they are. Nothing was written: {INSTEAD}"
             )
 
 

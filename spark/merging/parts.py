@@ -56,7 +56,8 @@ class Part(BaseModel):
     shown. `where`, `keyed`: which rows, as of Chosen. `texts`: the rows are staged as records have them, else typed,
     each with its `_seq`. `p1`: a GTID set; once the lake has it, every change of the rows is in `_changes`. `count`: of
     the staged rows; None where an earlier version of Headrace staged them. `snapshot`: the one of whose rows, and the
-    changes since, they were made; None where they were read, or that version staged them. `erasures`: the number of
+    changes since, they were made, empty where the table had none; None where they were read, or that version staged
+    them. `erasures`: the number of
     the last one when their reading began."""
 
     id: str

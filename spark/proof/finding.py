@@ -24,7 +24,6 @@ LACKS = f"the lake does not have the table: {SNAPSHOT_TABLE}"
 SETTLED = "This check found all of its rows equal: the next compaction takes this mark away"
 ALTERED_EACH_TIME = "it could not be compared: it was altered while it was read, again and again: verify again"
 GONE = "not compared: dropped meanwhile, or renamed: the source does not have it any more"
-NO_SNAPSHOT = f"not yet snapshotted: none was applied since the table is followed: {SNAPSHOT_TABLE}"
 
 
 @dataclass(frozen=True)
@@ -94,14 +93,13 @@ def _last(answer: Answer, matches: Sequence[Match]) -> str:
 
 
 def why(table: TableStatus) -> str | None:
-    """What is known to keep the table from being equal."""
+    """What is known to keep the table from being equal. One without a snapshot may have got all of its rows by the
+    stream, as one that was made since that began; of one that has not, `unread` says so."""
     if table.stopped:
         return f"the table is stopped: {table.stopped}"
     if table.stale:
         return table.stale.reason
-    if table.outdated or table.unread:
-        return table.outdated or table.unread
-    return None if table.snapshot else NO_SNAPSHOT
+    return table.outdated or table.unread
 
 
 def apart(table: TableStatus) -> str | None:

@@ -90,6 +90,13 @@ def test_since_when_a_table_is_followed() -> None:
     assert last.since("shop", "a") is None
 
 
+def test_a_move_of_the_stream_is_known_apart_from_other_lists_of_tables() -> None:
+    listed = ONE.following(Tables(include=("shop.*",))).following(Tables(include=("*.*",)))
+    assert listed.all_until is None
+    moved = listed.without_snapshots((0, 1, 90)).without_snapshots((0, 1, 70))
+    assert moved.following(Tables(include=("crm.*",))).all_until == (0, 1, 90)
+
+
 def test_a_table_that_joined_with_rows_of_before_wants_a_snapshot_from_there_on() -> None:
     known = ONE.joining({"shop.b": True, "shop.c": True, "other.d": True}, (0, 1, 100))
     known = Checkpoint.read(known.model_dump_json())

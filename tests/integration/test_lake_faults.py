@@ -32,7 +32,7 @@ pytestmark = pytest.mark.usefixtures("without_expectations")
 ROWS = 240
 HOT = 6  # every sixth row is written to, the others keep still
 NOTES = ("NULL", "''", "'NULL'", "'x '", "'größe'", "'Groesse'")
-TABLES = ("exact", "floats", "codes", "lines", "drift")
+TABLES = ("exact", "floats", "codes", "lines", "drift", "later")
 VECTORS = ("ALTER TABLE `lines` ADD vec vector(3)", "UPDATE `lines` SET vec = to_vector(concat('[', id, ',0.1,-2]'))")
 SMALL = f"c{list(TYPES).index('smallint')}"
 # The server, and whether compactions follow it all the while, instead of those that a job waits for.
@@ -149,11 +149,13 @@ def code_faults() -> list[Fault]:
 
 
 def changes_of_the_source(server: Database) -> None:
-    """What the lake will lack, or have still: a row that it keeps stale, one that comes back, a range of Kafka's."""
+    """What the lake will lack, or have still: a row that it keeps stale, one that comes back, a range of Kafka's.
+    And a table that is made now, so that it has no snapshot."""
     run(
         server, f"UPDATE exact SET {SMALL} = 8 WHERE id = 211", "DELETE FROM exact WHERE id = 212",
         "INSERT INTO `lines` (id, a, b) VALUES (1000, 1, 'new')", "UPDATE `lines` SET b = 'other' WHERE id IN (7, 8)",
-        "DELETE FROM `lines` WHERE id = 9", database="faulty",
+        "DELETE FROM `lines` WHERE id = 9", "CREATE TABLE later (id int PRIMARY KEY, b varchar(20))",
+        "INSERT INTO later VALUES (1, 'one'), (2, 'two'), (3, 'three')", database="faulty",
     )  # fmt: skip
 
 
@@ -194,11 +196,13 @@ def test_every_fault_is_found_in_its_row_and_column_and_no_other(
         expected += kit.damage(spark, pipeline, "faulty.lines", [kit.changed("id", 20, "vec", "array<float>")])
     expected += kit.damage(spark, pipeline, "faulty.drift", [kit.schema_drift("id", "b", range(1, 61))])
 
+    expected += kit.damage(spark, pipeline, "faulty.later", [kit.missing("id", 1), kit.changed("id", 2, "b", "string")])
+
     following = partial(compacting, spark, pipeline) if followed else threading.Event.wait
     with (
         beside(partial(writing, server)),
         beside(following),
-        pytest.raises(JobFailedError, match="5 of 5 table") as caught,
+        pytest.raises(JobFailedError, match="6 of 6 table") as caught,
     ):
         verify(spark, pipeline, [], compact="" if followed else "yes")
     tables = [f"faulty.{name}" for name in TABLES]

@@ -22,10 +22,11 @@ from spark.jobs.backfill import backfill
 from spark.lake.applied import AppliedSnapshots
 from spark.lake.lake import Lake
 from spark.lake.lost import Loss, Losses
+from spark.maintenance.tidying import vacuum
 from spark.mending.choice import Form
 from spark.mending.unfound import unfound
 from spark.merging.mended import mended
-from tests.spark.changes_by_hand import ITEMS, change
+from tests.spark.changes_by_hand import ITEMS, change, truncation
 from tests.spark.lake_by_hand import AT, NAME, checkpoint, ids, item, land, part, seq, stage
 from tests.spark.test_repair import damage
 
@@ -226,6 +227,28 @@ def test_what_cannot_be_made_of_it_is_refused_with_the_next_step(
     refused(
         "is to be read as a whole, and a snapshot of it is staged: run the DAG shop.compaction, or .* puts it in place"
     )
+
+
+def test_rows_that_all_changed_since_the_snapshot_do_not_need_what_a_vacuum_removed(
+    spark: SparkSession, pipeline: Pipeline, lake: Lake, compact: Compact, made: Made
+) -> None:
+    def refused(told: str, **given: str) -> None:
+        with pytest.raises(LakeError, match=rf"a vacuum removed them.*{told}.*Nothing was written: take the rows from"):
+            backfill(spark, pipeline, ["shop.items"], **given)
+        assert lake.list(lake.at("_parts")) == []
+
+    damage(spark, lake, (1, "x"), (3, "a"), (4, "x"), (9, "a"))
+    assert vacuum(spark, lake, lake.table(*NAME), 0) > 0
+    assert made(keys="[2, 3, 4]") == {"changed": 1, "extra": 1, "missing": 1}
+    assert ids(spark, lake) == [(1, "x"), (2, "b"), (4, "d"), (9, "a")], "7 was made behind the lake's checkpoint"
+    refused("Of the keys that were asked for 2 did not change since: their", keys="[1, 2, 9]")
+    refused("Of the keys that were asked for 1 did not change since: their", since="2026-01-01T00:00:00Z")
+    refused("All of a table, and a range of it, need them; keys, .* that have all changed since do not")
+    land(spark, lake, truncation(seq(AT + 3)), change(seq(AT + 4), "c", item(2, "new")))
+    compact()
+    damage(spark, lake, (1, "x"), (2, "x"))
+    assert made(keys="[1, 2]") == {"changed": 1, "extra": 1}, "nothing of before the truncation is there"
+    assert ids(spark, lake) == [(2, "new")]
 
 
 def without_snapshots(spark: SparkSession, lake: Lake) -> None:
