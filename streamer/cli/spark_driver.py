@@ -19,7 +19,7 @@ import typer
 from contract import pipeline as pipeline_file
 from contract import spark_process
 from contract.java import java_missing, java_program
-from streamer.cli.console import refuse_others
+from streamer.cli.console import err, refuse_others
 from streamer.errors import HeadraceError
 
 Table = Annotated[list[str] | None, typer.Option(metavar="DB.TABLE", help="several by several --table; else all")]
@@ -53,6 +53,7 @@ def become(job: str, master: str, file: Path, options: Mapping[str, str], of: It
     except FileNotFoundError as error:
         raise NoSparkError("start", job, str(error), "") from None
     refuse_without_spark(job, command[0])
+    err.print("starting Spark")  # it is silent for half a minute and more
     sys.stdout.flush()
     # The job lets them come once it can end well, which it cannot while Python reads its modules.
     signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))

@@ -41,7 +41,7 @@ def test_it_is_the_jobs_process_with_its_arguments_and_options(file: Path, tmp_p
     (jars / "a b.jar").touch()
     settings = {"HEADRACE_SPARK_PYTHON": str(python), "HEADRACE_SPARK_JARS": str(jars), "HEADRACE_SPARK_MEMORY": "3g"}
     once = run(file, **settings)
-    assert once.returncode == 3
+    assert (once.returncode, once.stderr) == (3, "starting Spark\n")
     job, submit, path = once.stdout.splitlines()
     assert job == f"{ROOT}/spark/jobs/compact.py --pipeline {file}"
     assert submit.startswith(f"--master 'local[*]' --driver-memory 3g --jars '{jars}/a b.jar' --conf")
