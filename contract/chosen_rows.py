@@ -23,7 +23,11 @@ Moments = tuple[datetime, datetime]
 
 
 class ChosenRowsError(ValueError):
-    """What chooses no rows."""
+    """What chooses no rows. `options`: which of what is given is wrong; none where it is the tables."""
+
+    def __init__(self, text: str, *options: str) -> None:
+        super().__init__(text)
+        self.options = options
 
 
 def refuse_repair(given: Mapping[str, str], tables: Collection[str]) -> None:
@@ -37,7 +41,8 @@ def refuse_backfill(given: Mapping[str, str], tables: Collection[str]) -> Moment
     """Returns the time that is given, if one is."""
     rows, between = refuse_rows(given), moments(given["since"], given["until"])
     if rows and between:
-        raise ChosenRowsError(f"keys, or a range of them, and a time are given: choose one. {UNTOUCHED}")
+        chosen = [name for name in ("keys", "from", "to", "since", "until") if given[name]]
+        raise ChosenRowsError(f"keys, or a range of them, and a time are given: choose one. {UNTOUCHED}", *chosen)
     if not tables or ((rows or between) and len(tables) != 1):
         raise ChosenRowsError(
             "name the tables to be made anew, as db.table; keys, ranges and times are those of one table"
@@ -49,11 +54,12 @@ def refuse_rows(given: Mapping[str, str]) -> bool:
     """`keys`, or `from` and `to`; whether there is any of it."""
     keys, low, high = given["keys"], given["from"], given["to"]
     if keys and (low or high):
-        raise ChosenRowsError(f"keys and a range are given: choose one of them. {UNTOUCHED}")
+        chosen = [name for name in ("keys", "from", "to") if given[name]]
+        raise ChosenRowsError(f"keys and a range are given: choose one of them. {UNTOUCHED}", *chosen)
     if keys:
         key_list(keys)
     if DIGITS.fullmatch(low) and DIGITS.fullmatch(high) and int(low) > int(high):
-        raise turned("the range", low, high)
+        raise turned("the range", low, high, "from", "to")
     return bool(keys or low or high)
 
 
@@ -62,10 +68,10 @@ def key_list(text: str) -> list[Any]:
     try:
         given = json.loads(text)
     except ValueError as error:
-        raise ChosenRowsError(f"what is given as keys is no JSON ({error}): {FORM}") from None
+        raise ChosenRowsError(f"what is given as keys is no JSON ({error}): {FORM}", "keys") from None
     wanted = [one for one in given if str(one).strip()] if isinstance(given, list) else []
     if not wanted:
-        raise ChosenRowsError(f"what is given as keys is no list of keys: {FORM}")
+        raise ChosenRowsError(f"what is given as keys is no list of keys: {FORM}", "keys")
     return wanted
 
 
@@ -73,14 +79,18 @@ def moments(since: str, until: str) -> Moments | None:
     """In UTC; None where neither is given."""
     if not (since or until):
         return None
-    try:
-        begin, end = moment(since or "1970-01-01T00:00:00Z"), moment(until or "9999-12-31T00:00:00Z")
-    except ValueError as error:
-        raise ChosenRowsError(str(error)) from None
+    begin, end = _moment("since", since or "1970-01-01T00:00:00Z"), _moment("until", until or "9999-12-31T00:00:00Z")
     if begin >= end:
-        raise turned("the time", since, until)
+        raise turned("the time", since, until, "since", "until")
     return begin, end
 
 
-def turned(what: str, low: str, high: str) -> ChosenRowsError:
-    return ChosenRowsError(f"{what} is the wrong way round: from {low} to {high}. {UNTOUCHED}")
+def _moment(option: str, text: str) -> datetime:
+    try:
+        return moment(text)
+    except ValueError as error:
+        raise ChosenRowsError(str(error), option) from None
+
+
+def turned(what: str, low: str, high: str, *options: str) -> ChosenRowsError:
+    return ChosenRowsError(f"{what} is the wrong way round: from {low} to {high}. {UNTOUCHED}", *options)

@@ -34,8 +34,11 @@ def spark_jars(on_s3: bool = False) -> str | None:
 def _named(folder: str) -> list[str]:
     if found := _jars(Path(folder)):
         return found
-    make = f"`{DELTA[2]}`, and for a lake on S3 `{S3[2]}`"
-    raise FileNotFoundError(f"{VARIABLE} is {folder}, which holds no .jar file: run {make}")
+    make = f"`{DELTA[2]}`, for a lake on S3 `{S3[2]}` too"
+    raise FileNotFoundError(
+        f"{VARIABLE} is {folder}, which holds no .jar file: let it name a folder that has them, or unset it, and those "
+        f"are taken that came by {make}"
+    )
 
 
 def _fetched(prefix: str, shown_by: str, make: str) -> list[str]:

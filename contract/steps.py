@@ -28,6 +28,11 @@ def snapshot_table(pipeline: Pipeline, table: str) -> str:
     return f"run the DAG {pipeline.name}.snapshot with the table {table}, or `{command}`"
 
 
+def first_snapshot(pipeline: Pipeline) -> str:
+    """What makes a lake of a pipeline that has none, with the rows in it at the end."""
+    return _run(pipeline.name, "snapshot", f"snapshot {pipeline.path} --compact")
+
+
 def compaction(pipeline: Pipeline) -> str:
     return _run(pipeline.name, "compaction", f"compact {pipeline.path}")
 

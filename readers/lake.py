@@ -56,7 +56,7 @@ def query(pipeline: Pipeline, sql: str) -> Answer:
     except (status.StatusFormatError, OSError, ValueError) as error:
         raise LakeReadError(str(error)) from None
     if found is None:
-        raise LakeReadError(f"{names.lake_root(pipeline)} has no lake yet: {steps.compaction(pipeline)}")
+        raise LakeReadError(f"{names.lake_root(pipeline)} has no lake yet: {steps.first_snapshot(pipeline)}")
     if found.pipeline != pipeline.name:
         raise LakeReadError(
             f"{names.lake_root(pipeline)} is the lake of the pipeline {found.pipeline}, not of {pipeline.name}: "

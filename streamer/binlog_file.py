@@ -8,16 +8,18 @@ does not tell raises the errors that stop a stream.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from struct import Struct
 from typing import IO, Any
 
 from contract.gtid_places import gtid_of
+from contract.patterns import any_matches, may_match
 from contract.sequence import file_number
 from streamer import VERSION
 from streamer.by_place import FileDecoder
 from streamer.ddl.secrets import without_secrets
+from streamer.ddl.statement import ANY, change
 from streamer.envelope import Envelope
 from streamer.errors import CorruptEventError, HeadraceError
 from streamer.protocol import events as ev
@@ -46,15 +48,18 @@ class BinlogFileError(HeadraceError):
 
 
 class BinlogFile:
-    """`open_xa`: XA transactions that are prepared in what was read, and do not end in it: their rows are not given."""
+    """`patterns`: of tables; without any, all are asked for. `open_xa`: XA transactions that are prepared in what was
+    read, and do not end in it: their rows are not given."""
 
-    def __init__(self, path: Path, wanted: Callable[[str, str], bool]) -> None:
+    def __init__(self, path: Path, patterns: Sequence[str] = ()) -> None:
         self._path = path
+        self._patterns = patterns
         self._name = path.name.removesuffix(OPEN)
         self._prepared = PreparedXa()
-        self._decoder = FileDecoder(wanted, self._prepared, statements=True)
+        self._decoder = FileDecoder(self._wanted, self._prepared, statements=True)
         self._connector = "mysql"
         self._is_cut = False
+        self._has_told = False  # something of the transaction that is being read
         self._envelopes: dict[tuple[str, str, bool], Envelope] = {}
 
     @property
@@ -116,14 +121,37 @@ class BinlogFile:
             ):  # to the next file, whatever this copy's name has for a number
                 yield event
 
+    def _wanted(self, db: str, table: str) -> bool:
+        return not self._patterns or any_matches(self._patterns, db, table)
+
+    def _concerns(self, item: Ddl) -> bool:
+        """Whether a statement is of a table that is asked for. Of one that cannot be read nobody knows: so it is
+        told. Names in it may have other capitals than the table."""
+        if not self._patterns:
+            return True
+        kind, tables = change(item.statement, item.db, item.escapes)
+        if kind == "unknown" and not tables:
+            return True
+        return any(
+            any(may_match(one, {"db": db}) for one in self._patterns)
+            if table == ANY
+            else any_matches(self._patterns, db, table, ignore_case=True)
+            for db, table in tables
+        )
+
     def _told(self, item: object) -> Iterator[bytes]:
+        """Of the ends, where tables are asked for, those of transactions that have something of them."""
         if isinstance(item, RowsBatch):
+            self._has_told = True
             yield from self._envelope(item).records(item)[1]
-        elif isinstance(item, Ddl):
+        elif isinstance(item, Ddl) and self._concerns(item):
+            self._has_told = True
             source = self._source(item) | {"db": item.db, "thread": item.thread, "temporary": item.temporary}
             yield _json({"op": "ddl", "statement": without_secrets(item.statement, item.escapes), "source": source})
         elif isinstance(item, Commit):
-            yield _json({"op": "commit", "source": self._source(item) | {"xid": item.xid}})
+            if self._has_told or not self._patterns:
+                yield _json({"op": "commit", "source": self._source(item) | {"xid": item.xid}})
+            self._has_told = False
 
     def _source(self, item: Ddl | Commit) -> dict[str, Any]:
         """`pos`: where a statement's transaction begins; behind a transaction's end."""

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from struct import Struct
 
+from contract import table_names
 from contract.masks import Mask
 from contract.pipeline import Pipeline
 from contract.pipeline_columns import ColumnRuleError
@@ -46,7 +47,8 @@ def printed(pipeline: Pipeline, table: str, version: int | None) -> str:
 
 def find(pipeline: Pipeline, table: str, version: int | None) -> TableSchema:
     """Raises UnknownSchemaError, and what reading them raises."""
-    known = [one for one in outputs.known_schemas(pipeline) if f"{one.db}.{one.table}" == table]
+    every = outputs.known_schemas(pipeline)
+    known = [one for one in every if f"{one.db}.{one.table}" == table]
     chosen = [one for one in known if version in (None, one.version)]
     if chosen:
         return max(chosen, key=lambda one: one.version)
@@ -54,6 +56,11 @@ def find(pipeline: Pipeline, table: str, version: int | None) -> TableSchema:
     if known:
         cause = f"{where} has its versions {', '.join(str(one.version) for one in known)} only"
         raise UnknownSchemaError("showing", f"version {version} of table {table}", cause, "Ask for one of these.")
+    if meant := table_names.close(table, {f"{one.db}.{one.table}" for one in every}):
+        hint = f"Did you mean {meant[0]}?"
+        raise UnknownSchemaError("showing", f"the decoder of {table}", f"{where} has no schema of it", hint)
+    if why := table_names.refused(pipeline, table):
+        raise UnknownSchemaError("showing", f"the decoder of {table}", why, "")
     hint = "It is written before the table's first record: let `headrace run` stream a change of the table."
     raise UnknownSchemaError("showing", f"the decoder of {table}", f"{where} has no schema of it", hint)
 

@@ -8,6 +8,7 @@ round is told and tried again behind a pause that doubles each time; the next on
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 import time
 from dataclasses import dataclass, field
@@ -46,6 +47,7 @@ def loop(spark: SparkSession, pipeline: Pipeline) -> Facts:
     lake = Lake(spark, pipeline)
     lake.prove_writable()
     with writing(lake, "compact --loop", patience=death_shows(lake), name="_loop"):
+        print("Spark has started: the first round begins", file=sys.stderr, flush=True)
         return Loop(spark, pipeline, stop).run()
 
 

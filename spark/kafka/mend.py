@@ -24,6 +24,7 @@ from spark.kafka.own_records import Kind, kinds
 from spark.kafka.reading import Reading, Record, Silent, connection, numbers_of, records_of
 
 SECONDS = 30.0
+AS_TOLD = "as the message of the job that stopped has it"
 USAGE = "headrace mend FILE TOPIC PARTITION OFFSET, as the message of a job has them"
 
 
@@ -31,15 +32,24 @@ def mend(pipeline: Pipeline, topic: str, partition: int, offset: int) -> str:
     """Gives what was done. Raises LakeError where there is nothing to be done, KafkaException."""
     kind = kinds(pipeline).get(topic)
     if kind is None:
-        raise LakeError(f"{topic} is none of the topics that this is for: {', '.join(kinds(pipeline))}")
+        raise LakeError(
+            f"{topic} is none of the topics that this is for: {', '.join(kinds(pipeline))}. Name one of these, "
+            f"{AS_TOLD}"
+        )
     with Reading(pipeline) as consumer:
         known = partition in numbers_of(consumer, topic)
         records = list(records_of(consumer, topic, partition)) if known else []
     bad = next((record for record in records if record.offset == offset), None)
     if bad is None:
-        raise LakeError(f"{topic}, partition {partition}, has no record at offset {offset}, or has it no more")
+        raise LakeError(
+            f"{topic}, partition {partition}, has no record at offset {offset}, or has it no more. Give the place "
+            f"{AS_TOLD}"
+        )
     if bad.value is None or _readable(kind, bad):
-        raise LakeError(f"the record at offset {offset} can be read: it stays as it is")
+        raise LakeError(
+            f"the record at offset {offset} of {topic}, partition {partition}, can be read: it stays as it is. Give "
+            f"the place {AS_TOLD}; where no job stops at a record there is nothing to mend"
+        )
     return _put_behind(pipeline, kind, bad, records) if kind.compacted else _remove(pipeline, bad)
 
 
@@ -53,7 +63,10 @@ def _readable(kind: Kind, record: Record) -> bool:
 def _put_behind(pipeline: Pipeline, kind: Kind, bad: Record, records: Sequence[Record]) -> str:
     mine = [record for record in records if record.key == bad.key]
     if mine[-1].offset > bad.offset:
-        raise LakeError(f"another record of its key stands behind the one at offset {bad.offset}: it is passed by")
+        raise LakeError(
+            f"another record of its key stands behind the one at offset {bad.offset} of {bad.topic}: it is passed "
+            "by, and nothing is left to mend. Run the job again"
+        )
     good = [record for record in mine if record.value is not None and _readable(kind, record)]
     failed: list[Any] = []
     producer = Producer(connection(pipeline), logger=Silent())
@@ -87,8 +100,15 @@ def main(given: Sequence[str]) -> int:
         return 2
     try:
         print(mend(load(file), topic, *numbers))
-    except (LakeError, PipelineFileError, KafkaException) as error:
-        print(f"error: {error}", file=sys.stderr)
+    except PipelineFileError as error:
+        print(error, file=sys.stderr)
+        return 2
+    except LakeError as error:
+        print(f"error (mend): {error}", file=sys.stderr)
+        return 1
+    except KafkaException as error:
+        step = "See that the broker runs and that kafka.bootstrap names it, then run this again: nothing was broken"
+        print(f"error (mend): mending {topic} of {file}: {error.args[0].str()}. {step}", file=sys.stderr)
         return 1
     return 0
 

@@ -38,6 +38,7 @@ def backfill(
     with explained():
         given = {"tables": ",".join(tables), "source": source, "keys": keys, "from": low, "to": high}
         given |= {"since": since, "until": until}
-        with told_before_spark("--keys / --from / --to / --since / --until"):
+        with told_before_spark("TABLES"):
             refuse_backfill(given, tables)
-        become("backfill", master, pipeline, {**given, "by": asker(), "compact": yes(compact)}, of=tables)
+        given |= {"by": asker(), "compact": yes(compact)}
+        become("backfill", master, pipeline, given, of=tables, given_as="TABLES")

@@ -57,17 +57,18 @@ def table_patterns(given: list[str] | None) -> tuple[str, ...]:
     return tuple(given or ())
 
 
-def refuse_others(pipeline: Pipeline, tables: Iterable[str]) -> None:
-    """Raises typer.BadParameter for a name that no table of the pipeline can have."""
+def refuse_others(pipeline: Pipeline, tables: Iterable[str], given_as: str = "--table") -> None:
+    """Raises typer.BadParameter for a name that no table of the pipeline can have. `given_as`: the option's name, or
+    the argument's."""
     for name in tables:
         if why := table_names.refused(pipeline, name):
-            raise typer.BadParameter(why)
+            raise typer.BadParameter(why, param_hint=given_as)
 
 
-def named(table: str) -> None:
-    """Raises typer.BadParameter."""
+def named(table: str, given_as: str = "--table") -> None:
+    """Raises typer.BadParameter, as above."""
     if not all(table.partition(".")):
-        raise typer.BadParameter(f"{table!r} is no table's name: write it as db.table")
+        raise typer.BadParameter(f"{table!r} is no table's name: write it as db.table", param_hint=given_as)
 
 
 @contextmanager

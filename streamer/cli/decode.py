@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from contract.patterns import any_matches
 from streamer.cli.console import Patterns, err, explained, table_patterns
 
 EXAMPLE = "Example: [cyan]headrace decode binlog.000012 --table 'shop.*' | jq 'select(.op == \"d\")'[/]"
@@ -20,13 +19,14 @@ def decode(
 ) -> None:
     """Print a binlog file as JSON lines: changes as their records have them, statements, ends of transactions.
 
+    With --table, of these tables alone, with the ends of those transactions that have something of them.
+
     No server is asked. What the file does not tell, or what is broken in it, ends the output with an error and status
     1; all lines before it are right.
     """
     from streamer.binlog_file import BinlogFile
 
-    patterns = table_patterns(table)
-    found = BinlogFile(file, lambda db, name: not patterns or any_matches(patterns, db, name))
+    found = BinlogFile(file, table_patterns(table))
     write = sys.stdout.buffer.write
     with explained():
         try:

@@ -30,7 +30,7 @@ def erase(
     in the lake's table _erasures.
     """
     with explained():
-        named(table)
+        named(table, "TABLE")
         with told_before_spark("KEYS", ". Nothing was erased"):
             if not written(json.dumps(keys), table):
                 raise ErasedKeyError(f"{table}: no key is given")

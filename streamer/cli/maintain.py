@@ -27,7 +27,8 @@ def maintain(
     """
     with explained():
         if unknown := sorted({*(step or ())} - {*STEPS}):
-            raise typer.BadParameter(f"{', '.join(unknown)} is no step: there are {', '.join(STEPS)}")
+            told = f"{', '.join(unknown)} is no step: there are {', '.join(STEPS)}"
+            raise typer.BadParameter(told, param_hint="--step")
         for name in table or ():
             named(name)
         # A table that the file has no longer may be in the lake all the same: the job knows.

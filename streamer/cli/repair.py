@@ -37,6 +37,6 @@ def repair(
     """
     with explained():
         given = {"tables": ",".join(table or ()), "keys": keys, "from": low, "to": high}
-        with told_before_spark("--keys / --from / --to"):
+        with told_before_spark("--table"):
             refuse_repair(given, table or ())
         become("repair", master, pipeline, {**given, "by": asker(), "compact": yes(compact)}, of=table)

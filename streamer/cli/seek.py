@@ -9,7 +9,8 @@ import typer
 
 from contract import pipeline as pipeline_file
 from contract import steps
-from contract.start_at import EXPECTED
+from contract.mistake import MistakeError
+from contract.start_at import EXPECTED, parse
 from streamer.cli.console import File, explained, out
 from streamer.control import logs
 
@@ -34,6 +35,10 @@ def seek(
     Back: changes are sent again, in a new epoch. Forward: changes are lost, which --skip-changes allows. In both cases
     the lake's tables want a snapshot.
     """
+    try:
+        parse(to)
+    except MistakeError as error:
+        raise typer.BadParameter(f"{error}: {error.fix}", param_hint="--to") from None
     from streamer.seek import command
 
     logs.configure("auto", "WARNING")

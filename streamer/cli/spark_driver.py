@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import signal
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,15 +20,26 @@ import typer
 from contract import pipeline as pipeline_file
 from contract import spark_process
 from contract.java import java_missing, java_program
-from streamer.cli.console import refuse_others
+from streamer.cli.console import err, refuse_others
 from streamer.errors import HeadraceError
 
+LOCAL = "local[*]"
+MASTER = re.compile(r"local(-cluster)?(\[[\d*, ]+\])?|spark://[^\s/]+:\d+|yarn|k8s://\S+")
+
+
+def _master(text: str) -> str:
+    """Raises typer.BadParameter for what Spark would take seconds to refuse, in Java's words."""
+    if not MASTER.fullmatch(text):
+        forms = f"{LOCAL} (or with a number of cores), spark://host:port, yarn or k8s://..."
+        raise typer.BadParameter(f"{text!r} is no place where Spark runs: write {forms}")
+    return text
+
+
 Table = Annotated[list[str] | None, typer.Option(metavar="DB.TABLE", help="several by several --table; else all")]
-Master = Annotated[str, typer.Option(help="where Spark runs, such as spark://host:7077")]
+Master = Annotated[str, typer.Option(callback=_master, help="where Spark runs, such as spark://host:7077")]
 Compact = Annotated[
     bool, typer.Option("--compact", help="compact too, for who has no DAG or headrace compact --loop that does")
 ]
-LOCAL = "local[*]"
 NEEDS = """
 
 Needs: Java 17, the packages of requirements.txt, and the jars that [cyan]make spark-jars[/] fetches, for a lake on S3
@@ -40,11 +52,15 @@ class NoSparkError(HeadraceError):
     kind = "no_spark"
 
 
-def become(job: str, master: str, file: Path, options: Mapping[str, str], of: Iterable[str] | None = None) -> None:
-    """Does not return. `options` of the job: empty ones are left out; `of`: the `db.table`s that it is to be of. Raises
-    NoSparkError, PipelineFileError for a mistake in the file, typer.BadParameter for what is no table of it."""
+def become(
+    job: str, master: str, file: Path, options: Mapping[str, str], of: Iterable[str] | None = None,
+    given_as: str = "--table",
+) -> None:  # fmt: skip
+    """Does not return. `options` of the job: empty ones are left out; `of`: the `db.table`s that it is to be of, which
+    the command line has as `given_as`. Raises NoSparkError, PipelineFileError for a mistake in the file,
+    typer.BadParameter for what is no table of it."""
     pipeline = pipeline_file.load(file)
-    refuse_others(pipeline, of or ())
+    refuse_others(pipeline, of or (), given_as)
     # As one word: a value may begin with a dash.
     given = [f"--{name}={value}" for name, value in options.items() if value]
     on_s3 = pipeline.lake.bucket is not None
@@ -53,6 +69,7 @@ def become(job: str, master: str, file: Path, options: Mapping[str, str], of: It
     except FileNotFoundError as error:
         raise NoSparkError("start", job, str(error), "") from None
     refuse_without_spark(job, command[0])
+    err.print("starting Spark")  # it is silent for half a minute and more
     sys.stdout.flush()
     # The job lets them come once it can end well, which it cannot while Python reads its modules.
     signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
@@ -66,11 +83,13 @@ def become(job: str, master: str, file: Path, options: Mapping[str, str], of: It
 
 @contextmanager
 def told_before_spark(hint: str, more: str = "") -> Iterator[None]:
-    """What the job would say of the command line itself, as a mistake of the command line. `hint`: which of it."""
+    """What the job would say of the command line itself, as a mistake of the command line. `hint`: which of it, where
+    the mistake does not name options."""
     try:
         yield
     except ValueError as error:  # of contract/: whoever asks for the rows of a table writes them down there
-        raise typer.BadParameter(f"{error}{more}", param_hint=hint) from None
+        options = [f"--{name}" for name in getattr(error, "options", ())]
+        raise typer.BadParameter(f"{error}{more}", param_hint=" / ".join(options) or hint) from None
 
 
 def refuse_without_packages(job: str, python: str) -> None:

@@ -1,14 +1,21 @@
-"""Structured logs on standard error: JSON lines for machines, coloured lines for a terminal."""
+"""Structured logs on standard error: JSON lines for machines, lines for people, coloured on a terminal
+where NO_COLOR is not set."""
 
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from typing import Any, Literal
 
 import structlog
 
 Format = Literal["auto", "json", "console"]
+
+
+def for_people() -> structlog.dev.ConsoleRenderer:
+    """`--log console` may go into a pipe or a file, which have no use for colours."""
+    return structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty() and not os.environ.get("NO_COLOR"))
 
 
 def configure(form: Format = "auto", level: str = "INFO", **fixed: Any) -> bool:
@@ -20,7 +27,7 @@ def configure(form: Format = "auto", level: str = "INFO", **fixed: Any) -> bool:
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
-    last: Any = structlog.dev.ConsoleRenderer() if console else structlog.processors.JSONRenderer()
+    last: Any = for_people() if console else structlog.processors.JSONRenderer()
     structlog.configure(
         processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
         logger_factory=structlog.stdlib.LoggerFactory(),

@@ -16,6 +16,8 @@ from typing import IO, Any
 
 import structlog
 
+from streamer.control import logs
+
 log = structlog.get_logger("supervisor")
 KEPT_ERRORS = 100
 LEVELS = ("warning", "error", "critical")
@@ -26,7 +28,7 @@ class Output:
     """`for_people`: lines are rendered for a terminal."""
 
     def __init__(self, for_people: bool) -> None:
-        self._render = structlog.dev.ConsoleRenderer() if for_people else None
+        self._render = logs.for_people() if for_people else None
         self._lock = threading.Lock()
 
     def line(self, text: str, fields: dict[str, Any]) -> None:

@@ -50,7 +50,10 @@ def test_folders_that_are_named_go_first(folder: Folder, monkeypatch: pytest.Mon
     monkeypatch.setenv("HEADRACE_SPARK_JARS", f"{one}{os.pathsep}{two}")
     assert spark_jars(on_s3=True) == f"{one}/x.jar,{two}/y.jar"
     monkeypatch.setenv("HEADRACE_SPARK_JARS", f"{one}{os.pathsep}{one}/none")
-    with pytest.raises(FileNotFoundError, match=r"HEADRACE_SPARK_JARS is .*/one/none, which holds no \.jar file: run"):
+    with pytest.raises(
+        FileNotFoundError,
+        match=r"HEADRACE_SPARK_JARS is .*/one/none, which holds no \.jar file: let it name .* or unset it",
+    ):
         spark_jars()
 
 

@@ -177,4 +177,5 @@ def test_the_lake_follows_until_a_signal(spark: SparkSession, streamer: Streamer
     assert 200 <= last["changes"] == sum(report["changes"] for report in found) <= 300
     assert last["rounds"] >= 2
     assert found[0]["freshness_seconds"] > 0
+    assert any("the first round begins" in line for line in loop.lines)
     assert any("ends behind this round" in line for line in loop.lines)

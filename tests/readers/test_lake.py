@@ -381,7 +381,7 @@ def test_the_command(pipeline: Pipeline) -> None:
     Path(names.lake_root(pipeline), "_status.json").unlink()
     without = " ".join(told("SELECT 1", status=1).split())
     assert without.startswith("error (lake): ")
-    assert f"run the DAG shop.compaction, or `headrace compact {pipeline.path}`" in without
+    assert f"run the DAG shop.snapshot, or `headrace snapshot {pipeline.path} --compact`" in without
 
 
 @pytest.fixture

@@ -136,13 +136,14 @@ def away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Away:
     return lake
 
 
-def test_in_no_folder_one_starts_behind_one_that_was_killed(away: Away) -> None:
+def test_in_no_folder_one_starts_behind_one_that_was_killed(away: Away, capsys: pytest.CaptureFixture[str]) -> None:
     """What that had says nothing of its end: it only stands still."""
     spark: Any = None
     dead = {"job": "compact --loop", "host": "there", "pid": 7, "since": "2026-01-01", "token": "t", "beat": 3}
     away.write(away.at("_loop.json"), dead)
     assert looping.loop(spark, away.pipeline) == {"rounds": 0, "changes": 0}
     assert away.files == {}
+    assert capsys.readouterr().err == "Spark has started: the first round begins\n"
 
 
 def test_in_no_folder_a_second_one_ends_while_the_first_one_lives(away: Away) -> None:

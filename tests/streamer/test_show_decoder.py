@@ -10,7 +10,7 @@ import pytest
 
 from contract.pipeline import Pipeline
 from contract.schema import Column, TableSchema
-from streamer import present_table, show_decoder
+from streamer import outputs, present_table, show_decoder
 from streamer.delivery_errors import UnknownSchemaError
 from streamer.errors import UnreachableError
 from streamer.present_table import PresentTable
@@ -102,6 +102,24 @@ def test_a_masked_column_is_not_told_by_the_schema_alone(answers: Answers) -> No
     masked = pipeline(**MASKED).show(SCHEMA).schema
     with pytest.raises(UnknownSchemaError, match=r"the mask of note covers.*no longer has the table"):
         show_decoder.source(pipeline(), masked)
+
+
+@pytest.mark.parametrize(
+    ("table", "told"),
+    [
+        ("shop.ordres", "has no schema of it. Did you mean shop.orders?"),
+        ("orders", "'orders' is no table's name: write it as db.table"),
+        ("store.orders", "store.orders is not one of the pipeline's tables (shop.*): see tables in"),
+        ("shop.lines", "has no schema of it. It is written before the table's first record"),
+    ],
+)
+def test_a_table_without_a_schema_is_told_with_the_one_that_may_be_meant(
+    table: str, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outputs, "known_schemas", lambda _: [SCHEMA])
+    with pytest.raises(UnknownSchemaError) as caught:
+        show_decoder.printed(pipeline(), table, None)
+    assert told in str(caught.value)
 
 
 def test_a_name_ends_no_comment(answers: Answers) -> None:

@@ -41,7 +41,7 @@ def test_it_is_the_jobs_process_with_its_arguments_and_options(file: Path, tmp_p
     (jars / "a b.jar").touch()
     settings = {"HEADRACE_SPARK_PYTHON": str(python), "HEADRACE_SPARK_JARS": str(jars), "HEADRACE_SPARK_MEMORY": "3g"}
     once = run(file, **settings)
-    assert once.returncode == 3
+    assert (once.returncode, once.stderr) == (3, "starting Spark\n")
     job, submit, path = once.stdout.splitlines()
     assert job == f"{ROOT}/spark/jobs/compact.py --pipeline {file}"
     assert submit.startswith(f"--master 'local[*]' --driver-memory 3g --jars '{jars}/a b.jar' --conf")
@@ -78,7 +78,11 @@ def test_it_is_the_jobs_process_with_its_arguments_and_options(file: Path, tmp_p
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [
-        ("HEADRACE_SPARK_JARS", "/nowhere", "HEADRACE_SPARK_JARS is /nowhere, which holds no .jar file: run `make"),
+        (
+            "HEADRACE_SPARK_JARS",
+            "/nowhere",
+            "/nowhere, which holds no .jar file: let it name a folder that has them, or",
+        ),
         (
             "HEADRACE_CACHE",
             "/nowhere",
@@ -116,38 +120,65 @@ def test_a_table_that_the_file_cannot_have_is_refused_before_spark_starts(
     assert f"nope.x is not one of the pipeline's tables (shop.*): see tables in {file}" in ended.stderr
 
 
-def test_a_step_that_is_none_is_refused_before_spark_starts(file: Path) -> None:
-    ended = run(file, "--step", "sweep", command="maintain", HEADRACE_SPARK_PYTHON="/nowhere", COLUMNS="300")
-    assert ended.returncode == 2
-    assert "sweep is no step: there are " in ended.stderr
-
-
 @pytest.mark.parametrize(
-    ("command", "arguments", "told"),
+    ("option", "command", "arguments", "told"),
     [
-        ("repair", ["--table", "shop.a", "--keys", "7,8"], "what is given as keys is no JSON"),
-        ("repair", ["--keys", "[7]"], "keys and ranges are those of one table: name it, as db.table"),
-        ("repair", ["--from", "9"], "keys and ranges are those of one table: name it, as db.table"),
-        ("repair", ["--table", "shop.a", "--from", "9", "--to", "1"], "the wrong way round: from 9 to 1"),
-        ("repair", ["--table", "shop.a", "--from", "9", "--keys", "[1]"], "keys and a range are given: choose one"),
-        ("backfill", ["shop.a", "--keys", "7,8"], "what is given as keys is no JSON"),
-        ("backfill", ["shop.a", "shop.b", "--keys", "[7]"], "keys, ranges and times are those of one table"),
-        ("backfill", ["shop.a", "--since", "10:42"], "'10:42' is no time: write it such as 2026-11-22T10:42:00Z"),
-        ("backfill", ["shop.a", "--since", "2026-11-22T10:42"], "has no zone: add Z for UTC"),
-        ("backfill", ["shop.a", "--from", "9", "--to", "1"], "the wrong way round: from 9 to 1"),
-        ("backfill", ["shop.a", "--from", "9", "--until", "2026-11-22T10:42Z"], "and a time are given: choose one"),
-        ("backfill", ["shop.a", "--source", "mars"], "'mars' is not one of"),
-        ("erase", ["shop.a", "7", "{n: 8}"], "shop.a: key 2 is no JSON"),
-        ("erase", ["shop.a", ""], "shop.a: no key is given. Nothing was erased"),
-        ("erase", ["orders", "7"], "'orders' is no table's name: write it as db.table"),
-        ("maintain", ["--table", "orders"], "'orders' is no table's name: write it as db.table"),
+        (
+            "'--master'",
+            "compact",
+            ["--master", "foo://bar"],
+            "'foo://bar' is no place where Spark runs: write local[*] (or",
+        ),
+        ("'--master'", "maintain", ["--master", "local[x]"], "spark://host:port, yarn or k8s://..."),
+        ("--step", "maintain", ["--step", "sweep"], "sweep is no step: there are "),
+        ("--table", "repair", ["--table", "orders"], "'orders' is no table's name: write it as db.table"),
+        ("--until", "backfill", ["shop.a", "--since", "2026-11-22T10:42Z", "--until", "now"], "'now' is no time"),
+        ("--to", "seek", ["--to", "bogus"], "'bogus' is none of earliest, latest, a GTID set, a file and position"),
+        ("--keys", "repair", ["--table", "shop.a", "--keys", "7,8"], "what is given as keys is no JSON"),
+        ("--table", "repair", ["--keys", "[7]"], "keys and ranges are those of one table: name it, as db.table"),
+        ("--table", "repair", ["--from", "9"], "keys and ranges are those of one table: name it, as db.table"),
+        (
+            "--from / --to",
+            "repair",
+            ["--table", "shop.a", "--from", "9", "--to", "1"],
+            "the wrong way round: from 9 to 1",
+        ),
+        (
+            "--keys / --from",
+            "repair",
+            ["--table", "shop.a", "--from", "9", "--keys", "[1]"],
+            "keys and a range are given: choose one",
+        ),
+        ("--keys", "backfill", ["shop.a", "--keys", "7,8"], "what is given as keys is no JSON"),
+        ("TABLES", "backfill", ["shop.a", "shop.b", "--keys", "[7]"], "keys, ranges and times are those of one table"),
+        (
+            "--since",
+            "backfill",
+            ["shop.a", "--since", "10:42"],
+            "'10:42' is no time: write it such as 2026-11-22T10:42:00Z",
+        ),
+        ("--since", "backfill", ["shop.a", "--since", "2026-11-22T10:42"], "has no zone: add Z for UTC"),
+        ("--from / --to", "backfill", ["shop.a", "--from", "9", "--to", "1"], "the wrong way round: from 9 to 1"),
+        (
+            "--from / --until",
+            "backfill",
+            ["shop.a", "--from", "9", "--until", "2026-11-22T10:42Z"],
+            "and a time are given: choose one",
+        ),
+        ("'--source'", "backfill", ["shop.a", "--source", "mars"], "'mars' is not one of"),
+        ("KEYS", "erase", ["shop.a", "7", "{n: 8}"], "shop.a: key 2 is no JSON"),
+        ("KEYS", "erase", ["shop.a", ""], "shop.a: no key is given. Nothing was erased"),
+        ("TABLE", "erase", ["orders", "7"], "'orders' is no table's name: write it as db.table"),
+        ("--table", "maintain", ["--table", "orders"], "'orders' is no table's name: write it as db.table"),
     ],
 )
 def test_what_the_command_line_alone_shows_to_be_wrong_is_told_before_spark_starts(
-    file: Path, command: str, arguments: list[str], told: str
+    file: Path, option: str, command: str, arguments: list[str], told: str
 ) -> None:
     ended = run(file, *arguments, command=command, HEADRACE_SPARK_PYTHON="/nowhere", COLUMNS="300")
     assert ended.returncode == 2, ended.stderr
+    assert f"Invalid value for {option}: " in ended.stderr
+    assert "starting Spark" not in ended.stderr
     assert told in ended.stderr
     assert "Traceback" not in ended.stderr
 

@@ -3,11 +3,26 @@
 from __future__ import annotations
 
 import io
+import logging
+import sys
+from collections.abc import Iterator
 
 import pytest
+import structlog
 from structlog.testing import capture_logs
 
+from streamer.control import logs
 from streamer.supervisor.output import LONGEST, Errors, Output, Reader
+
+
+@pytest.fixture(autouse=True)
+def logging_as_it_was() -> Iterator[None]:
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    structlog.reset_defaults()
+    root.handlers[:] = handlers
+    root.setLevel(level)
 
 
 def read(text: bytes, for_people: bool = False) -> tuple[Reader, Errors, list[str]]:
@@ -23,6 +38,19 @@ def test_lines_of_the_streamer_go_on_as_they_are(capsys: pytest.CaptureFixture[s
     reader, errors, _ = read(line)
     assert capsys.readouterr().err.encode() == line
     assert (reader.failed, errors.all()) == (None, [])
+
+
+@pytest.mark.parametrize(("terminal", "no_color", "coloured"), [(1, "", 1), (1, "1", 0), (0, "", 0)])
+def test_colours_are_for_a_terminal_whose_user_did_not_say_no(
+    terminal: int, no_color: str, coloured: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: bool(terminal))
+    monkeypatch.setenv("NO_COLOR", no_color)
+    read(b'{"event": "streaming", "level": "info"}\n', for_people=True)
+    logs.configure("console")
+    logging.getLogger("other").warning("of a library")
+    for line in capsys.readouterr().err.splitlines():
+        assert ("\x1b[" in line) == bool(coloured), line
 
 
 def test_last_words_that_are_no_log_are_marked_and_cut() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from html import unescape
 
 import pytest
 from fastapi.testclient import TestClient
@@ -22,7 +23,7 @@ def sections(served: Served, tmp_path_factory: pytest.TempPathFactory) -> dict[s
     for name in ("shop", "wants-a-person", "wrong"):
         served.put(name)
     wrong = served.folder / "wrong.yaml"
-    wrong.write_text(wrong.read_text().replace("server_id: 7", "server_id: -7"))
+    wrong.write_text(wrong.read_text().replace("server_id: 7", "server_id: -7") + "tabels: {}\n")
     served.run()
     served.wait(lambda: len(served.supervisor.unit("shop").watch.history) > 5)
     served.wait(lambda: served.state("wants-a-person") == "failed")
@@ -76,7 +77,12 @@ def test_what_went_wrong_stands_at_its_pipeline_with_the_next_step(sections: dic
     assert person.startswith("wants-a-person failed")
     assert "purged The binlog is gone. → Begin anew." in person
     wrong = text(sections["wrong"])
-    assert "wrong.yaml is not taken as it is line 4, source.server_id" in wrong
+    assert "wrong.yaml is not taken as it is line " in wrong
+    found = re.search(r'class="message">(.*?)</p>', sections["wrong"], re.DOTALL)
+    lines = found[1].splitlines() if found else []
+    keys = [re.match(r"line \d+, ([\w.]+): .+ → .+", unescape(line)) for line in lines]
+    assert sorted(key[1] for key in keys if key) == ["source.server_id", "tabels"], "each with its own fix"
+    assert len(lines) == 2
 
 
 def test_the_details_of_a_pipeline_open_by_a_link_to_it(sections: dict[str, str]) -> None:
@@ -142,3 +148,15 @@ def test_a_chart_shows_five_minutes_whenever_the_page_asked(page: Page) -> None:
     places = [float(x) for x in re.findall(r"[ML](\S+) ", page.evaluate(drawn))]
     assert places == pytest.approx([60, 240, 300], abs=2)
     expect(chart.locator(".top-value")).not_to_have_text("max 900")
+
+
+def test_a_slow_pipeline_has_a_rate_that_is_not_0(page: Page) -> None:
+    rates = {0: "0", 0.043: "0.04", 0.4: "0.4", 1.53: "1.5", 9.96: "10", 42: "42", 1234.6: "1,235"}
+    assert {given: page.evaluate(f"rate({given})") for given in rates} == rates
+    seen = page.evaluate("""() => {
+        const made = cards.get("shop");
+        made.history = [];
+        show({...made.found, rate_events_per_second: 0.4});
+        return [".chart.rate .top-value", "b.rate"].map(one => made.node.querySelector(one).textContent);
+    }""")
+    assert seen == ["max 0.4", "0.4"]
