@@ -22,7 +22,6 @@ from spark import result
 from spark.failures import message_of, passing
 from spark.interrupt import Interrupt
 from spark.session import session
-from spark.starting import pass_on
 
 Facts = dict[str, Any]
 Work = Callable[..., Facts]
@@ -84,7 +83,6 @@ def _told(error: Exception, pipeline: Pipeline) -> tuple[str, Facts]:
 def _end(name: str, pipeline: str, error: str | None, facts: Facts, status: int = 1, file: str = "") -> NoReturn:
     result.tell(job=name, pipeline=pipeline, error=error, file=file, **facts)
     if error:
-        pass_on()
         result.tell_failure(name, pipeline, error)
     with suppress(Exception):  # a JVM that has died cannot be stopped, and the message was told
         if running := SparkSession.getActiveSession():

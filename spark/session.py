@@ -10,7 +10,6 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from spark.lake.delta_log import KEPT, NEW_TABLES
-from spark.starting import start_java
 
 OURS = "headrace"  # what every commit says whose it is; foreign.py looks for those that do not
 DISTINCT = ("key", "before", "after", "gtid", "ts", "offset", "_seq.pos", "_seq.event", "_seq.row")  # of `_changes`
@@ -44,10 +43,8 @@ SHUFFLES = "spark.sql.shuffle.partitions"
 
 def session(name: str, extra: dict[str, str] | None = None) -> SparkSession:
     """The running session, or a new one. `extra` settings go before ours."""
-    settings = {"spark.app.name": name, **SETTINGS, **(extra or {})}
-    start_java(settings)
-    builder = SparkSession.builder
-    for key, value in settings.items():
+    builder = SparkSession.builder.appName(name)
+    for key, value in {**SETTINGS, **(extra or {})}.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
