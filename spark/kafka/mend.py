@@ -107,7 +107,7 @@ def main(given: Sequence[str]) -> int:
         print(f"error (mend): {error}", file=sys.stderr)
         return 1
     except KafkaException as error:
-        step = "See that the broker runs and that kafka.bootstrap names it, then run this again: nothing was broken"
+        step = "See that the broker runs and that kafka.bootstrap names it, then run this again"
         print(f"error (mend): mending {topic} of {file}: {error.args[0].str()}. {step}", file=sys.stderr)
         return 1
     return 0
