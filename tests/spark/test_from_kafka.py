@@ -75,7 +75,7 @@ def there(
 @pytest.mark.parametrize("earlier", [["{pipeline}.{db}.{table}"], []], ids=["that the file names", "that it does not"])
 def test_the_changes_of_before_the_edit_are_in_a_topic(kafka: Any, lake: Lake, earlier: list[str]) -> None:
     lake.pipeline = named(lake.pipeline, earlier)
-    found = from_kafka.sent(kafka, lake, NAME, FLOOR)
+    found = from_kafka.sent(kafka, lake, NAME, FLOOR, "the snapshot s1")
     assert sorted(row["key"] for row in found.collect()) == ['{"id":1}', '{"id":2}']
 
 
@@ -84,10 +84,10 @@ def test_without_that_topic_or_its_first_records_it_is_refused(
 ) -> None:
     there(monkeypatch, begin=1)
     with pytest.raises(LakeError, match=rf"Kafka has deleted records of {OLD} \(partition 0\)"):
-        from_kafka.sent(kafka, lake, NAME, FLOOR)
+        from_kafka.sent(kafka, lake, NAME, FLOOR, "the snapshot s1")
     there(monkeypatch, gone=[OLD])
     with pytest.raises(LakeError, match=f"read the topic {OLD}, and Kafka does not have all of it.*changes or mysql"):
-        from_kafka.sent(kafka, lake, NAME, FLOOR)
+        from_kafka.sent(kafka, lake, NAME, FLOOR, "the snapshot s1")
 
 
 @pytest.mark.parametrize("policy", ["compact", "compact,delete"])
@@ -98,13 +98,13 @@ def test_a_topic_that_was_set_to_compact_is_refused(
     there(monkeypatch, policies={**POLICIES, OLD: policy})
     told = rf"the topic {OLD} has cleanup.policy {policy}, and not delete.*would come back.*changes or mysql instead"
     with pytest.raises(LakeError, match=told):
-        from_kafka.sent(kafka, lake, NAME, FLOOR)
+        from_kafka.sent(kafka, lake, NAME, FLOOR, "the snapshot s1")
     there(monkeypatch, policies={NEW: "delete"})
     with pytest.raises(LakeError, match=f"does not tell the cleanup.policy of the topic {OLD}.*DescribeConfigs"):
-        from_kafka.sent(kafka, lake, NAME, FLOOR)
+        from_kafka.sent(kafka, lake, NAME, FLOOR, "the snapshot s1")
 
 
 def test_a_table_of_which_compaction_has_read_nothing(kafka: Any, lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(from_kafka.Landing, "read", lambda self: {("tables.shop.lines", 0): 1})
     with pytest.raises(LakeError, match=f"read nothing of the topic {NEW}: take the rows from changes or mysql"):
-        from_kafka.sent(kafka, lake, NAME, FLOOR)
+        from_kafka.sent(kafka, lake, NAME, FLOOR, "the snapshot s1")

@@ -61,8 +61,11 @@ def test_a_pipe_has_the_result_and_a_failure_a_paragraph_besides(command: list[s
     assert failed.returncode == 1
     [line] = failed.stdout.splitlines()
     assert "it is so" in (jobs.read(line) or {})["error"]
-    assert failed.stderr.startswith("error (spark_job): compact of shop: RuntimeError: it is so")
-    assert failed.stderr.count("\n") == 1
+    *frames, told = failed.stderr.splitlines()  # of an error that nobody knows, which are the log that it names
+    assert told.startswith("error (spark_job): compact of shop: RuntimeError: it is so")
+    assert (frames[0], frames[-1].endswith(", in work")) == ("RuntimeError:", True)
+    known = piped(command, 'from spark.errors import LakeError; raise LakeError("it is so")')
+    assert known.stderr == "error (spark_job): compact of shop: it is so\n"
 
 
 def test_a_terminal_has_lines_for_a_person(command: list[str]) -> None:
