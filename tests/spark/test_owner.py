@@ -14,7 +14,7 @@ from contract.checkpoint import Checkpoint
 from contract.pipeline import Pipeline
 from contract.status import LakeStatus
 from spark.errors import LakeError
-from spark.jobs import backfill, erase, repair, snapshot, verify
+from spark.jobs import backfill, erase, snapshot, verify
 from spark.lake.lake import Lake
 from spark.lake.owner import refuse_staged
 from spark.mending import choice
@@ -63,10 +63,6 @@ def test_a_job_with_the_commit_log_of_another_server_does_nothing(
     with pytest.raises(LakeError, match=r"was not made from this commit log.*is of the server other"):
         run(spark, pipeline, owned)
     assert files(owned) == before
-
-
-def test_a_repair_asks_by_the_way_that_looks() -> None:
-    assert repair.source_of is source_of
 
 
 def test_what_another_server_has_staged_in_a_lake_that_is_new_is_not_applied(spark: SparkSession, lake: Lake) -> None:
