@@ -7,7 +7,7 @@ file is a failure of its own, and keeps no table from being checked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -67,18 +67,14 @@ def run(
     tables = dict[str, dict[str, Any]]()
     for name in sorted(set(results) & set(schemas)):
         frame = (frames or {}).get(name)
-        own = custom.of_table(pipeline.name, schemas[name], files)
         data = (frame if frame is not None else _current(spark, pipeline, schemas[name])).drop(*INTERNAL)
-        schema = _shown(schemas[name], data, results[name])
-        conditions, untranslated = _conditions(schema, (constraints or {}).get(name, {}), data)
+        schema, clauses = _shown(schemas[name], data, results[name]), (constraints or {}).get(name, {})
         rows = results[name].get("frame_rows", results[name].get("source_count"))
-        derived = expectations.from_schema(schema, conditions, rows is not None, _lacking(schema, data))
-        checked = Validation(context, source, name, data, rows).run(derived, own, files)
-        unasked = dict.fromkeys(expectations.unasked(schema), UNNAMED)
-        told, left_out = untranslated | unasked, dict((unjudged or {}).get(name, {}))
-        tables[name] = {**checked, "untranslated": told, "unjudged": left_out}
-        if passed := later(name):
-            tables[name] = {**_nothing(), "unjudged": {**left_out, **passed}}
+        own = custom.of_table(pipeline.name, schemas[name], files)
+        judged = _judged(Validation(context, source, name, data, rows), schema, clauses, own, files)
+        left_out = dict((unjudged or {}).get(name, {}))
+        passed = later(name)
+        tables[name] = {**_nothing(), "unjudged": {**left_out, **passed}} if passed else judged | {"unjudged": left_out}
     for name, why in (unjudged or {}).items():
         tables.setdefault(name, {**_nothing(), "unjudged": dict(why)})
     docs, warnings = _pages(context, pipeline, tables, some)
@@ -86,12 +82,31 @@ def run(
     unused = [] if some else custom.unused(pipeline, {*results, *schemas})
     result = {"ok": _ok(tables, files), "docs": docs, "tables": tables, "files": files}
     result |= {"unread": unread, "unused": unused}
+    return {**result, "warnings": warnings + _keep(pipeline, results, result, some)}
+
+
+def _judged(
+    validation: Validation, schema: TableSchema, clauses: Mapping[str, str], own: Sequence[custom.Own], files: list[str]
+) -> dict[str, Any]:
+    """What the table's own expectations (`own`, of a user's file) and those that its schema and CHECK `clauses` give
+    say of its rows."""
+    data, rows = validation.frame, validation.rows
+    conditions, untranslated = _conditions(schema, clauses, data)
+    derived = expectations.from_schema(schema, conditions, rows is not None, _lacking(schema, data))
+    unasked = dict.fromkeys(expectations.unasked(schema), UNNAMED)
+    return {**validation.run(derived, own, files), "untranslated": untranslated | unasked}
+
+
+def _keep(
+    pipeline: Pipeline, results: Mapping[str, Mapping[str, Any]], result: Mapping[str, Any], some: bool
+) -> list[str]:
+    """Keeps the result for Headrace's page in Airflow. Gives what is wrong with that."""
     try:
         with folder.alone(pipeline):
-            _keep(pipeline, results, result, some)
+            _write_last(pipeline, results, result, some)
     except OSError as error:
-        warnings.append(NOT_KEPT.format(folder=folder.folder(pipeline), reason=_reason(error)))
-    return {**result, "warnings": warnings}
+        return [NOT_KEPT.format(folder=folder.folder(pipeline), reason=_reason(error))]
+    return []
 
 
 def _pages(
@@ -169,7 +184,7 @@ def _current(spark: SparkSession, pipeline: Pipeline, schema: TableSchema) -> Da
     return spark.read.format("delta").load(lake_table(pipeline, schema.db, schema.table))
 
 
-def _keep(pipeline: Pipeline, results: Mapping[str, Any], result: dict[str, Any], some: bool) -> None:
+def _write_last(pipeline: Pipeline, results: Mapping[str, Any], result: Mapping[str, Any], some: bool) -> None:
     at = datetime.now(UTC).isoformat(timespec="seconds")
     last = _last(pipeline) if some else {}
     expected = last.get("expectations") or {}

@@ -12,6 +12,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from contract.checkpoint import Checkpoint
 from contract.counted import counted
 from contract.pipeline import Pipeline
 from contract.status import LakeStatus, parse
@@ -47,43 +48,26 @@ def verify(
     what it waits for; `anew`: takes up nothing that a check before has read. Raises LakeError, JobFailedError where a
     table differs or an expectation does not hold."""
     if whole:
-        quality = pipeline.quality.model_copy(update={"sample_percent": 100})
-        pipeline = pipeline.model_copy(update={"quality": quality})
+        pipeline = pipeline.model_copy(update={"quality": pipeline.quality.model_copy(update={"sample_percent": 100})})
     began, broker, lake = datetime.now(UTC), Broker(pipeline), Lake(spark, pipeline)
     # Great Expectations takes seconds to import; nothing before the answers needs it.
     threading.Thread(target=importlib.import_module, args=("quality.suite",), daemon=True).start()
-    low = broker.checkpoint()
-    if low is None:
-        raise LakeError(f"the commit log of {pipeline.name} is empty: start the streamer, then verify again")
-    refuse_others(lake, lambda: low)
-    found: list[Difference] = []
+    low = _low(pipeline, broker, lake)
     with streamed(pipeline, low) as source, keeping(lake) as keeps:
         refuse_other_rules(source.pipeline, low)
-        if not keeps:
-            _tell("another check runs: this one reads all by itself, and what it reads is not kept")
-        elif anew:
-            leave(lake)
+        _take_up(lake, keeps, bool(anew))
         own = compaction(spark, pipeline) if compact else None
         check = Verification(spark, source.pipeline, lake, source, low, _tell, keeps, own)
         wanted = chosen(pipeline, source, tables)
-        results = {f"{db}.{t}": facts for db, t in wanted if (facts := incomparable(pipeline, db, t))}
-        for name, facts in results.items():
-            facts["reason"] += _outdated(lake, name)
-            _tell(f"{name}: {facts['reason']}")
+        results = _not_compared(lake, wanted)
         asked = [(db, table) for db, table in wanted if f"{db}.{table}" not in results]
         judging = Judging.begun(source, asked)
         answers = check.ask(asked)
         results |= {".".join(one): unread(error, bool(tables)) for one, error in check.reading.unread.items()}
-        if answers:
-            found = _compare(check, answers, lambda: in_lake(lake, broker.schemas()), results)
+        found = _compare(check, answers, lambda: in_lake(lake, broker.schemas()), results) if answers else []
         rules = _rules(judging, check, answers)
     expectations = _expectations(check, pipeline, rules, results, bool(tables)) if answers else {}
-    report: dict[str, Any] = {"tables": results, "named": tables, "expectations": expectations}
-    if warnings := expectations.pop("warnings", ()):
-        report["warnings"] = warnings
-    report["seconds"] = round(time.time() - began.timestamp(), 1)
-    if check.status:
-        report["lake_run"] = check.status.run  # whose tables were compared: a mark of that run, or before, was seen
+    report = _report(check, began, results, tables, expectations)
     if answers:
         with writing(lake, "verify", PATIENCE):  # two writers of a table on S3 could lose what one of them wrote
             keep(check, began, report, answers, found)
@@ -91,6 +75,49 @@ def verify(
         report["again"] = wrong.keys() <= check.lost
         told = " | ".join(f"{name}: {text}" for name, text in wrong.items())
         raise JobFailedError(f"{_counted(report, wrong)}: {told}{_mended(pipeline, results)}", report)
+    return report
+
+
+def _low(pipeline: Pipeline, broker: Broker, lake: Lake) -> Checkpoint:
+    """Behind which the source is read. Raises LakeError, also where the lake is another pipeline's."""
+    low = broker.checkpoint()
+    if low is None:
+        raise LakeError(f"the commit log of {pipeline.name} is empty: start the streamer, then verify again")
+    refuse_others(lake, lambda: low)
+    return low
+
+
+def _take_up(lake: Lake, keeps: bool, anew: bool) -> None:
+    """What a check that did not end has read is left where all is to be read `anew`, and is not this one's where
+    another check has it (not `keeps`)."""
+    if not keeps:
+        _tell("another check runs: this one reads all by itself, and what it reads is not kept")
+    elif anew:
+        leave(lake)
+
+
+def _not_compared(lake: Lake, wanted: Sequence[tuple[str, str]]) -> dict[str, dict[str, Any]]:
+    """The results of tables whose rows are not to be the source's, by the pipeline file."""
+    results = {f"{db}.{t}": facts for db, t in wanted if (facts := incomparable(lake.pipeline, db, t))}
+    for name, facts in results.items():
+        facts["reason"] += _outdated(lake, name)
+        _tell(f"{name}: {facts['reason']}")
+    return results
+
+
+def _report(
+    check: Verification,
+    began: datetime,
+    results: dict[str, dict[str, Any]],
+    tables: list[str],
+    expectations: dict[str, Any],
+) -> dict[str, Any]:
+    report: dict[str, Any] = {"tables": results, "named": tables, "expectations": expectations}
+    if warnings := expectations.pop("warnings", ()):
+        report["warnings"] = warnings
+    report["seconds"] = round(time.time() - began.timestamp(), 1)
+    if check.status:
+        report["lake_run"] = check.status.run  # whose tables were compared: a mark of that run, or before, was seen
     return report
 
 
