@@ -23,9 +23,10 @@ from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
 
-from bench import load, spread, written
+from bench import by_hand, load, spread, written
 from bench.headrace import ROOT
 from contract import jobs
+from contract.names import events_topic
 from contract.pipeline import Pipeline
 from contract.pipeline import load as loaded
 from contract.spark_process import driver
@@ -137,8 +138,27 @@ def backlog(site: Site, chosen: argparse.Namespace) -> None:
         site.wait_for(pipeline, chosen.changes)
     began = time.monotonic()
     with rounds_of(site, chosen, "compact") as rounds:
-        told(next(rounds), chosen.changes)
+        rate = told(next(rounds), chosen.changes)
     print(f"{time.monotonic() - began:.1f} s with the start of Spark and its end", flush=True)
+    if chosen.tables == 1:
+        beside(site, chosen, pipeline, rate)
+
+
+def beside(site: Site, chosen: argparse.Namespace, pipeline: Pipeline, rate: float) -> None:
+    """The same records by a job as people write it by hand, which makes the table alone; it is to be right, too."""
+    topic = events_topic(pipeline, load.DATABASE, spread.tables(1)[0])
+    facts = by_hand.run(site.kafka.address, topic, site.home / "by_hand", chosen.memory, chosen.java)
+    with site.mysql.connect() as connection, connection.cursor() as cursor:
+        cursor.execute(f"SELECT COUNT(*), SUM(amount) FROM {load.DATABASE}.orders")
+        rows, amount = cursor.fetchone()
+    if (facts["rows"], facts["amount"]) != (rows, str(amount)):
+        raise SystemExit(f"the job by hand made {facts}, and MySQL has {rows} rows, {amount}")
+    other = chosen.changes / facts["seconds"]
+    print(
+        f"by hand, into the table alone: {facts['seconds']:.1f} s: {other:,.0f} a second; compaction, which keeps the "
+        f"history: {rate / other:.0%} of that",
+        flush=True,
+    )
 
 
 def behind_another(site: Site, chosen: argparse.Namespace, start: str) -> None:
@@ -255,7 +275,8 @@ def age_of(pipeline: Pipeline) -> float | None:
     return time.time() - status.checkpoint.ts_ms / 1000 if status and status.checkpoint else None
 
 
-def told(report: dict[str, Any], changes: int) -> None:
+def told(report: dict[str, Any], changes: int) -> float:
+    """How many changes a second it was."""
     if report.get("changes") != changes:
         raise SystemExit(f"compaction landed {report.get('changes')} of {changes} changes: {report.get('error')}")
     landing, seconds = report["landing_seconds"], report["seconds"]
@@ -265,6 +286,7 @@ def told(report: dict[str, Any], changes: int) -> None:
         f"merging {changes / merging:,.0f})",
         flush=True,
     )
+    return changes / float(seconds)
 
 
 def arguments() -> argparse.Namespace:
