@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 
 from pyspark.sql import SparkSession
 
+from contract import job_options
 from contract.pipeline import Pipeline, PipelineFileError, load
 from spark import result
 from spark.failures import message_of, passing
@@ -52,8 +53,13 @@ def run(name: str, work: Work, options: Mapping[str, str] | None = None, tables:
         parser.add_argument("--tables", default="", help="db.table names by comma; all when left out")
     for option, help in (options or {}).items():
         parser.add_argument(f"--{option}", default="", help=help)
+        if option in job_options.FILED:
+            parser.add_argument(f"--{job_options.BESIDE.format(option)}", help="a file with them, which is removed")
     given = parser.parse_args()
-    more = {option: getattr(given, option).strip() for option in options or {}}
+    try:
+        more = {option: _text_of(given, option).strip() for option in options or {}}
+    except OSError as error:
+        _end(name, "", f"{error.filename} cannot be read ({error.strerror}): run the job again", {})
     chosen = [[table.strip() for table in given.tables.split(",") if table.strip()]] if tables else []
     try:
         pipeline = load(given.pipeline)
@@ -72,6 +78,12 @@ def run(name: str, work: Work, options: Mapping[str, str] | None = None, tables:
             _end(name, pipeline.name, CUT, {}, INTERRUPTED + (interrupt.came or signal.SIGINT))
         _end(name, pipeline.name, *_told(error, pipeline), file=str(pipeline.path))
     _end(name, pipeline.name, None, facts, file=str(pipeline.path))
+
+
+def _text_of(given: argparse.Namespace, option: str) -> str:
+    """Raises OSError."""
+    file = getattr(given, f"{option}_file", None)
+    return job_options.taken(file) if file else str(getattr(given, option))
 
 
 def _told(error: Exception, pipeline: Pipeline) -> tuple[str, Facts]:

@@ -19,7 +19,7 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from airflow.sdk import BaseHook
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowNotFoundException
 
-from contract import jobs, spark_process
+from contract import job_options, jobs, spark_process
 from contract.pipeline import PipelineFileError, load
 from contract.spark_jars import spark_jars
 from headrace import CHECKOUT
@@ -116,6 +116,8 @@ class SparkJob(SparkSubmitOperator):
             super().execute(context)
         except (AirflowException, OSError, RuntimeError) as error:
             failure = error
+        finally:
+            job_options.forget(self.given.files)
         result = self._hook.result if isinstance(self._hook, ReportingHook) else None
         for line in lines(result) if result else ():
             self.log.info("%s", line)
@@ -138,10 +140,8 @@ class SparkJob(SparkSubmitOperator):
         except FileNotFoundError as error:
             raise AirflowFailException(str(error)) from None
         self.env_vars = spark_process.spark_environment(local=master.startswith("local"))
-        self.application_args = ["--pipeline", self.pipeline_file]
-        # As one word: a value may begin with a dash, and so may a database's name.
-        given = {"tables": self.tables, **self.options}
-        self.application_args += [f"--{name}={value}" for name, value in given.items() if value]
+        self.given = job_options.given({"tables": self.tables, **self.options})
+        self.application_args = ["--pipeline", self.pipeline_file, *self.given.words]
 
     def _get_hook(self) -> ReportingHook:
         hook = ReportingHook(

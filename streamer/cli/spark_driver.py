@@ -17,8 +17,8 @@ from typing import Annotated
 
 import typer
 
+from contract import job_options, spark_process
 from contract import pipeline as pipeline_file
-from contract import spark_process
 from contract.java import java_missing, java_program
 from streamer.cli.console import err, refuse_others
 from streamer.errors import HeadraceError
@@ -61,21 +61,25 @@ def become(
     typer.BadParameter for what is no table of it."""
     pipeline = pipeline_file.load(file)
     refuse_others(pipeline, of or (), given_as)
-    # As one word: a value may begin with a dash.
-    given = [f"--{name}={value}" for name, value in options.items() if value]
     on_s3 = pipeline.lake.bucket is not None
     try:
-        command, variables = spark_process.driver(job, master, "--pipeline", str(file), *given, on_s3=on_s3)
+        command, variables = spark_process.driver(job, master, "--pipeline", str(file), on_s3=on_s3)
     except FileNotFoundError as error:
         raise NoSparkError("start", job, str(error), "") from None
     refuse_without_spark(job, command[0])
+    try:
+        given = job_options.given(options)
+    except OSError as error:
+        hint = "The keys go to the job in a file: make room in the folder for temporary files (TMPDIR)."
+        raise NoSparkError("start", job, error.strerror or str(error), hint) from None
     err.print("starting Spark")  # it is silent for half a minute and more
     sys.stdout.flush()
     # The job lets them come once it can end well, which it cannot while Python reads its modules.
     signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
     try:
-        os.execve(command[0], command, {**os.environ, **variables})
+        os.execve(command[0], [*command, *given.words], {**os.environ, **variables})
     except OSError as error:
+        job_options.forget(given.files)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT, signal.SIGTERM))
         hint = "Mend HEADRACE_SPARK_PYTHON, which names the Python of the Spark jobs."
         raise NoSparkError("start", command[0], error.strerror or str(error), hint) from None

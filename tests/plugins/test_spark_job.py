@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import stat
 import sys
 from importlib import metadata
@@ -71,6 +72,15 @@ def test_options_are_passed_on_as_they_are_and_empty_ones_are_not(submit: Any) -
     body = "report(job='snapshot', pipeline='shop', argv=sys.argv[1:])"
     options = {"from": "-1", "to": "", "existing": "yes"}
     assert submit(body, options=options)["argv"][-3:] == ["/p/shop.yaml", "--from=-1", "--existing=yes"]
+
+
+def test_keys_are_passed_on_in_a_file_that_goes(submit: Any) -> None:
+    keys = json.dumps([f"key {n}" for n in range(20_000)])
+    body = "file = sys.argv[-1].removeprefix('--keys-file=')\n"
+    body += "report(job='erase', pipeline='shop', file=file, size=os.path.getsize(file))"
+    told = submit(body, options={"keys": keys})
+    assert told["size"] == len(keys) > 128 * 1024
+    assert not Path(told["file"]).exists()
 
 
 def test_jars_come_from_the_folder(submit: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
