@@ -42,6 +42,7 @@ from spark.landing.foreign_marks import marked
 from spark.mending.apply import Mending
 from spark.merging.ahead import foretold
 from spark.merging.handoff import HandOff, apply_ready
+from spark.merging.merged_changes import merged_changes
 from spark.merging.parts import remove
 from spark.merging.tables import Merging
 from spark.tables.changes_only import forget_rows
@@ -145,7 +146,8 @@ class Compaction:
             self.lake.write(self.lake.status, told.model_dump(mode="json"))
             self.last = told
             reached("snapshot foretold")
-        handoff = apply_ready(self.spark, self.lake, self.look().version, self._doubted)
+        merged = merged_changes(self.lake, self.look().version, self.last.changes_version if self.last else None)
+        handoff = apply_ready(self.spark, self.lake, merged, self._doubted)
         forget_rows(handoff.snapshots)
         if self.checkpoint:
             handoff.snapshots.find_gaps(self.checkpoint, self.last.checkpoint if self.last else None)

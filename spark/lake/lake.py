@@ -260,15 +260,24 @@ class Lake:
         return int(self._files.getContentSummary(self._path(folder)).getLength())
 
     def replace(self, path: str, by: str) -> None:
-        """Moves the folder of a table to the place of another's. Not on S3, where to rename is to copy every file."""
+        """Moves the folder of a table to the place of another's. Not on S3, where to rename is to copy every file. The
+        other one is put aside as a whole first: a run that dies while it deletes thousands of files would leave a table
+        with a part of its log, which nothing can read."""
         self.settle()  # it may have what the other one alone had
-        self._files.delete(self._path(path), True)
+        aside = f"{by}.before"
+        if self._there(path):
+            self._files.delete(self._path(aside), True)
+            self._rename(path, aside)
         self.forget_logs()
         reached("table made way")
         self._files.mkdirs(self._path(path).getParent())
-        if not self._files.rename(self._path(by), self._path(path)):
-            raise LakeError(f"{by} could not be renamed to {path}: give {self.root} to the user that runs Spark")
+        self._rename(by, path)
         self.forget_logs()
+        self._files.delete(self._path(aside), True)
+
+    def _rename(self, path: str, to: str) -> None:
+        if not self._files.rename(self._path(path), self._path(to)):
+            raise LakeError(f"{path} could not be renamed to {to}: give {self.root} to the user that runs Spark")
 
     def forget_logs(self) -> None:
         """What Delta has in memory may be made of files that went."""

@@ -10,9 +10,10 @@ from spark.landing.foreign import Looked
 FILE = "_merge.json"  # there while it begins anew behind what was merged: the first version that was not
 
 
-def begins_at(lake: Lake, looked: Looked) -> dict[str, str]:
-    """Options of the query's reader. Where its checkpoint is gone it reads all of `_changes`; so it does where what
-    somebody else wrote there was taken back, since it cannot pass by those commits."""
+def begins_at(lake: Lake, looked: Looked) -> dict[str, str] | None:
+    """Options of the query's reader; None where it would begin behind all that there is, so that nothing is to be
+    merged. Where its checkpoint is gone it reads all of `_changes`; so it does where what somebody else wrote there
+    was taken back, since it cannot pass by those commits."""
     if looked.undone:
         _anew(lake)
         return {}
@@ -24,6 +25,8 @@ def begins_at(lake: Lake, looked: Looked) -> dict[str, str]:
         reached("merge's beginning noted")
     if known is None:
         return {}
+    if looked.version is None or known["version"] > looked.version:
+        return None
     _anew(lake)
     return {"startingVersion": str(known["version"])} if in_log(lake, known["version"]) else {}
 

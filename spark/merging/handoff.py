@@ -1,10 +1,10 @@
 """The hand-off: a staged snapshot becomes the tables, between the two steps of a compaction run.
 
-Staged rows are as fresh as P0 at least, maybe fresher, and get `_seq` = P0. A staged row is dropped if
-`_changes` holds a change of its key after P0 (the change carries the whole row), or it was mended from the
-source as of a place after P0; changes that come later are newer than P0 and win. Rows of the table that are
-not newer than P0 go: those that were read come back from the staging, the others should not be there. So the
-table is its newer rows and the staged ones (made_anew.py), with the same result when it is done again. It is
+Staged rows are as fresh as P0 at least, maybe fresher, and get `_seq` = P0. A staged row is dropped if a change
+of its key after P0 is merged already (the table has what that left), or it was mended from the source as of a place
+after P0; changes that are merged later are newer than P0 and win, and until then the staged row stands. Rows of the
+table that are not newer than P0 go: those that were read come back from the staging, the others should not be there.
+So the table is its newer rows and the staged ones (made_anew.py), with the same result when it is done again. It is
 consistent once merged to P1.
 """
 
@@ -18,6 +18,7 @@ from functools import partial
 
 from pyspark import inheritable_thread_target
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as fn
 
 from contract.schema import TableSchema
 from spark.errors import TableStoppedError
@@ -35,6 +36,7 @@ from spark.lake.truncated import Truncated
 from spark.merging.made_anew import by_move, by_write, movable
 from spark.merging.tables import THREADS
 from spark.snapshot.staged import StagedRows
+from spark.tables.merge import sequence
 from spark.tables.refused import unfit
 from spark.tables.schema import columns_of, fields, lacks_key, landed_otherwise
 
@@ -43,8 +45,8 @@ from spark.tables.schema import columns_of, fields, lacks_key, landed_otherwise
 class HandOff:
     """What a run did with the staged snapshots. `applied`: the tables made anew. `refused`: why a table could not
     take its part, which the next run tries again. `snapshots`: each table's newest, of this run or an earlier.
-    `nulled`: for how many values of the applied rows the lake has a null. `changes`: those that count, None before the
-    first. `doubted`: why a table's own rows do not count, None where they do; told the snapshot of which this
+    `nulled`: for how many values of the applied rows the lake has a null. `changes`: those that are merged, None
+    where none is. `doubted`: why a table's own rows do not count, None where they do; told the snapshot of which this
     run has made the table already."""
 
     snapshots: AppliedSnapshots
@@ -59,13 +61,12 @@ class HandOff:
 def apply_ready(
     spark: SparkSession,
     lake: Lake,
-    at: int | None = None,
+    changes: DataFrame | None = None,
     doubted: Callable[[Name, Applied | None], str | None] = lambda name, applied: None,
 ) -> HandOff:
     """Applies every snapshot that is staged whole and not applied yet, the oldest first. A staging of which nothing
-    is needed any more is removed: all is applied, or of tables that are to have no rows by now. `at`: the version of
-    `_changes`, None: the newest; `doubted`: as of HandOff."""
-    changes = lake.frame(lake.changes, at) if lake.is_table(lake.changes) else None
+    is needed any more is removed: all is applied, or of tables that are to have no rows by now. `changes`, `doubted`:
+    as of HandOff."""
     result = HandOff(AppliedSnapshots(lake), StoppedTables(lake), changes, doubted)
     renames = renames_of(lake)
     for manifest in manifests(lake):
@@ -143,7 +144,7 @@ def _apply_somehow(
         reason = landed_otherwise(schema, present) or lacks_key(schema, present)
         applied = result.snapshots.tables[name] if name in result.applied else None
         if reason is None and (reason := result.doubted(name, applied)) is None:
-            _apply(spark, lake, manifest, schema, result.changes, first)
+            _apply(spark, lake, manifest, schema, _merged(result, name), first)
             return lake.version(path)
     except Exception as error:
         if (found := broken_table(name, path, error)) is None:
@@ -152,6 +153,14 @@ def _apply_somehow(
     result.stopped.stop(name, manifest.sequence(schema), reason)
     _apply(spark, lake, manifest, schema, result.changes, first=False, readable=False)
     return lake.version(path)
+
+
+def _merged(result: HandOff, name: Name) -> DataFrame | None:
+    """Of a stopped table's changes those that wait are in `_changes` alone, too."""
+    stop = result.stopped.tables.get(name)
+    if stop is None or result.changes is None:
+        return result.changes
+    return result.changes.where(fn.col("_seq") < sequence(stop.since))
 
 
 def _staged(spark: SparkSession, lake: Lake, manifest: Manifest, schema: TableSchema) -> StagedRows:

@@ -1,5 +1,5 @@
-"""A table of the lake made of a snapshot's staged rows: those, but for the ones whose key was changed, or mended from
-the source, since P0, and the table's own rows that are newer.
+"""A table of the lake made of a snapshot's staged rows: those, but for the ones whose key has a change since P0 that is
+merged, or was mended from the source since, and the table's own rows that are newer.
 
 Written as one commit of the table; or, the first time, when nobody goes back to a version of it, by the staged table
 taking its place: so its rows are written once.
@@ -36,7 +36,8 @@ def movable(spark: SparkSession, lake: Lake, schema: TableSchema) -> bool:
 def by_move(
     spark: SparkSession, lake: Lake, staged: StagedRows, schema: TableSchema, p0: list[int], changes: DataFrame | None
 ) -> None:
-    """`changes`: of all tables. Done again, also by a run that finds the table gone already, it has the same result."""
+    """`changes`: those that are merged, of all tables. Done again, also by a run that finds the table gone already, it
+    has the same result."""
     path = lake.table(schema.db, schema.table)
     changed, known = _changed(spark, lake, schema, p0, changes).persist(), _last_own(lake, staged, path)
     try:
@@ -82,7 +83,7 @@ def by_write(
     spark: SparkSession, lake: Lake, rows: DataFrame, schema: TableSchema, p0: list[int], changes: DataFrame | None,
     readable: bool,
 ) -> None:  # fmt: skip
-    """`rows`: the staged ones; `changes`: of all tables. `readable`: whether the table's own rows count, else none of
+    """`rows`: the staged ones; `changes`: as of `by_move`. `readable`: whether the table's own rows count, else none of
     them stays."""
     path, wanted = lake.table(schema.db, schema.table), fields(schema)
     if not DeltaTable.isDeltaTable(spark, path):

@@ -91,7 +91,8 @@ class Merging:
         """Merges every commit of `_changes` that is new."""
         if self.looked.version is None:
             return
-        begin = begins_at(self.lake, self.looked)
+        if (begin := begins_at(self.lake, self.looked)) is None:
+            return
         source = self.spark.readStream.format("delta").options(**READ, **begin).load(self.lake.changes)
         run_batches(source.select(*USED), self.lake.checkpoint("tables"), self._batch, self.lake.settle)
         reached("merged")

@@ -164,6 +164,52 @@ def test_so_is_one_that_writes_the_table_anew(
     assert now > before, "who reads the table by its versions goes on"
 
 
+@pytest.mark.parametrize("first", [True, False])
+def test_no_row_is_missing_until_its_change_is_merged(
+    spark: SparkSession, lake: Lake, compact: Callable[[], dict[str, Any]], first: bool
+) -> None:
+    """Of who reads the table meanwhile, and for as long as no run comes to the merge. A change that is merged stays."""
+    if not first:
+        stage(spark, lake, "1", AT - 50, item(4), item(5), item(6))
+    land(spark, lake, change(seq(AT + 2), "c", item(7)), change(seq(AT + 3), "d", item(6)))
+    compact()
+    land(spark, lake, change(seq(AT + 60), "u", item(5, "newer")), change(seq(AT + 61), "d", item(4)))
+    stage(spark, lake, "2", AT, item(4), item(5), item(6))
+
+    def crash(at: str) -> None:
+        if at == "snapshot noted":
+            raise CrashError
+
+    with hooked(crash), pytest.raises(CrashError):
+        compact()
+    assert ids(spark, lake) == [(4, "a"), (5, "a"), (7, "a")]
+    compact()
+    assert ids(spark, lake) == [(5, "newer"), (7, "a")]
+
+
+def test_the_table_before_goes_as_a_whole(
+    spark: SparkSession, lake: Lake, compact: Callable[[], dict[str, Any]]
+) -> None:
+    """A log of which a part is left could not be read by anybody."""
+    land(spark, lake, change(seq(AT + 1), "c", item(7)))
+    compact()
+    log = lake.commits(path := lake.table(*NAME))
+    manifest = stage(spark, lake, "1", AT, item(4))
+    aside, seen = f"{manifest.rows(lake, ITEMS)}.before", list[object]()
+
+    def crash(at: str) -> None:
+        if at == "table made way":
+            seen.extend([lake.exists(path), lake.commits(aside)])
+            raise CrashError
+
+    with hooked(crash), pytest.raises(CrashError):
+        compact()
+    assert seen == [False, log]
+    compact()
+    assert ids(spark, lake) == [(4, "a"), (7, "a")]
+    assert not lake.exists(aside)
+
+
 def test_the_newer_of_two_snapshots_wins(spark: SparkSession, lake: Lake) -> None:
     stage(spark, lake, "1", AT, item(1), item(2))
     stage(spark, lake, "2", AT + 50, item(2, "newer"), item(3))
@@ -223,10 +269,11 @@ def test_keys_are_compared_by_value_where_a_key_column_changed_while_it_was_read
     )  # fmt: skip
     land(spark, lake, change(seq(AT + 1), "u", {"d": "2026-01-01 00:00:00", "n": 2}, older))
     stage(spark, lake, "1", AT, {"d": "2026-01-01 00:00:00.000", "n": 1}, of=finer)
-    assert apply_ready(spark, lake).applied == {("shop", "days")}
-    assert spark.read.format("delta").load(lake.table("shop", "days")).count() == 0  # the change brings the row
+    merged = lake.frame(lake.changes, lake.version(lake.changes))
+    assert apply_ready(spark, lake, merged).applied == {("shop", "days")}
+    assert spark.read.format("delta").load(lake.table("shop", "days")).count() == 0  # the change brought the row
     stage(spark, lake, "2", AT, {"d": 5, "n": 1}, of=other)
-    assert "run the snapshot DAG" in apply_ready(spark, lake).refused["shop", "days"]
+    assert "run the snapshot DAG" in apply_ready(spark, lake, merged).refused["shop", "days"]
 
 
 def test_a_key_without_a_value_stops_its_table_alone(spark: SparkSession, lake: Lake) -> None:
@@ -270,7 +317,7 @@ def test_a_staging_waits_while_its_table_is_excluded(
     land(spark, lake, change(seq(AT + 5), "u", item(4, "new")))
     monkeypatch.setattr(lake, "pipeline", pipeline)
     assert apply_ready(spark, lake).applied == {NAME}
-    assert ids(spark, lake) == [(1, "a")], "the change brings the other"
+    assert ids(spark, lake) == [(1, "a"), (4, "a")]
     assert not lake.exists(manifest.folder(lake))
 
 
