@@ -54,6 +54,12 @@ def partitions(lake: Lake, path: str, version: int) -> set[tuple[tuple[str, str 
     return {tuple(sorted(one["partitionValues"].items())) for one in added}
 
 
+def added(lake: Lake, path: str, version: int) -> set[str]:
+    """The names of the files that the commit added, without their folders."""
+    lines = lake.lines(commit_file(path, version)) or []
+    return {json.loads(line)["add"]["path"].rpartition("/")[2] for line in lines if line.startswith('{"add"')}
+
+
 def removed(lake: Lake, path: str, version: int, column: str) -> set[str | None]:
     """The values of a partition's column of the files that the commit took away; None of one that does not say."""
     lines = lake.lines(commit_file(path, version)) or []

@@ -6,13 +6,15 @@ import os
 import time
 
 import pytest
+from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 
 from spark.failpoints import hooked
-from spark.lake.lake import Lake
+from spark.lake.lake import UNFINISHED, Lake
+from spark.merging.beginning import FILE
 from spark.merging.tables import Merging
 from tests.spark.changes_by_hand import change
-from tests.spark.lake_by_hand import AT, ids, item, land, seq, stage
+from tests.spark.lake_by_hand import AT, NAME, ids, item, land, seq, stage
 from tests.spark.test_foreign import Compact
 
 INTERVAL = 10  # commits from one checkpoint of Delta's to the next
@@ -82,3 +84,21 @@ def test_what_a_run_had_landed_that_died_before_it_merged_is_not_lost(
     land(spark, lake, change(seq(301), "d", item(11)))
     compact()
     assert ids(spark, lake) == [row for row in merged if row[0] != 11]
+
+
+def test_a_merge_that_begins_behind_all_there_is_merges_nothing_again(
+    spark: SparkSession, lake: Lake, compact: Compact
+) -> None:
+    """Of a run that died once it had noted the beginning, and had landed nothing: a row that a repair removed would
+    come back by the change of before."""
+    stage(spark, lake, "1", AT, item(1))
+    land(spark, lake, change(seq(AT + 5), "c", item(10)))
+    compact()
+    DeltaTable.forPath(spark, lake.table(*NAME)).delete("id = 10")
+    lake.write(lake.at(FILE), {"version": (lake.version(lake.changes) or 0) + 1})
+    lake.write(lake.at(UNFINISHED), {"began": 0})
+    compact()
+    assert ids(spark, lake) == [(1, "a")]
+    land(spark, lake, change(seq(AT + 6), "c", item(2)))
+    compact()
+    assert ids(spark, lake) == [(1, "a"), (2, "a")]
