@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import socket
 import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -115,6 +117,46 @@ def test_a_webhook_that_refuses_or_is_away_is_only_logged(
     for cause in ("HTTPError 500", "ConnectionRefusedError Connection refused", "InvalidURL", "BadStatusLine"):
         assert f"quality.webhook (127.0.0.1) did not take the alert: {cause}" in logged
     assert "cret" not in logged, "a webhook's path is a secret"
+
+
+@pytest.fixture
+def redirecting() -> Any:
+    """A webhook that answers each POST with a status of its path, and a page there for every GET."""
+    asked: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(int(self.path.rpartition("/")[2]))
+            self.send_header("Location", f"http://localhost:{server.server_port}/secret/login")
+            self.end_headers()
+
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_: Any) -> None: ...
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield SimpleNamespace(url=f"http://127.0.0.1:{server.server_port}/secret", asked=asked)
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_webhook_that_redirects_has_not_taken_the_alert(
+    tmp_path: Path, redirecting: Any, status: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A client would follow it by a GET, without the alert."""
+    file = pipeline_file(tmp_path, f"{redirecting.url}/{status}")
+    Alert(file)(failed())
+    assert redirecting.asked == []
+    assert [kept["posted"] for kept in folder.read_alerts(pipeline_files.load(file))] == [False]
+    logged = capsys.readouterr().out
+    assert f"did not take the alert: HTTPError {status}, a redirect to localhost, which no alert follows" in logged
+    assert "cret" not in logged
 
 
 def test_a_text_of_hundreds_of_tables_fits_into_a_chat(tmp_path: Path, received: Any) -> None:
