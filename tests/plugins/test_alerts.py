@@ -84,7 +84,7 @@ def test_it_is_logged_kept_and_posted(tmp_path: Path, received: Any, capsys: pyt
         "shop.quality verify failed: 1 of 2 tables differ",
         f"next step: {kept['next_step']}",
         "log: http://a/log",
-        f"shop.orders: {kept['tables']['shop.orders']}",
+        f"shop.orders: {kept['tables']['shop.orders']} (since {kept['since']['shop.orders']})",
     ]
     logged = capsys.readouterr().out
     assert "ALERT shop.orders: rows 5 in the source, 4 in the lake" in logged
@@ -173,6 +173,24 @@ def test_a_text_of_hundreds_of_tables_fits_into_a_chat(tmp_path: Path, received:
     text = received.bodies[-1]["text"]
     assert "shop.t1: all clear" in text
     assert "not looked at, and at fault since it was: shop.t2 (" in text
+
+
+def test_a_text_says_of_each_fault_since_when_once(tmp_path: Path, received: Any) -> None:
+    at = "2026-01-05T00:00:00+00:00"
+    differs = {"equal": False, "differences": {"missing": 2}, "since": at}
+    file = pipeline_file(tmp_path, received.url)
+    Alert(file)(verified(orders=differs, items={"equal": False, "reason": "not yet snapshotted"}))
+    first = received.bodies[-1]
+    stopped = {"stopped": "no column x"}
+    Alert(file)(verified(orders=differs, items={"equal": False, "reason": "stale"}, lines=stopped))
+    words = received.bodies[-1]["text"].splitlines()
+    assert words[-3:] == [
+        f"shop.orders: 2 rows missing in the lake, first seen {at} (keys in _differences of the lake)",
+        f"shop.items: stale (since {first['at']})",
+        f"shop.lines: stopped: no column x (since {received.bodies[-1]['at']})",
+    ]
+    AllClear(file)(succeeded())
+    assert "(since" not in received.bodies[-1]["text"]
 
 
 def test_any_other_failure_is_told_too(tmp_path: Path) -> None:
