@@ -11,6 +11,7 @@ from typing import Any
 
 from quality.report import SUITES
 
+EVERY = "all tables"  # stands where a table's name does, for a run of all that told of none
 ENDS = ("mended", "left")  # of a fault: the table is well again, or no more one of the pipeline's
 LEFT = "dropped, renamed, excluded, no more compared or not shown to the check's user since"
 UNSEEN = "not looked at, and at fault since it was"
@@ -67,7 +68,7 @@ def _gone(report: dict[str, Any], before: Iterable[str]) -> list[str]:
     those that no check compares any more, by the pipeline file."""
     facts = _facts(report)
     of_all = facts and report.get("named") == []
-    there = {one for one in (*facts, SUITES) if not _incomparable(facts.get(one, {}))}
+    there = {one for one in (*facts, SUITES, EVERY) if not _incomparable(facts.get(one, {}))}
     return [one for one in before if one not in there and (of_all or one in facts)]
 
 
@@ -86,8 +87,8 @@ def _looked_at(report: dict[str, Any], table: str) -> bool:
 
 
 def _well(told: dict[str, Any]) -> bool:
-    """Of a check's line, or of a compaction's."""
-    return bool(told.get("equal") and _clears(told)) or told.get("stopped", told) is None
+    """Of a check's line, of a compaction's, or of another task's (concerned.py)."""
+    return bool(told.get("done") or (told.get("equal") and _clears(told))) or told.get("stopped", told) is None
 
 
 def _clears(facts: dict[str, Any]) -> bool:
