@@ -56,10 +56,11 @@ def run(
     are not all of the pipeline's tables, so what was kept of the others stays.
 
     Gives `{"ok", "docs", "tables": {name: {"ok", "evaluated", "failed": [...], "evaluations": [...], "untranslated":
-    {what: why}, "unjudged": {what: why}}}, "files": [...], "unread": [...], "unused": [...], "warnings": [...]}`; `ok`
-    is None where nothing was evaluated of a table, and none else failed; `docs` where its pages were not written;
-    `files` says what is wrong with suite files, `unread` names those not looked into, `unused` says of which there is
-    no table to be checked any more, `warnings` what was not kept of the result.
+    {what: why}, "unjudged": {what: why}, "files": [...]}}, "files": [...], "unread": [...], "unused": [...],
+    "warnings": [...]}`; `ok` is None where nothing was evaluated of a table, and none else failed; `docs` where its
+    pages were not written; `files` says what is wrong with suite files, in a table's part with its own, where it was
+    judged; `unread` names those not looked into, `unused` says of which there is no table to be checked any more,
+    `warnings` what was not kept of the result.
     """
     files = custom.strays(pipeline, {*results, *schemas})
     context = _context()
@@ -70,8 +71,10 @@ def run(
         data = (frame if frame is not None else _current(spark, pipeline, schemas[name])).drop(*INTERNAL)
         schema, clauses = _shown(schemas[name], data, results[name]), (constraints or {}).get(name, {})
         rows = results[name].get("frame_rows", results[name].get("source_count"))
+        known = len(files)
         own = custom.of_table(pipeline.name, schemas[name], files)
         judged = _judged(Validation(context, source, name, data, rows), schema, clauses, own, files)
+        judged["files"] = files[known:]
         left_out = dict((unjudged or {}).get(name, {}))
         passed = later(name)
         tables[name] = {**_nothing(), "unjudged": {**left_out, **passed}} if passed else judged | {"unjudged": left_out}

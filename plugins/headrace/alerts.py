@@ -10,7 +10,8 @@ three places. What is well again, or no table of the pipeline any more, and the 
 alert, or all clear.
 
 What is at fault is known by the checks of a pipeline, whichever DAG they are of: a repair's proof clears what it
-proves (earlier.py, standing.py).
+proves (earlier.py, standing.py). Other tasks clear what their run was about (concerned.py), and an erasure that went
+well says nothing of one that failed: it is all clear when the task of that very run has gone well.
 """
 
 from __future__ import annotations
@@ -22,12 +23,11 @@ from airflow.sdk import BaseNotifier
 from airflow.sdk.configuration import conf
 
 from contract.pipeline import Pipeline, PipelineFileError
-from headrace import delivery, pipeline_files
+from headrace import concerned, delivery, pipeline_files
 from headrace.earlier import earlier
 from headrace.next_step import next_step
 from headrace.standing import LEFT, UNSEEN, at_fault, cleared, standing
 from quality import folder
-from quality.report import differences
 
 
 class Alert(BaseNotifier):
@@ -51,7 +51,8 @@ class Alert(BaseNotifier):
         alert["next_step"] = next_step(context.get("exception"), alert["task"], pipeline.name)
         self.log.error("next step: %s", alert["next_step"])
         alert |= _data_docs(pipeline, _result(context))
-        alert |= standing(alert, _result(context), at_fault(before.newest), before.untold())
+        seen = concerned.seen(context, _result(context))
+        alert |= standing(alert, seen, at_fault(before.newest), before.untold())
         for table in alert["mended"]:
             self.log.info("ALL CLEAR %s", table)
         for table in alert["left"]:
@@ -60,7 +61,7 @@ class Alert(BaseNotifier):
 
 
 class AllClear(BaseNotifier):
-    """`on_success_callback=AllClear(pipeline_file)`: says so once, where the task had failed before; of a check of some
+    """`on_success_callback=AllClear(pipeline_file)`: says so once, where the task had failed before; of a run of some
     tables, of those alone."""
 
     def __init__(self, pipeline_file: str) -> None:
@@ -80,7 +81,8 @@ class AllClear(BaseNotifier):
             tell_again(self.log, pipeline, before.newest, context)
             return
         since = at_fault(before.newest)
-        if not (told := cleared(_report(context), since, before.untold())):
+        seen = concerned.seen(context, concerned.report_of(context))
+        if not (told := cleared(seen, since, before.untold())):
             self.log.info("%s: %s", UNSEEN, ", ".join(since))
             return
         self.log.info("ALL CLEAR %s %s: %s", task["dag"], task["task"], told["message"])
@@ -110,7 +112,7 @@ def append(log: Any, pipeline: Pipeline, alert: dict[str, Any]) -> None:
 def describe(context: Any) -> dict[str, Any]:
     """`at, dag, task, run, log, message, tables` of the failed task; `tables`: `db.table` -> difference."""
     error = context.get("exception")
-    told = {"message": str(error) if error else "failed", "tables": differences(_result(context))}
+    told = {"message": str(error) if error else "failed", "tables": concerned.faults(context)}
     return {"at": _now(), **_task(context), **told}
 
 
@@ -130,12 +132,6 @@ def _data_docs(pipeline: Pipeline, report: dict[str, Any]) -> dict[str, str]:
 def _result(context: Any) -> dict[str, Any]:
     """The report of the job that failed, where there is one."""
     return getattr(context.get("exception"), "result", None) or {}
-
-
-def _report(context: Any) -> dict[str, Any]:
-    """That of the job that went well."""
-    told = context["ti"].xcom_pull(task_ids=context["ti"].task_id)
-    return told if isinstance(told, dict) else {}
 
 
 def _now() -> str:

@@ -48,7 +48,7 @@ def _failure(alert: dict[str, Any]) -> Iterator[str]:
     for words in ("next_step", "log", "data_docs"):
         if found := alert.get(words):
             yield f"{words.replace('_', ' ')}: {found}"
-    yield from _tables(alert)
+    yield from _tables(alert, alert.get("since") or {})
     for words, ended in (("well again", alert.get("mended")), (LEFT, alert.get("left"))):
         if ended:
             yield f"{words}: {_some(ended)}"
@@ -56,13 +56,15 @@ def _failure(alert: dict[str, Any]) -> Iterator[str]:
 
 def _clear(alert: dict[str, Any]) -> Iterator[str]:
     yield title(alert)
-    yield from _tables(alert)
+    yield from _tables(alert, {})
     if not alert["clear"]:
         yield f"{UNSEEN}: {_some([f'{table} ({at})' for table, at in alert['since'].items()])}"
 
 
-def _tables(alert: dict[str, Any]) -> Iterator[str]:
-    told = [f"{table}: {found}" for table, found in alert["tables"].items()]
+def _tables(alert: dict[str, Any], since: dict[str, str]) -> Iterator[str]:
+    """`since`: told behind what does not say it itself, as rows that differ do."""
+    dated = {table: f" (since {at})" for table, at in since.items() if at not in alert["tables"].get(table, "")}
+    told = [f"{table}: {found}{dated.get(table, '')}" for table, found in alert["tables"].items()]
     yield from told[:TABLES]
     if len(told) > TABLES:
         yield f"and {len(told) - TABLES} more"

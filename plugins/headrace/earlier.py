@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from contract.pipeline import Pipeline
+from headrace.concerned import ERASE
 from headrace.next_step import PROOF
 from headrace.standing import ENDS
 from quality import folder
@@ -55,6 +56,8 @@ def earlier(pipeline: Pipeline, task: dict[str, Any]) -> Earlier:
     others: list[dict[str, Any]] = []
     try:
         for one in folder.alerts_of(pipeline, task["task"], None if task["task"] == PROOF else task["dag"]):
+            if task["task"] == ERASE and one.get("run") != task["run"]:  # of other keys, which no alert has
+                continue
             if one.get("dag") == task["dag"]:
                 return Earlier(one, (*others,))
             others.append(one)

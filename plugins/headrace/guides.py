@@ -100,8 +100,8 @@ again. A table that cannot be had fails the task `all_staged` alone, and the oth
 Reads from {source} again what the last check of each table found to differ (or the keys, or the range of keys, of one
 table that the form names), by the snapshot's rules: without a lock, while changes go on. The next compaction puts these
 rows in place of those in the lake, then the tables are verified as a whole. The lake's table `_repairs` keeps what was
-wrong, since when, and what was done. Safe to run again. A table that is stale, stopped or not snapshotted is passed by:
-the DAG `{name}.snapshot` mends it. {compaction}.
+wrong, since when, and what was done. Safe to run again. A table that is stale, stopped or not snapshotted is passed by,
+which fails the task `all_staged` alone: the DAG `{name}.snapshot` mends it. {compaction}.
 """,
 }
 

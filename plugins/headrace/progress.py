@@ -46,8 +46,7 @@ def snapshot_applied(pipeline_file: str, report: dict[str, Any]) -> str | None:
     compaction = f"does the DAG {pipeline.name}.compaction run?"
     if lake is None:
         return f"no compaction has run yet: {compaction}"
-    missing = [name for name in sorted(report["tables"]) if not _has(lake.tables.get(name), report["snapshot"])]
-    if missing:
+    if missing := _missing(lake, report):
         why = _stopped(lake, missing) or compaction
         return f"run {lake.run} of the lake has not applied the snapshot to {', '.join(missing)}: {why}"
     if not lake.covers(report["p1"]):
@@ -59,12 +58,28 @@ def parts_applied(pipeline_file: str, report: dict[str, Any]) -> str | None:
     """Has the lake taken, or refused, every part that `report` tells of?"""
     pipeline = _pipeline(pipeline_file)
     known = _lake(pipeline)
-    missing = sorted({table for id, table in report["parts"].items() if known is None or id not in known.parts})
+    missing = _missing(known, report)
     if not missing:
         return None
     stopped = _stopped(known, missing)
     compaction = f"{_behind(known, report['p1'])}: does {pipeline.name}.compaction run?"
     return f"the lake has not taken the rows of {', '.join(missing)}{f': {stopped}' if stopped else compaction}"
+
+
+def lacking(pipeline_file: str, report: dict[str, Any]) -> list[str]:
+    """The tables of which the lake has not taken what `report` tells of; all where nobody can tell which."""
+    try:
+        missing = _missing(_lake(_pipeline(pipeline_file)), report)
+    except (CannotTellError, NeverTellsError):
+        missing = []
+    return missing or sorted(report.get("tables") or ())
+
+
+def _missing(known: status.LakeStatus | None, report: dict[str, Any]) -> list[str]:
+    if "parts" in report:
+        return sorted({table for id, table in report["parts"].items() if known is None or id not in known.parts})
+    tables = known.tables if known else {}
+    return [name for name in sorted(report["tables"]) if not _has(tables.get(name), report["snapshot"])]
 
 
 def _stopped(known: status.LakeStatus | None, names: list[str]) -> str:

@@ -11,8 +11,9 @@ from typing import Any
 
 from quality.report import SUITES
 
+EVERY = "all tables"  # stands where a table's name does, for a run of all that told of none
 ENDS = ("mended", "left")  # of a fault: the table is well again, or no more one of the pipeline's
-LEFT = "dropped, renamed, excluded or not shown to the check's user since"
+LEFT = "dropped, renamed, excluded, no more compared or not shown to the check's user since"
 UNSEEN = "not looked at, and at fault since it was"
 
 
@@ -63,9 +64,17 @@ def _message(mended: Iterable[str], left: Iterable[str], waiting: Iterable[str])
 
 
 def _gone(report: dict[str, Any], before: Iterable[str]) -> list[str]:
-    """The tables that a check of all does not have: its report alone tells that it is one, by an empty `named`."""
+    """The tables that a check of all does not have: its report alone tells that it is one, by an empty `named`. And
+    those that no check compares any more, by the pipeline file."""
     facts = _facts(report)
-    return [one for one in before if one not in (*facts, SUITES)] if facts and report.get("named") == [] else []
+    of_all = facts and report.get("named") == []
+    there = {one for one in (*facts, SUITES, EVERY) if not _incomparable(facts.get(one, {}))}
+    return [one for one in before if one not in there and (of_all or one in facts)]
+
+
+def _incomparable(told: dict[str, Any]) -> bool:
+    """Not so one that was dropped while the check ran: its line says that it clears nothing."""
+    return told.get("equal", True) is None and "clears" not in told
 
 
 def _looked_at(report: dict[str, Any], table: str) -> bool:
@@ -78,14 +87,15 @@ def _looked_at(report: dict[str, Any], table: str) -> bool:
 
 
 def _well(told: dict[str, Any]) -> bool:
-    """Of a check's line, or of a compaction's."""
-    return bool(told.get("equal") and _clears(told)) or told.get("stopped", told) is None
+    """Of a check's line, of a compaction's, or of another task's (concerned.py)."""
+    return bool(told.get("done") or (told.get("equal") and _clears(told))) or told.get("stopped", told) is None
 
 
 def _clears(facts: dict[str, Any]) -> bool:
     """Whether a table's line of a check speaks for what was at fault in it: not that of a sample of other chunks, nor
-    where the expectations that it did not meet were not judged."""
-    return bool(facts.get("clears", facts.get("chunks_compared") == facts.get("chunks")))
+    where it was not compared, or the expectations that it did not meet were not judged."""
+    compared = facts.get("equal", True) is not None and facts.get("chunks_compared") == facts.get("chunks")
+    return bool(facts.get("clears", compared))
 
 
 def _facts(report: dict[str, Any]) -> dict[str, dict[str, Any]]:

@@ -26,7 +26,16 @@ from headrace.spark_job import WAITS, JobFailed
 POLL_SECONDS = 3.0
 PATIENCE = 3600  # seconds, which a compaction may take
 FAILED_SECONDS = 60  # behind a compaction that failed: for a lake's status that cannot be read at once
+NOT_THERE = "the lake does not have yet what was staged of it"
 ENDED = {TaskInstanceState.SUCCESS, TaskInstanceState.FAILED, TaskInstanceState.UPSTREAM_FAILED}
+
+
+class NotTaken(AirflowFailException):
+    """`result`: the report of the task `stage`, with the tables (`lacking`) that the lake does not have so, and why."""
+
+    def __init__(self, told: str, report: dict[str, Any], lacking: dict[str, str]) -> None:
+        super().__init__(told)
+        self.result = {**report, "lacking": lacking}
 
 
 class Until(BaseTrigger):
@@ -98,9 +107,12 @@ class _Wait(BaseOperator):
             failed = self._failure(context)
             why = failed.died if failed else self._not_started(context)
             told = f"{event['missing']}. {why}" if why else event["missing"]
-            raise AirflowFailException(f"not done after {self._patience(failed)} s: {told}")
+            raise self._not_taken(context, f"not done after {self._patience(failed)} s: {told}")
         self.log.info("%s", self.done)
         return self.done
+
+    def _not_taken(self, context: Any, told: str) -> AirflowFailException:
+        return AirflowFailException(told)
 
     def _patience(self, failed: Failure | None) -> int:
         return self.patience_seconds if failed is None else min(self.patience_seconds, FAILED_SECONDS)
@@ -125,12 +137,20 @@ class StreamerPassed(_Wait):
     done = "the streamer's checkpoint covers the end of the snapshot"
 
 
-class SnapshotApplied(_Wait):
+class _Applied(_Wait):
+    """Of the tables that wait in vain the others are told apart."""
+
+    def _not_taken(self, context: Any, told: str) -> AirflowFailException:
+        report = context["ti"].xcom_pull(task_ids=self.stage) or {}
+        return NotTaken(told, report, dict.fromkeys(progress.lacking(self.pipeline_file, report), NOT_THERE))
+
+
+class SnapshotApplied(_Applied):
     question = "snapshot applied"
     done = "the lake has the snapshot and is complete up to its end"
 
 
-class PartsApplied(_Wait):
+class PartsApplied(_Applied):
     """Is skipped where nothing was staged; fails where a part was refused."""
 
     question = "parts applied"
@@ -144,11 +164,12 @@ class PartsApplied(_Wait):
 
     def resume(self, context: Any, event: dict[str, Any]) -> str:
         super().resume(context, event)
-        found = progress.parts(self.pipeline_file, context["ti"].xcom_pull(task_ids=self.stage))
+        report = context["ti"].xcom_pull(task_ids=self.stage)
+        found = progress.parts(self.pipeline_file, report)
         for part in found:
             self.log.info("%s.%s: %s", part.db, part.table, part.refused or part.rows or "was right already")
-        if refused := [part.refused for part in found if part.refused]:
-            raise AirflowFailException("; ".join(refused))
+        if refused := {f"{part.db}.{part.table}": part.refused for part in found if part.refused}:
+            raise NotTaken("; ".join(refused.values()), report, refused)
         return self.done
 
 

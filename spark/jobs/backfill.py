@@ -13,7 +13,6 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from contract import steps
 from contract.chosen_rows import refuse_backfill
 from contract.counted import counted
 from contract.pipeline import Pipeline
@@ -21,13 +20,13 @@ from contract.status import LakeStatus
 from spark.compaction.compacting import OPTION, take_in
 from spark.errors import LakeError
 from spark.evolution.renames import in_lake
-from spark.job import JobFailedError, run
+from spark.job import run
 from spark.kafka.broker import Broker
 from spark.lake.lake import Lake
 from spark.lake.owner import refuse_others
 from spark.mending.choice import Form, Name, blocked, names_of, refusing, shown_in, source_of, standing
 from spark.mending.from_source import Choose, SourceParts
-from spark.mending.passing import each
+from spark.mending.passing import each, refuse_passed_by
 from spark.mending.rebuilt import Rebuild
 from spark.mending.unfound import told_unfound
 from spark.merging.parts import CHANGES, KAFKA, MYSQL, Chosen, Part
@@ -66,10 +65,7 @@ def backfill(spark: SparkSession, pipeline: Pipeline, tables: list[str], **given
     facts = work.run(names, form, between)
     facts = {"source": source, **facts, "seconds": round(time.time() - began, 1)}
     facts = take_in(spark, pipeline, facts) if given["compact"] else facts
-    if facts["passed_by"]:
-        ready = "in the lake" if given["compact"] else steps.staged(pipeline)
-        told = "; ".join(facts["passed_by"].values())
-        raise JobFailedError(f"{told}. What was asked of {', '.join(facts['tables'])} is {ready}", facts)
+    refuse_passed_by(pipeline, facts)
     return facts
 
 

@@ -23,7 +23,7 @@ from spark.job import run
 from spark.lake.lake import Lake
 from spark.mending.choice import Form, Name, blocked, names_of, refusing, source_of, standing, tell
 from spark.mending.from_source import Choose, SourceParts
-from spark.mending.passing import each
+from spark.mending.passing import each, refuse_passed_by
 from spark.mending.unfound import told_unfound
 from spark.merging.parts import Chosen
 from spark.proof.differences import Difference, found_last
@@ -41,7 +41,7 @@ OPTIONS = {
 
 def repair(spark: SparkSession, pipeline: Pipeline, tables: list[str], **given: str) -> dict[str, Any]:
     """Stages what differs of the named tables, or of all; with `compact` the lake has it at the end. Raises LakeError,
-    and then stages nothing more."""
+    and then stages nothing more; JobFailedError where some of the tables cannot be mended, and the others are."""
     began, given = time.time(), {"keys": "", "from": "", "to": "", **given}
     with refusing():
         refuse_repair(given, tables)
@@ -54,7 +54,9 @@ def repair(spark: SparkSession, pipeline: Pipeline, tables: list[str], **given: 
         with source_of(spark, pipeline, lake, [*chosen], "the repair") as staging:
             _stage(SourceParts(staging, "repair", given.get("by", "")), chosen, facts, bool(form.keys))
     facts["seconds"] = round(time.time() - began, 1)
-    return take_in(spark, pipeline, facts) if given.get("compact") and chosen else facts
+    facts = take_in(spark, pipeline, facts) if given.get("compact") and chosen else facts
+    refuse_passed_by(pipeline, facts)
+    return facts
 
 
 def _stage(parts: SourceParts, chosen: Mapping[Name, Choose], facts: dict[str, Any], by_keys: bool) -> None:
@@ -79,8 +81,8 @@ def _named(pipeline: Pipeline, lake: Lake, tables: list[str], form: Form) -> dic
 def _found(
     spark: SparkSession, pipeline: Pipeline, lake: Lake, tables: list[str], passed_by: dict[str, str]
 ) -> dict[Name, Choose]:
-    """What the tables' last checks found. A table that waits for a snapshot is `passed_by`; LakeError where it was
-    named, or there is no other."""
+    """What the tables' last checks found. A table that waits for a snapshot is `passed_by` where it was named, or
+    something was found of it."""
     named = names_of(pipeline, tables)
     status, chosen, found = standing(lake, named), dict[Name, Choose](), found_last(spark, lake)
     for name in named or [(one.db, one.table) for one in status.tables.values()]:
@@ -88,8 +90,6 @@ def _found(
             continue
         differences = found.get(name, [])
         reason = blocked(lake, status, name) if differences or tables else None
-        if reason and tables:
-            raise LakeError(reason)
         if reason:
             tell(f"passed by: {reason}")
             passed_by[".".join(name)] = reason
@@ -97,9 +97,7 @@ def _found(
             chosen[name] = _choosing(differences)
         elif tables:
             tell(f"{'.'.join(name)}: its last check found no difference, so nothing is repaired")
-    if passed_by and not chosen:  # what was found is still there
-        raise LakeError("; ".join(passed_by.values()))
-    if not chosen:
+    if not (chosen or passed_by):
         last = max(numbers(lake), default=None)
         when = f", the one of {datetime.fromtimestamp(last / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC," if last else ""
         told = f"no table's last check{when} found a difference that can be repaired"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -64,12 +63,13 @@ def snapshot(
     if compact and facts["tables"]:
         facts = take_in(spark, pipeline, facts)
     if refused := {name: why for name, why in staging.refused.items() if name not in staging.gone}:
-        raise JobFailedError(_left_out(pipeline, refused, facts), facts)
+        facts["passed_by"] = {name: why.removeprefix(f"{name}: ") for name, why in refused.items()}
+        raise JobFailedError(_left_out(pipeline, facts), facts)
     return facts
 
 
-def _left_out(pipeline: Pipeline, refused: Mapping[str, str], facts: dict[str, Any]) -> str:
-    told = "; ".join(f"{name} was left out: {why.removeprefix(f'{name}: ')}" for name, why in refused.items())
+def _left_out(pipeline: Pipeline, facts: dict[str, Any]) -> str:
+    told = "; ".join(f"{name} was left out: {why}" for name, why in facts["passed_by"].items())
     done = "in the lake" if "compacted_seconds" in facts else steps.staged(pipeline)
     return f"{told}. {counted(len(facts['tables']), 'other table')} {done}"
 

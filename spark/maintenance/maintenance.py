@@ -86,13 +86,13 @@ def behind(pipeline: Pipeline, last: LakeStatus, newest: Checkpoint | None) -> I
 
 @dataclass
 class Maintaining:
-    """One run. `held_back`: what was not done, and why; `failed`: the tables of which a file cannot be read."""
+    """One run. `held_back`: what was not done, and why; `failed`: likewise, by table, of a file that cannot be read."""
 
     spark: SparkSession
     lake: Lake
     steps: Collection[str] = tuple(STEPS)
     held_back: list[str] = field(default_factory=list)
-    failed: list[str] = field(default_factory=list)
+    failed: dict[str, str] = field(default_factory=dict)
 
     def run(self, tables: Collection[str] = ()) -> Facts:
         """`tables`: as `db.table`; all, and the lake's own, where none is named. Raises LakeError, JobFailedError."""
@@ -119,7 +119,7 @@ class Maintaining:
         self.lake.write(self.lake.at(RECORD), {"at": int(began * 1000), **facts})
         reached("maintenance noted")
         if self.failed:
-            raise JobFailedError("; ".join(self.failed), facts)
+            raise JobFailedError("; ".join(self.failed.values()), {**facts, "failed": self.failed})
         return facts
 
     def _chosen(self, tables: Collection[str]) -> Iterator[tuple[str, str]]:
@@ -161,7 +161,7 @@ class Maintaining:
             raise
         except Exception as error:  # of one table: the others are looked after all the same
             told = _told(self.lake, name, error)
-            self.failed.append(told or f"{name}: {message_of(error, self.lake.pipeline)}")
+            self.failed[name] = told or f"{name}: {message_of(error, self.lake.pipeline)}"
             return {"freed_bytes": freed}
         facts = {"files": before.count, "files_after": after.count, "bytes": before.bytes, "bytes_after": after.bytes}
         print(f"{name}: {before.count} file(s) before, {after.count} after, {freed:,} bytes freed", flush=True)

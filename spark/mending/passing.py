@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import TypeVar
 
+from contract import steps
+from contract.pipeline import Pipeline
 from spark.errors import LakeError, TableError
+from spark.job import Facts, JobFailedError
 from spark.mending.choice import Name, tell
 
 Staged = TypeVar("Staged")
@@ -30,3 +33,14 @@ def each(names: Collection[Name], stage: Callable[[Name], Staged]) -> tuple[dict
     if not staged:
         raise LakeError("; ".join(refused.values()))
     return staged, refused
+
+
+def refuse_passed_by(pipeline: Pipeline, facts: Facts) -> None:
+    """Raises JobFailedError where a table of the report was passed by, at the job's end: the others have theirs."""
+    if not facts["passed_by"]:
+        return
+    told = "; ".join(facts["passed_by"].values())
+    if facts["tables"]:
+        ready = "in the lake" if "compacted_seconds" in facts else steps.staged(pipeline)
+        told = f"{told}. What was asked of {', '.join(facts['tables'])} is {ready}"
+    raise JobFailedError(told, facts)

@@ -113,6 +113,15 @@ def unmet_last(spark: SparkSession, lake: Lake) -> dict[str, list[Unmet]]:
     return told
 
 
+def equal_last(spark: SparkSession, lake: Lake) -> set[str]:
+    """The tables, as `db.table`, that were equal to the source in their last check."""
+    checks = lake.at(names.CHECKS)
+    if not lake.is_table(checks):
+        return set()
+    each = spark.read.format("delta").load(checks).where(fn.col("check") == EQUAL).groupBy("tbl")
+    return {row["tbl"] for row in each.agg(fn.max_by("ok", "run").alias("ok")).where("ok").collect()}
+
+
 def last_check(spark: SparkSession, lake: Lake, db: str, table: str) -> str | None:
     """The `run` of the table's last check; None where it was never checked."""
     checks = _of(spark, lake, names.CHECKS, db, table)

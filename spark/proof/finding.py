@@ -124,7 +124,7 @@ def unread(error: TableError, named: bool) -> dict[str, Any]:
     """The same of a table that the source gave no answer for. One that is gone is at fault where a person `named` it:
     of the others nothing is wrong, and nothing proven."""
     if isinstance(error, TableGoneError):
-        return _uncompared(False if named else None, GONE)
+        return {**_uncompared(False if named else None, GONE), "clears": False}
     told = ALTERED_EACH_TIME if isinstance(error, TableAlteredError) else f"it could not be compared: {error}"
     return _uncompared(False, told)
 

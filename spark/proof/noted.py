@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 
 from spark.lake.stopped import Name
@@ -14,6 +15,7 @@ from spark.proof.differences import (
     Difference,
     Unmet,
     dated,
+    equal_last,
     found_last,
     next_run,
     not_looked_at,
@@ -35,6 +37,7 @@ def keep(
     allowed = without(lake, check.reading.kept.erasures, found)
     run, known, unmet = next_run(spark, lake, datetime.now(UTC)), found_last(spark, lake), unmet_last(spark, lake)
     told, waiting = list[Difference](), dict[str, list[Unmet]]()
+    equal = cache(lambda: equal_last(spark, lake))  # where expectations alone were not met, a sample judges all of them
     for answer in answers:
         name = answer.schema.db, answer.schema.table
         mine = dated(_of(name, allowed), known.get(name, ()), began)
@@ -43,7 +46,7 @@ def keep(
         told += [*mine, *left]
         table = facts["tables"][answer.name]
         waiting[answer.name] = _not_judged(facts, answer.name, unmet.get(answer.name, ()))
-        looked_at = answer.chosen is None or bool(before)
+        looked_at = answer.chosen is None or bool(before) or (answer.name in unmet and answer.name in equal())
         table["clears"] = looked_at and not left and not waiting[answer.name]
         if mine:
             table["since"] = min(one.since for one in mine if one.since).isoformat(timespec="seconds")
@@ -73,4 +76,6 @@ def _not_judged(facts: Mapping[str, Any], name: str, unmet: Sequence[Unmet]) -> 
     if told is None:  # the lake does not have the table: none, if the source has no row either
         return [] if facts["tables"][name]["equal"] else [*unmet]
     left_out = told["unjudged"]
-    return [one for one in unmet if ROWS in left_out or one.check in left_out]
+    asked = {Unmet(one["expectation"], one["column"]) for one in told["evaluations"]}
+    broken = bool(told.get("files"))  # one that stood there may be left out, and nobody can tell which
+    return [one for one in unmet if ROWS in left_out or one.check in left_out or (broken and one not in asked)]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import socket
 import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -82,7 +84,7 @@ def test_it_is_logged_kept_and_posted(tmp_path: Path, received: Any, capsys: pyt
         "shop.quality verify failed: 1 of 2 tables differ",
         f"next step: {kept['next_step']}",
         "log: http://a/log",
-        f"shop.orders: {kept['tables']['shop.orders']}",
+        f"shop.orders: {kept['tables']['shop.orders']} (since {kept['since']['shop.orders']})",
     ]
     logged = capsys.readouterr().out
     assert "ALERT shop.orders: rows 5 in the source, 4 in the lake" in logged
@@ -117,6 +119,46 @@ def test_a_webhook_that_refuses_or_is_away_is_only_logged(
     assert "cret" not in logged, "a webhook's path is a secret"
 
 
+@pytest.fixture
+def redirecting() -> Any:
+    """A webhook that answers each POST with a status of its path, and a page there for every GET."""
+    asked: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(int(self.path.rpartition("/")[2]))
+            self.send_header("Location", f"http://localhost:{server.server_port}/secret/login")
+            self.end_headers()
+
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_: Any) -> None: ...
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield SimpleNamespace(url=f"http://127.0.0.1:{server.server_port}/secret", asked=asked)
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_webhook_that_redirects_has_not_taken_the_alert(
+    tmp_path: Path, redirecting: Any, status: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A client would follow it by a GET, without the alert."""
+    file = pipeline_file(tmp_path, f"{redirecting.url}/{status}")
+    Alert(file)(failed())
+    assert redirecting.asked == []
+    assert [kept["posted"] for kept in folder.read_alerts(pipeline_files.load(file))] == [False]
+    logged = capsys.readouterr().out
+    assert f"did not take the alert: HTTPError {status}, a redirect to localhost, which no alert follows" in logged
+    assert "cret" not in logged
+
+
 def test_a_text_of_hundreds_of_tables_fits_into_a_chat(tmp_path: Path, received: Any) -> None:
     wrong = {f"shop.t{n}": {"equal": False, "source_count": n, "lake_count": 0} for n in range(300)}
     well = {"shop.t0": {"equal": True, "chunks": 1, "chunks_compared": 1}}
@@ -131,6 +173,24 @@ def test_a_text_of_hundreds_of_tables_fits_into_a_chat(tmp_path: Path, received:
     text = received.bodies[-1]["text"]
     assert "shop.t1: all clear" in text
     assert "not looked at, and at fault since it was: shop.t2 (" in text
+
+
+def test_a_text_says_of_each_fault_since_when_once(tmp_path: Path, received: Any) -> None:
+    at = "2026-01-05T00:00:00+00:00"
+    differs = {"equal": False, "differences": {"missing": 2}, "since": at}
+    file = pipeline_file(tmp_path, received.url)
+    Alert(file)(verified(orders=differs, items={"equal": False, "reason": "not yet snapshotted"}))
+    first = received.bodies[-1]
+    stopped = {"stopped": "no column x"}
+    Alert(file)(verified(orders=differs, items={"equal": False, "reason": "stale"}, lines=stopped))
+    words = received.bodies[-1]["text"].splitlines()
+    assert words[-3:] == [
+        f"shop.orders: 2 rows missing in the lake, first seen {at} (keys in _differences of the lake)",
+        f"shop.items: stale (since {first['at']})",
+        f"shop.lines: stopped: no column x (since {received.bodies[-1]['at']})",
+    ]
+    AllClear(file)(succeeded())
+    assert "(since" not in received.bodies[-1]["text"]
 
 
 def test_any_other_failure_is_told_too(tmp_path: Path) -> None:

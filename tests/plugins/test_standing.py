@@ -6,6 +6,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from headrace.alerts import Alert, AllClear
 from headrace.spark_job import JobFailed
 from headrace.standing import LEFT
@@ -68,7 +70,9 @@ def test_a_table_that_left_the_pipeline_is_told_once_and_neither_at_fault_nor_we
     AllClear(file)(context)
     clear = received.bodies[-1]
     assert (clear["clear"], clear["mended"], clear["left"]) == (True, [], ["shop.orders"])
-    assert clear["tables"] == {"shop.orders": "dropped, renamed, excluded or not shown to the check's user since"}
+    assert clear["tables"] == {
+        "shop.orders": "dropped, renamed, excluded, no more compared or not shown to the check's user since"
+    }
     assert clear["message"] == f"all clear; {LEFT}: shop.orders"
     Alert(file)(verified(orders=wrong, items=wrong))
     context["ti"].xcom_pull = lambda task_ids: {"named": [], "tables": {"shop.items": {**well, "clears": False}}}
@@ -165,3 +169,27 @@ def test_a_suite_file_is_well_again_when_a_check_has_read_it(tmp_path: Path, rec
     assert len(received.bodies) == 1, "its table was not judged"
     went_well([])
     assert received.bodies[-1]["message"] == "all clear: suite files"
+
+
+@pytest.mark.parametrize("named", [[], ["shop.orders"]], ids=["all", "named"])
+def test_a_table_at_fault_that_the_pipeline_file_no_longer_lets_be_compared_is_not_well(
+    tmp_path: Path, received: Any, named: list[str]
+) -> None:
+    """By transforms, or an events rule that drops rows, its lake is another than the source."""
+    file, wrong = pipeline_file(tmp_path, received.url), {"equal": False}
+    other: dict[str, Any] = {"equal": None, "source_count": None, "reason": "not compared: transforms change its rows"}
+
+    def went_well(facts: dict[str, Any]) -> None:
+        context = succeeded()
+        context["ti"].xcom_pull = lambda task_ids: {"named": named, "tables": {"shop.orders": facts}}
+        AllClear(file)(context)
+
+    Alert(file)(verified(orders=wrong))
+    went_well({**other, "reason": "not compared: dropped meanwhile", "clears": False})
+    assert len(received.bodies) == 1, "one of its name may come back"
+    went_well(other)
+    assert (received.bodies[-1]["message"], received.bodies[-1]["mended"]) == (f"all clear; {LEFT}: shop.orders", [])
+    Alert(file)(verified(orders=wrong, items=wrong))
+    Alert(file)(verified(orders=other, items=wrong))
+    alert = received.bodies[-1]
+    assert (alert["left"], alert["mended"], [*alert["since"]]) == (["shop.orders"], [], ["shop.items"])

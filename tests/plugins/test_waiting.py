@@ -54,7 +54,7 @@ def test_patience_ends_and_tells_what_was_missing(answers: list[Any]) -> None:
     assert event_of(Until("snapshot applied", "/p", REPORT, time.time() - 1)) == {"missing": "shop.a is not there"}
     wait = SnapshotApplied(task_id="t", pipeline_file="/p", stage="stage", patience_seconds=7)
     with pytest.raises(AirflowFailException, match="not done after 7 s: shop"):
-        wait.resume({}, {"missing": "shop.a is not there"})
+        wait.resume({"ti": behind("", None)}, {"missing": "shop.a is not there"})
 
 
 def test_what_is_done_already_is_not_waited_for(answers: list[Any]) -> None:

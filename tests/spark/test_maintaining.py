@@ -196,6 +196,7 @@ def test_a_broken_table_is_told_and_the_others_are_done(spark: SparkSession, lak
         file.write_bytes(b"nothing")
     with pytest.raises(JobFailedError, match=r"shop\.items: a file of the lake.* cannot be read") as caught:
         Maintaining(spark, lake).run()
+    assert caught.value.facts["failed"] == {"shop.items": str(caught.value)}
     assert caught.value.facts["tables"]["_changes"]["files_after"] == 2
 
 

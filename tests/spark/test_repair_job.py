@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
+from contract.pipeline import Pipeline
 from spark.errors import LakeError, TableError
+from spark.job import JobFailedError
 from spark.jobs import repair as repairing
 from spark.jobs.repair import _stage
 from spark.mending.from_source import SourceParts
@@ -53,31 +56,53 @@ def test_what_was_staged_before_all_of_it_failed_is_told(capsys: pytest.CaptureF
     assert "staged" not in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("left", [["a"], ["a", "b"]], ids=["none", "another one"])
-def test_tables_that_differ_and_all_wait_for_a_snapshot_are_a_failure(
-    monkeypatch: pytest.MonkeyPatch, left: list[str]
-) -> None:
-    """A repair of all tables that mends none of what was found has not done its work."""
-    found = Difference(db="shop", table="a", kind=MISSING, key='{"id":1}')
-    monkeypatch.setattr(repairing, "names_of", lambda *_: [])
-    # The status lists a table that the pipeline leaves out by now until the next compaction.
-    tables = {f"shop.{table}": SimpleNamespace(db="shop", table=table) for table in (*left, "excluded")}
-    pipeline: Any = SimpleNamespace(tables=SimpleNamespace(match=lambda _, table: table != "excluded"))
-    monkeypatch.setattr(repairing, "standing", lambda *_: SimpleNamespace(tables=tables))
+@pytest.fixture
+def found(monkeypatch: pytest.MonkeyPatch, pipeline: Pipeline) -> Any:
+    """A repair of a lake with these tables, by what the last checks `differ` in; `a` waits for a snapshot. `asked`: how
+    often what was found was."""
+    pipeline = pipeline.model_copy(update={"tables": SimpleNamespace(match=lambda _, table: table != "excluded")})
     asked: list[object] = []
 
-    def found_last(*given: object) -> dict[tuple[str, str], list[Difference]]:
-        asked.append(given)
-        return {("shop", table): [found] for table in (*left, "excluded")}
+    def run(*tables: str, differ: str = "ab", named: tuple[str, ...] = ()) -> dict[str, Any]:
+        # The status lists a table that the pipeline leaves out by now until the next compaction.
+        known = {f"shop.{table}": SimpleNamespace(db="shop", table=table) for table in (*tables, "excluded")}
+        kept = {("shop", one): [Difference("shop", one, MISSING, '{"id":1}')] for one in (*differ, "excluded")}
+        monkeypatch.setattr(repairing, "standing", lambda *_: SimpleNamespace(tables=known))
+        monkeypatch.setattr(repairing, "found_last", lambda *given: asked.append(given) or kept)
+        return repairing.repair(None, pipeline, [*named])  # type: ignore[arg-type]
 
-    monkeypatch.setattr(repairing, "found_last", found_last)
+    def stage(parts: SourceParts, chosen: Any, facts: dict[str, Any], by_keys: bool) -> None:
+        facts["tables"] = {".".join(name): {"read": 1} for name in chosen}
+
+    lake = SimpleNamespace(prove_writable=lambda: None)
+    for name, given in (("Lake", lake), ("source_of", nullcontext()), ("numbers", [])):
+        monkeypatch.setattr(repairing, name, lambda *_, given=given: given)
     monkeypatch.setattr(repairing, "blocked", lambda _lake, _status, name: "shop.a waits" if name[1] == "a" else None)
-    passed_by: dict[str, str] = {}
-    nothing: Any = None
-    if left == ["a"]:
-        with pytest.raises(LakeError, match=r"^shop\.a waits$"):
-            repairing._found(nothing, pipeline, nothing, [], passed_by)
-    else:
-        assert [*repairing._found(nothing, pipeline, nothing, [], passed_by)] == [("shop", "b")]
-    assert passed_by == {"shop.a": "shop.a waits"}
-    assert len(asked) == 1, "not once for each of hundreds of tables, which takes seconds each"
+    monkeypatch.setattr(repairing, "_stage", stage)
+    return SimpleNamespace(run=run, asked=asked)
+
+
+NAMED = ("shop.a", "shop.b")
+
+
+@pytest.mark.parametrize("named", [(), NAMED], ids=["all", "named"])
+def test_a_table_that_waits_for_a_snapshot_keeps_no_other_and_is_a_failure(found: Any, named: tuple[str, ...]) -> None:
+    """A repair of all tables that mends not all of what was found has not done its work."""
+    with pytest.raises(JobFailedError, match=r"^shop\.a waits\. What was asked of shop\.b is staged") as error:
+        found.run("a", "b", named=named)
+    facts = error.value.facts
+    assert (facts["passed_by"], [*facts["tables"]]) == ({"shop.a": "shop.a waits"}, ["shop.b"])
+    assert len(found.asked) == 1, "not once for each of hundreds of tables, which takes seconds each"
+
+
+@pytest.mark.parametrize("named", [(), NAMED], ids=["all", "named"])
+def test_where_nothing_can_be_mended_the_tables_are_told(found: Any, named: tuple[str, ...]) -> None:
+    with pytest.raises(JobFailedError, match=r"^shop\.a waits$") as error:
+        found.run("a", "b", differ="a", named=named)
+    assert (error.value.facts["passed_by"], error.value.facts["tables"]) == ({"shop.a": "shop.a waits"}, {})
+
+
+def test_a_table_of_which_nothing_was_found_and_that_nobody_named_is_no_failure(found: Any) -> None:
+    """That it waits for a snapshot the check and the compaction tell."""
+    assert [*found.run("a", "b", differ="b")["tables"]] == ["shop.b"]
+    assert found.run("a", "b", differ="")["passed_by"] == {}

@@ -35,5 +35,6 @@ def test_a_table_that_is_gone_is_no_failure_and_one_that_the_lake_cannot_have_is
     job.snapshot(spark, pipeline, ["shop.items"], existing="yes")
     assert [(one["named"], one["all"]) for one in asked] == [(False, True), (True, False), (False, False)]
     staging.refused["shop.lines"] = "shop.lines: no key"
-    with pytest.raises(JobFailedError, match=r"^shop\.lines was left out: .*1 other table staged"):
+    with pytest.raises(JobFailedError, match=r"^shop\.lines was left out: .*1 other table staged") as error:
         job.snapshot(spark, pipeline, [])
+    assert error.value.facts["passed_by"] == {"shop.lines": "no key"}

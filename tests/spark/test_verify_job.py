@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -314,6 +315,7 @@ def test_a_table_that_was_altered_all_the_while_is_another_check_s(
 
 
 CHEAP = {"cheap": "`price` < 5"}
+JUDGED_FREELY = Rules(ITEMS, {}, {})
 JUDGED, LEFT_OUT = Rules(ITEMS, CHEAP, {}), Rules(None, {}, {ROWS: ALTERED})
 PARTLY = Rules(ITEMS, {}, {"CHECK cheap": ALTERED})
 
@@ -334,6 +336,7 @@ class Judged:
         before = len(folder.read_alerts(self.pipeline, 100))
         try:
             report = verify(self.check.spark, self.pipeline, [])
+            self.facts = report["tables"]["shop.items"]
         except JobFailedError as error:
             told = JobFailed({"error": "1 of 1 table(s)", **error.facts})
             Alert(str(self.pipeline.path))({"ti": ti, "exception": told})
@@ -361,6 +364,46 @@ def test_an_expectation_that_was_not_met_is_all_clear_when_it_is_judged_again(
     assert judged.run(JUDGED, (1, "a", 1)) == ["all clear: shop.items"]
     noted = spark.read.format("delta").load(lake.at("_checks")).where("check = 'CHECK cheap'").orderBy("run")
     assert [row["ok"] for row in noted.collect()] == [False, None, None, None, True]
+
+
+def test_a_sample_clears_an_expectation_that_alone_was_not_met(judged: Judged) -> None:
+    """It is asked of all rows, whichever chunks are compared."""
+    judged.check.answer = replace(judged.check.answer, chosen=frozenset({0}))
+    assert judged.run(JUDGED, (1, "a", 9)) == ["1 of 1 table(s)"]
+    assert judged.run(LEFT_OUT) == []
+    assert judged.run(JUDGED, (1, "a", 1)) == ["all clear: shop.items"]
+
+
+def test_a_sample_does_not_clear_what_was_not_equal_nobody_knows_where(
+    spark: SparkSession, lake: Lake, judged: Judged
+) -> None:
+    judged.check.answer = replace(judged.check.answer, chosen=frozenset({0}))
+    failed = {"tables": {"shop.items": {"evaluations": [{"expectation": "CHECK cheap", "ok": False}]}}}
+    note_checks(spark, lake, next_run(spark, lake, datetime.now(UTC)), {
+        "tables": {"shop.items": {"equal": False}}, "expectations": failed,
+    })  # fmt: skip
+    judged.run(JUDGED, (1, "a", 1))
+    assert not judged.facts["clears"]
+
+
+def test_an_expectation_is_not_well_again_because_its_suite_file_broke(judged: Judged) -> None:
+    own = Path(os.environ["HEADRACE_SUITES"], "shop", "shop.items.json")
+    own.parent.mkdir(parents=True)
+    wanted = {"type": "expect_column_values_to_be_between", "kwargs": {"column": "price", "max_value": 5}}
+
+    def told(text: str, *rows: tuple[int, str, int]) -> dict[str, Any]:
+        own.write_text(text)
+        judged.run(JUDGED_FREELY, *rows)
+        [alert] = folder.read_alerts(judged.pipeline, 1)
+        return {word: [*alert.get(word, ())] for word in ("mended", "since")}
+
+    suite = json.dumps({"expectations": [wanted]})
+    assert told(suite, (1, "a", 9)) == {"mended": [], "since": ["shop.items"]}
+    for _ in range(2):
+        assert told("{", (1, "a", 9)) == {"mended": [], "since": ["shop.items", SUITES]}
+    assert told(suite.replace("price", "cost"), (1, "a", 9))["mended"] == [], "a column that is none"
+    assert told(suite, (1, "a", 9))["mended"] == []
+    assert {*told(suite, (1, "a", 1))["mended"]} == {"shop.items", SUITES}
 
 
 def test_nobody_is_alarmed_by_a_table_that_is_gone(judged: Judged) -> None:
