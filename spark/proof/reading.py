@@ -91,6 +91,7 @@ class Reading:
         self.source.awake()  # the wait for the lake may have been long
         made = self.source.made(source.db, source.table)
         self.chunks.wait()
+        began = time.monotonic()
         seen = certain(self.source, self.source.snapshots(source.db, source.table))
         rows: DataFrame | None = None
         try:  # Spark asks for the columns before it is asked for rows
@@ -106,7 +107,7 @@ class Reading:
         opened = Opened(answer, numbers, rows, seen, self.chunks.position(self.source.position()))
         chunks, one_by_one = counted(len(numbers), "chunk"), f"{counted(count, 'row')} to compare one by one"
         self.tell(f"{answer.name}: differences in {chunks}, {one_by_one}")
-        self.chunks.pace.took(count, answer.name, len(numbers), len(numbers))
+        self.chunks.pace.took(count, began, answer.name, len(numbers), len(numbers))
         return opened if self._same(source) else None
 
     def _unless_altered(self, schema: TableSchema, made: str) -> Answer | None:

@@ -87,7 +87,7 @@ def ask(spark: SparkSession, pipeline: Pipeline, told: list[str], *tables: str) 
 def between(monkeypatch: pytest.MonkeyPatch, server: Database, table: str, statements: list[str]) -> None:
     """Runs one of the statements behind each chunk that is read of the table, while there are some."""
 
-    def took(pace: Pace, rows: int, name: str, done: int, chunks: int) -> None:
+    def took(pace: Pace, rows: int, began: float, name: str, done: int, chunks: int) -> None:
         if name == table and statements:
             run(server, statements.pop(0), database="reading")
 
