@@ -171,7 +171,7 @@ def _compare(
         else:
             found += unopened(answer, finding.wrong)
     found += check.pin(wrong, shapes, seconds) if wrong else []
-    check.reading.kept.forget()
+    check.reading.kept.forget(answer.name for answer in answers)
     for name, facts in results.items():
         if (table := status.tables.get(name)) and table.stale:
             facts["stale"] = table.stale.reason

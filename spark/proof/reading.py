@@ -76,6 +76,7 @@ class Reading:
             self.source.awake()
             schema, made, began = self.source.schema(db, table), self.source.made(db, table), time.time()
             if schema is None:
+                self.kept.drop(name)
                 raise TableGoneError(f"{name}: dropped meanwhile, or renamed: the source does not have it any more")
             if (found := self._unless_altered(schema, made)) is not None:
                 answer = replace(found, seconds=time.time() - began)

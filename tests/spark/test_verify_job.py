@@ -222,7 +222,7 @@ def test_a_table_whose_snapshot_is_applied_meanwhile_is_to_be_checked_again(
 
     check.compare, check.wait = compare, lambda *_: SimpleNamespace(tables={})
     check.pipeline, check.source.executed = lake.pipeline, lambda: ""
-    check.reading = SimpleNamespace(kept=SimpleNamespace(forget=lambda: None))
+    check.reading = SimpleNamespace(kept=SimpleNamespace(forget=lambda names: None))
     results: dict[str, Any] = {}
     assert checking._compare(check, [answer], lambda: None, results) == []  # type: ignore[arg-type,return-value]
     assert (results["shop.items"]["equal"], results["shop.items"]["reason"]) == (False, checking.MADE_ANEW)
