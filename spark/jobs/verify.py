@@ -171,6 +171,8 @@ def _compare(
         else:
             found += unopened(answer, finding.wrong)
     found += check.pin(wrong, shapes, seconds) if wrong else []
+    for name, told in check.mended.items():
+        results[name]["reason"] = told
     check.reading.kept.forget(answer.name for answer in answers)
     for name, facts in results.items():
         if (table := status.tables.get(name)) and table.stale:

@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 
 from contract.pipeline import Pipeline
 from contract.pipeline_columns import Columns
+from contract.status import TableStatus
 from headrace.alerts import Alert, AllClear
 from headrace.spark_job import JobFailed
 from quality import folder
@@ -208,7 +209,7 @@ def test_a_table_whose_snapshot_is_applied_meanwhile_is_to_be_checked_again(
     """Of the first one the files take the place of those that are read."""
     table = SimpleNamespace(snapshot=None)
     check: Any = SimpleNamespace(
-        lake=lake, lost=set[str](), frames={}, spark=spark, low=checkpoint(), source=SimpleNamespace()
+        lake=lake, lost=set[str](), mended={}, frames={}, spark=spark, low=checkpoint(), source=SimpleNamespace()
     )
     check.status = SimpleNamespace(tables={"shop.items": table})
     check.made_anew, check._replaced = partial(Verification.made_anew, check), partial(Verification._replaced, check)
@@ -230,6 +231,26 @@ def test_a_table_whose_snapshot_is_applied_meanwhile_is_to_be_checked_again(
     table.snapshot = SimpleNamespace(id="1")
     with pytest.raises(FileNotFoundError):
         checking._compare(check, [answer], lambda: None, results)  # type: ignore[arg-type,return-value]
+
+
+def test_a_table_that_was_mended_while_it_was_checked_is_to_be_checked_again(
+    spark: SparkSession, pipeline: Pipeline, lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer, mended, forgotten = Check(spark, lake, monkeypatch).answer, dict[str, str](), list[str]()
+    monkeypatch.undo()
+    table = TableStatus(db="shop", table="items", rows=1, changes=1)
+    check: Any = SimpleNamespace(
+        spark=spark, pipeline=pipeline, mended=mended, low=checkpoint(), source=SimpleNamespace(executed=lambda: ""),
+        wait=lambda *_: SimpleNamespace(tables={"shop.items": table}),
+        compare=lambda *_: Finding(Total(), None, 0, 0.0, wrong=frozenset({0})),
+        pin=lambda *_: mended.update({"shop.items": "mended: verify again"}) or [],
+        reading=SimpleNamespace(kept=SimpleNamespace(forget=forgotten.extend)),
+    )  # fmt: skip
+    results: dict[str, Any] = {}
+    assert checking._compare(check, [answer], lambda: None, results) == []  # type: ignore[arg-type,return-value]
+    assert (results["shop.items"]["equal"], results["shop.items"]["reason"]) == (False, "mended: verify again")
+    assert "differences" not in results["shop.items"]
+    assert forgotten == ["shop.items"], "what was read of other tables is theirs"
 
 
 def test_one_table_that_cannot_be_compared_keeps_no_other_from_it(spark: SparkSession, pipeline: Pipeline) -> None:
