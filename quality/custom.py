@@ -18,10 +18,10 @@ from pathlib import Path
 from great_expectations.expectations import Expectation
 from great_expectations.expectations.expectation_configuration import ExpectationConfiguration
 
-from contract import status, table_names
+from contract import table_names
 from contract.pipeline import Pipeline
+from contract.pipeline_keys import told_of
 from contract.schema import TableSchema
-from readers.status import read
 
 COLUMN = ("column", "column_A", "column_B")  # what an expectation calls its columns, beside a list of them
 ASKS_FOR_IT = "expect_column_to_exist"
@@ -70,35 +70,37 @@ def _no_column(one: Expectation, schema: TableSchema) -> str | None:
     return f"{kind}: {table} has no column {', '.join(missing)}{hint} Its columns are {', '.join(known)}"
 
 
-def strays(pipeline: Pipeline, tables: Iterable[str]) -> list[str]:
-    """Files whose name fits no table, which would be passed over in silence. `tables`: those that are checked;
-    a check of some tables knows the others from the lake."""
-    known = {*tables, *_in_the_lake(pipeline)}
+def strays(pipeline: Pipeline, tables: Iterable[str], lake: Iterable[str]) -> list[str]:
+    """Files whose name fits no table, which would be passed over in silence. `tables`: those that are checked; `lake`:
+    all that the lake has, by which a check of some knows the others."""
+    known = {*tables, *lake}
     return [
         f"{path}: {path.stem} is no table of pipeline {pipeline.name}; name the file after one of "
         + ", ".join(sorted(known))
         for path in _files(pipeline)
-        if path.stem not in known
+        if path.stem not in known and not _without_rows(pipeline, path.stem)
     ]
 
 
-def unused(pipeline: Pipeline, tables: Iterable[str]) -> list[str]:
-    """Files of tables that the lake has and that are checked no more: the source has none of that name by now, such as
-    behind a RENAME. `tables`: all that are checked."""
-    gone = _in_the_lake(pipeline) - {*tables}
-    return [
-        f"{path} was not run: {path.stem} is in the lake, and no table of the source any more. Name the file after the "
-        "table that it is to check now, or remove it"
-        for path in _files(pipeline)
-        if path.stem in gone
-    ]
+def unused(pipeline: Pipeline, tables: Iterable[str], lake: Iterable[str]) -> list[str]:
+    """Files of tables that are not checked: the lake has no rows of them; or it has, and the source has none of that
+    name by now, such as behind a RENAME. `tables`: all that are checked."""
+    gone, told = {*lake} - {*tables}, list[str]()
+    for path in _files(pipeline):
+        if _without_rows(pipeline, path.stem):
+            told.append(f"{path} was not run: {told_of(path.stem)}, so there are no rows to check. Remove the file")
+        elif path.stem in gone:
+            told.append(
+                f"{path} was not run: {path.stem} is in the lake, and no table of the source any more. Name the file "
+                "after the table that it is to check now, or remove it"
+            )
+    return told
 
 
-def unread(pipeline: Pipeline, tables: Iterable[str], unjudged: Iterable[str], some: bool) -> list[str]:
-    """Files of which this check could not say what is wrong with them: those of tables that were not judged and, in a
-    check of `some` tables, of the others."""
-    others = _in_the_lake(pipeline) - {*tables} if some else set[str]()
-    return [str(path) for path in _files(pipeline) if path.stem in {*unjudged, *others}]
+def unread(pipeline: Pipeline, others: Iterable[str]) -> list[str]:
+    """The files of these tables, of which this check could not say what is wrong with them."""
+    names = {*others}
+    return [str(path) for path in _files(pipeline) if path.stem in names]
 
 
 def _files(pipeline: Pipeline) -> list[Path]:
@@ -106,12 +108,9 @@ def _files(pipeline: Pipeline) -> list[Path]:
     return sorted(path for path in found if path.stem != "__init__")
 
 
-def _in_the_lake(pipeline: Pipeline) -> set[str]:
-    try:
-        lake = read(pipeline)
-    except (status.StatusFormatError, OSError, ValueError):  # the checked tables must do
-        return set()
-    return set(lake.tables) if lake else set()
+def _without_rows(pipeline: Pipeline, name: str) -> bool:
+    db, dot, table = name.partition(".")
+    return bool(dot) and pipeline.changes_only(db, table)
 
 
 def _from_json(path: Path, _: TableSchema) -> list[Expectation]:

@@ -7,7 +7,7 @@ file is a failure of its own, and keeps no table from being checked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -46,6 +46,7 @@ def run(
     constraints: Mapping[str, Mapping[str, str]] | None = None,
     unjudged: Mapping[str, Mapping[str, str]] | None = None,
     some: bool = False,
+    lake: Collection[str] = (),
     later: Callable[[str], Mapping[str, str]] = lambda name: {},
 ) -> dict[str, Any]:
     """`results`, `schemas` and `frames` are keyed by `db.table`. Of a table's result `frame_rows` (the rows that
@@ -53,7 +54,8 @@ def run(
     sample. Without a frame the table is read as it is now, which is right only while nothing is written.
     `constraints`: each table's CHECK clauses by name. `unjudged`: what of a table no expectation is asked of, and why;
     without a schema that is all. `later` tells it of one that was asked, which then counts for nothing. `some`: these
-    are not all of the pipeline's tables, so what was kept of the others stays.
+    are not all of the pipeline's tables, so what was kept of the others stays. `lake`: the names of all that the lake
+    has.
 
     Gives `{"ok", "docs", "tables": {name: {"ok", "evaluated", "failed": [...], "evaluations": [...], "untranslated":
     {what: why}, "unjudged": {what: why}}}, "files": [...], "unread": [...], "unused": [...], "warnings": [...]}`; `ok`
@@ -61,7 +63,7 @@ def run(
     `files` says what is wrong with suite files, `unread` names those not looked into, `unused` says of which there is
     no table to be checked any more, `warnings` what was not kept of the result.
     """
-    files = custom.strays(pipeline, {*results, *schemas})
+    files = custom.strays(pipeline, {*results, *schemas}, lake)
     context = _context()
     source = context.data_sources.add_spark("lake")
     tables = dict[str, dict[str, Any]]()
@@ -78,8 +80,9 @@ def run(
     for name, why in (unjudged or {}).items():
         tables.setdefault(name, {**_nothing(), "unjudged": dict(why)})
     docs, warnings = _pages(context, pipeline, tables, some)
-    unread = custom.unread(pipeline, results, [name for name, table in tables.items() if table["ok"] is None], some)
-    unused = [] if some else custom.unused(pipeline, {*results, *schemas})
+    others = {*lake} - {*results} if some else set[str]()
+    unread = custom.unread(pipeline, {name for name, table in tables.items() if table["ok"] is None} | others)
+    unused = [] if some else custom.unused(pipeline, {*results, *schemas}, lake)
     result = {"ok": _ok(tables, files), "docs": docs, "tables": tables, "files": files}
     result |= {"unread": unread, "unused": unused}
     return {**result, "warnings": warnings + _keep(pipeline, results, result, some)}

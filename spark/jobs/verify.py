@@ -222,7 +222,7 @@ def _expectations(
 
     told = suite.run(
         check.spark, pipeline, results, schemas=schemas, frames=check.frames, constraints=constraints,
-        unjudged=unjudged, some=some, later=later,
+        unjudged=unjudged, some=some, lake=check.status.tables if check.status else (), later=later,
     )  # fmt: skip
     for name, table in told["tables"].items():
         for what, reason in {**table["untranslated"], **table["unjudged"]}.items():

@@ -64,7 +64,7 @@ class Check:
     def __init__(self, spark: SparkSession, lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
         self.spark, self.lake = spark, lake
         self.reading = SimpleNamespace(found={}, kept=SimpleNamespace(erasures=0), unread={})
-        self.lost, self.status = set[str](), SimpleNamespace(run=7)
+        self.lost, self.status = set[str](), SimpleNamespace(run=7, tables={})
         self.frames: dict[str, Any] = {}
         self.made_anew = lambda name: False
         self.rules: dict[str, Rules] = {}
@@ -393,6 +393,16 @@ def test_what_a_check_of_a_part_has_judged_is_clear(judged: Judged) -> None:
     """Of the constraint nothing was at fault."""
     assert judged.run(JUDGED, (1, "a", 1), (1, "b", 1)) == ["1 of 1 table(s)"]
     assert judged.run(PARTLY, (1, "a", 1)) == ["all clear: shop.items"]
+
+
+def test_a_suite_file_of_another_table_of_the_lake_is_no_mistake(judged: Judged) -> None:
+    """By the status that the check itself read: one on hdfs:// is read by nobody else."""
+    own = Path(os.environ["HEADRACE_SUITES"], "shop", "shop.other.json")
+    own.parent.mkdir(parents=True)
+    own.write_text("{}")
+    assert judged.run(JUDGED, (1, "a", 1)) != [], "it fits no table"
+    judged.check.status = SimpleNamespace(run=7, tables={"shop.other": None})
+    assert judged.run(JUDGED, (1, "a", 1)) == [f"all clear: {SUITES}"]
 
 
 def test_another_tables_fault_leaves_one_that_was_not_judged_at_fault(judged: Judged) -> None:
