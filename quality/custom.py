@@ -2,14 +2,12 @@
 
 `.json`: `{"expectations": [{"type": "expect_column_values_to_be_between", "kwargs": {...}}, ...]}`, the form in
 which Great Expectations itself writes a suite. `.py`: a function `expectations(schema)` that gets the table's
-schema (contract.schema.TableSchema) and gives a list of GX expectations; it runs with the job's rights. The
-folder is HEADRACE_SUITES, by default `quality/` of the checkout.
+schema (contract.schema.TableSchema) and gives a list of GX expectations; it runs with the job's rights.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import runpy
 import traceback
 from collections.abc import Iterable
@@ -22,21 +20,17 @@ from contract import table_names
 from contract.pipeline import Pipeline
 from contract.pipeline_keys import told_of
 from contract.schema import TableSchema
+from quality.suite_files import files, folder
 
 COLUMN = ("column", "column_A", "column_B")  # what an expectation calls its columns, beside a list of them
 ASKS_FOR_IT = "expect_column_to_exist"
 NEAR = 0.6  # of a column that may be meant: its name is short
-FOLDER = Path(__file__).resolve().parent
 FORM = '{"expectations": [{"type": ..., "kwargs": {...}}]}'
 Own = tuple[Path, Expectation]  # and the file that it stands in
 
 
 class SuiteFileError(ValueError):
     """A suite file that cannot be used: which one, what is wrong, what to do."""
-
-
-def folder(pipeline: str) -> Path:
-    return Path(os.environ.get("HEADRACE_SUITES") or FOLDER) / pipeline
 
 
 def of_table(pipeline: str, schema: TableSchema, wrong: list[str]) -> list[Own]:
@@ -77,7 +71,7 @@ def strays(pipeline: Pipeline, tables: Iterable[str], lake: Iterable[str]) -> li
     return [
         f"{path}: {path.stem} is no table of pipeline {pipeline.name}; name the file after one of "
         + ", ".join(sorted(known))
-        for path in _files(pipeline)
+        for path in files(pipeline)
         if path.stem not in known and not _without_rows(pipeline, path.stem)
     ]
 
@@ -86,7 +80,7 @@ def unused(pipeline: Pipeline, tables: Iterable[str], lake: Iterable[str]) -> li
     """Files of tables that are not checked: the lake has no rows of them; or it has, and the source has none of that
     name by now, such as behind a RENAME. `tables`: all that are checked."""
     gone, told = {*lake} - {*tables}, list[str]()
-    for path in _files(pipeline):
+    for path in files(pipeline):
         if _without_rows(pipeline, path.stem):
             told.append(f"{path} was not run: {told_of(path.stem)}, so there are no rows to check. Remove the file")
         elif path.stem in gone:
@@ -100,12 +94,7 @@ def unused(pipeline: Pipeline, tables: Iterable[str], lake: Iterable[str]) -> li
 def unread(pipeline: Pipeline, others: Iterable[str]) -> list[str]:
     """The files of these tables, of which this check could not say what is wrong with them."""
     names = {*others}
-    return [str(path) for path in _files(pipeline) if path.stem in names]
-
-
-def _files(pipeline: Pipeline) -> list[Path]:
-    found = [*folder(pipeline.name).glob("*.json"), *folder(pipeline.name).glob("*.py")]
-    return sorted(path for path in found if path.stem != "__init__")
+    return [str(path) for path in files(pipeline) if path.stem in names]
 
 
 def _without_rows(pipeline: Pipeline, name: str) -> bool:

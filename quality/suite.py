@@ -47,6 +47,7 @@ def run(
     unjudged: Mapping[str, Mapping[str, str]] | None = None,
     some: bool = False,
     lake: Collection[str] = (),
+    own_alone: Collection[str] = (),
     later: Callable[[str], Mapping[str, str]] = lambda name: {},
 ) -> dict[str, Any]:
     """`results`, `schemas` and `frames` are keyed by `db.table`. Of a table's result `frame_rows` (the rows that
@@ -55,7 +56,7 @@ def run(
     `constraints`: each table's CHECK clauses by name. `unjudged`: what of a table no expectation is asked of, and why;
     without a schema that is all. `later` tells it of one that was asked, which then counts for nothing. `some`: these
     are not all of the pipeline's tables, so what was kept of the others stays. `lake`: the names of all that the lake
-    has.
+    has. `own_alone`: of these tables the user's files alone say what is to be.
 
     Gives `{"ok", "docs", "tables": {name: {"ok", "evaluated", "failed": [...], "evaluations": [...], "untranslated":
     {what: why}, "unjudged": {what: why}}}, "files": [...], "unread": [...], "unused": [...], "warnings": [...]}`; `ok`
@@ -69,11 +70,15 @@ def run(
     tables = dict[str, dict[str, Any]]()
     for name in sorted(set(results) & set(schemas)):
         frame = (frames or {}).get(name)
+        own = custom.of_table(pipeline.name, schemas[name], files)
+        if name in own_alone and not own:
+            continue
         data = (frame if frame is not None else _current(spark, pipeline, schemas[name])).drop(*INTERNAL)
         schema, clauses = _shown(schemas[name], data, results[name]), (constraints or {}).get(name, {})
         rows = results[name].get("frame_rows", results[name].get("source_count"))
-        own = custom.of_table(pipeline.name, schemas[name], files)
-        judged = _judged(Validation(context, source, name, data, rows), schema, clauses, own, files)
+        validation = Validation(context, source, name, data, rows)
+        asked = None if name in own_alone else schema
+        judged = _judged(validation, asked, clauses, own, files)
         left_out = dict((unjudged or {}).get(name, {}))
         passed = later(name)
         tables[name] = {**_nothing(), "unjudged": {**left_out, **passed}} if passed else judged | {"unjudged": left_out}
@@ -89,10 +94,16 @@ def run(
 
 
 def _judged(
-    validation: Validation, schema: TableSchema, clauses: Mapping[str, str], own: Sequence[custom.Own], files: list[str]
+    validation: Validation,
+    schema: TableSchema | None,
+    clauses: Mapping[str, str],
+    own: Sequence[custom.Own],
+    files: list[str],
 ) -> dict[str, Any]:
-    """What the table's own expectations (`own`, of a user's file) and those that its schema and CHECK `clauses` give
-    say of its rows."""
+    """What the table's own expectations (`own`, of a user's file) say of its rows, and those that its schema, where it
+    is to keep to one, and CHECK `clauses` give."""
+    if schema is None:
+        return {**validation.run([], own, files), "untranslated": {}}
     data, rows = validation.frame, validation.rows
     conditions, untranslated = _conditions(schema, clauses, data)
     derived = expectations.from_schema(schema, conditions, rows is not None, _lacking(schema, data))
