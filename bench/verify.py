@@ -91,8 +91,7 @@ def measure(check: Verification, status: LakeStatus, table: str) -> dict[str, fl
     read = time.monotonic()
     finding = check.compare(answer, status, Schemas([]))
     seconds = time.monotonic() - read
-    check.reading.kept.forget()
-    check.reading.kept.tables.clear()
+    check.reading.kept.forget([answer.name])
     if finding.boundary is None:
         raise SystemExit(f"bench.{table} is not equal: {answer.total} and {finding.lake}")
     rows = answer.total.rows

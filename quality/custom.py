@@ -2,14 +2,12 @@
 
 `.json`: `{"expectations": [{"type": "expect_column_values_to_be_between", "kwargs": {...}}, ...]}`, the form in
 which Great Expectations itself writes a suite. `.py`: a function `expectations(schema)` that gets the table's
-schema (contract.schema.TableSchema) and gives a list of GX expectations; it runs with the job's rights. The
-folder is HEADRACE_SUITES, by default `quality/` of the checkout.
+schema (contract.schema.TableSchema) and gives a list of GX expectations; it runs with the job's rights.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import runpy
 import traceback
 from collections.abc import Iterable
@@ -18,25 +16,21 @@ from pathlib import Path
 from great_expectations.expectations import Expectation
 from great_expectations.expectations.expectation_configuration import ExpectationConfiguration
 
-from contract import status, table_names
+from contract import table_names
 from contract.pipeline import Pipeline
+from contract.pipeline_keys import told_of
 from contract.schema import TableSchema
-from readers.status import read
+from quality.suite_files import files, folder
 
 COLUMN = ("column", "column_A", "column_B")  # what an expectation calls its columns, beside a list of them
 ASKS_FOR_IT = "expect_column_to_exist"
 NEAR = 0.6  # of a column that may be meant: its name is short
-FOLDER = Path(__file__).resolve().parent
 FORM = '{"expectations": [{"type": ..., "kwargs": {...}}]}'
 Own = tuple[Path, Expectation]  # and the file that it stands in
 
 
 class SuiteFileError(ValueError):
     """A suite file that cannot be used: which one, what is wrong, what to do."""
-
-
-def folder(pipeline: str) -> Path:
-    return Path(os.environ.get("HEADRACE_SUITES") or FOLDER) / pipeline
 
 
 def of_table(pipeline: str, schema: TableSchema, wrong: list[str]) -> list[Own]:
@@ -70,48 +64,42 @@ def _no_column(one: Expectation, schema: TableSchema) -> str | None:
     return f"{kind}: {table} has no column {', '.join(missing)}{hint} Its columns are {', '.join(known)}"
 
 
-def strays(pipeline: Pipeline, tables: Iterable[str]) -> list[str]:
-    """Files whose name fits no table, which would be passed over in silence. `tables`: those that are checked;
-    a check of some tables knows the others from the lake."""
-    known = {*tables, *_in_the_lake(pipeline)}
+def strays(pipeline: Pipeline, tables: Iterable[str], lake: Iterable[str]) -> list[str]:
+    """Files whose name fits no table, which would be passed over in silence. `tables`: those that are checked; `lake`:
+    all that the lake has, by which a check of some knows the others."""
+    known = {*tables, *lake}
     return [
         f"{path}: {path.stem} is no table of pipeline {pipeline.name}; name the file after one of "
         + ", ".join(sorted(known))
-        for path in _files(pipeline)
-        if path.stem not in known
+        for path in files(pipeline)
+        if path.stem not in known and not _without_rows(pipeline, path.stem)
     ]
 
 
-def unused(pipeline: Pipeline, tables: Iterable[str]) -> list[str]:
-    """Files of tables that the lake has and that are checked no more: the source has none of that name by now, such as
-    behind a RENAME. `tables`: all that are checked."""
-    gone = _in_the_lake(pipeline) - {*tables}
-    return [
-        f"{path} was not run: {path.stem} is in the lake, and no table of the source any more. Name the file after the "
-        "table that it is to check now, or remove it"
-        for path in _files(pipeline)
-        if path.stem in gone
-    ]
+def unused(pipeline: Pipeline, tables: Iterable[str], lake: Iterable[str]) -> list[str]:
+    """Files of tables that are not checked: the lake has no rows of them; or it has, and the source has none of that
+    name by now, such as behind a RENAME. `tables`: all that are checked."""
+    gone, told = {*lake} - {*tables}, list[str]()
+    for path in files(pipeline):
+        if _without_rows(pipeline, path.stem):
+            told.append(f"{path} was not run: {told_of(path.stem)}, so there are no rows to check. Remove the file")
+        elif path.stem in gone:
+            told.append(
+                f"{path} was not run: {path.stem} is in the lake, and no table of the source any more. Name the file "
+                "after the table that it is to check now, or remove it"
+            )
+    return told
 
 
-def unread(pipeline: Pipeline, tables: Iterable[str], unjudged: Iterable[str], some: bool) -> list[str]:
-    """Files of which this check could not say what is wrong with them: those of tables that were not judged and, in a
-    check of `some` tables, of the others."""
-    others = _in_the_lake(pipeline) - {*tables} if some else set[str]()
-    return [str(path) for path in _files(pipeline) if path.stem in {*unjudged, *others}]
+def unread(pipeline: Pipeline, others: Iterable[str]) -> list[str]:
+    """The files of these tables, of which this check could not say what is wrong with them."""
+    names = {*others}
+    return [str(path) for path in files(pipeline) if path.stem in names]
 
 
-def _files(pipeline: Pipeline) -> list[Path]:
-    found = [*folder(pipeline.name).glob("*.json"), *folder(pipeline.name).glob("*.py")]
-    return sorted(path for path in found if path.stem != "__init__")
-
-
-def _in_the_lake(pipeline: Pipeline) -> set[str]:
-    try:
-        lake = read(pipeline)
-    except (status.StatusFormatError, OSError, ValueError):  # the checked tables must do
-        return set()
-    return set(lake.tables) if lake else set()
+def _without_rows(pipeline: Pipeline, name: str) -> bool:
+    db, dot, table = name.partition(".")
+    return bool(dot) and pipeline.changes_only(db, table)
 
 
 def _from_json(path: Path, _: TableSchema) -> list[Expectation]:

@@ -7,7 +7,7 @@ file is a failure of its own, and keeps no table from being checked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -46,6 +46,8 @@ def run(
     constraints: Mapping[str, Mapping[str, str]] | None = None,
     unjudged: Mapping[str, Mapping[str, str]] | None = None,
     some: bool = False,
+    lake: Collection[str] = (),
+    own_alone: Collection[str] = (),
     later: Callable[[str], Mapping[str, str]] = lambda name: {},
 ) -> dict[str, Any]:
     """`results`, `schemas` and `frames` are keyed by `db.table`. Of a table's result `frame_rows` (the rows that
@@ -53,7 +55,8 @@ def run(
     sample. Without a frame the table is read as it is now, which is right only while nothing is written.
     `constraints`: each table's CHECK clauses by name. `unjudged`: what of a table no expectation is asked of, and why;
     without a schema that is all. `later` tells it of one that was asked, which then counts for nothing. `some`: these
-    are not all of the pipeline's tables, so what was kept of the others stays.
+    are not all of the pipeline's tables, so what was kept of the others stays. `lake`: the names of all that the lake
+    has. `own_alone`: of these tables the user's files alone say what is to be.
 
     Gives `{"ok", "docs", "tables": {name: {"ok", "evaluated", "failed": [...], "evaluations": [...], "untranslated":
     {what: why}, "unjudged": {what: why}, "files": [...]}}, "files": [...], "unread": [...], "unused": [...],
@@ -62,18 +65,22 @@ def run(
     judged; `unread` names those not looked into, `unused` says of which there is no table to be checked any more,
     `warnings` what was not kept of the result.
     """
-    files = custom.strays(pipeline, {*results, *schemas})
+    files = custom.strays(pipeline, {*results, *schemas}, lake)
     context = _context()
     source = context.data_sources.add_spark("lake")
     tables = dict[str, dict[str, Any]]()
     for name in sorted(set(results) & set(schemas)):
         frame = (frames or {}).get(name)
+        known = len(files)
+        own = custom.of_table(pipeline.name, schemas[name], files)
+        if name in own_alone and not own:
+            continue
         data = (frame if frame is not None else _current(spark, pipeline, schemas[name])).drop(*INTERNAL)
         schema, clauses = _shown(schemas[name], data, results[name]), (constraints or {}).get(name, {})
         rows = results[name].get("frame_rows", results[name].get("source_count"))
-        known = len(files)
-        own = custom.of_table(pipeline.name, schemas[name], files)
-        judged = _judged(Validation(context, source, name, data, rows), schema, clauses, own, files)
+        validation = Validation(context, source, name, data, rows)
+        asked = None if name in own_alone else schema
+        judged = _judged(validation, asked, clauses, own, files)
         judged["files"] = files[known:]
         left_out = dict((unjudged or {}).get(name, {}))
         passed = later(name)
@@ -81,18 +88,25 @@ def run(
     for name, why in (unjudged or {}).items():
         tables.setdefault(name, {**_nothing(), "unjudged": dict(why)})
     docs, warnings = _pages(context, pipeline, tables, some)
-    unread = custom.unread(pipeline, results, [name for name, table in tables.items() if table["ok"] is None], some)
-    unused = [] if some else custom.unused(pipeline, {*results, *schemas})
+    others = {*lake} - {*results} if some else set[str]()
+    unread = custom.unread(pipeline, {name for name, table in tables.items() if table["ok"] is None} | others)
+    unused = [] if some else custom.unused(pipeline, {*results, *schemas}, lake)
     result = {"ok": _ok(tables, files), "docs": docs, "tables": tables, "files": files}
     result |= {"unread": unread, "unused": unused}
     return {**result, "warnings": warnings + _keep(pipeline, results, result, some)}
 
 
 def _judged(
-    validation: Validation, schema: TableSchema, clauses: Mapping[str, str], own: Sequence[custom.Own], files: list[str]
+    validation: Validation,
+    schema: TableSchema | None,
+    clauses: Mapping[str, str],
+    own: Sequence[custom.Own],
+    files: list[str],
 ) -> dict[str, Any]:
-    """What the table's own expectations (`own`, of a user's file) and those that its schema and CHECK `clauses` give
-    say of its rows."""
+    """What the table's own expectations (`own`, of a user's file) say of its rows, and those that its schema, where it
+    is to keep to one, and CHECK `clauses` give."""
+    if schema is None:
+        return {**validation.run([], own, files), "untranslated": {}}
     data, rows = validation.frame, validation.rows
     conditions, untranslated = _conditions(schema, clauses, data)
     derived = expectations.from_schema(schema, conditions, rows is not None, _lacking(schema, data))

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from contract.checkpoint import Checkpoint
 from contract.counted import counted
 from contract.pipeline import Pipeline
-from contract.status import LakeStatus, parse
+from contract.status import LakeStatus
 from quality.report import SUITES, by_kind, differences
 from spark.compaction.compacting import compaction
 from spark.errors import LakeError
@@ -26,6 +26,7 @@ from spark.lake.lake import Lake
 from spark.lake.owner import refuse_others
 from spark.lake.slot import writing
 from spark.proof.answer import Answer
+from spark.proof.aside import Aside, aside, status_of
 from spark.proof.comparing import MADE_ANEW, findings
 from spark.proof.differences import Difference
 from spark.proof.finding import Finding, apart, incomparable, result, unread
@@ -59,16 +60,18 @@ def verify(
         own = compaction(spark, pipeline) if compact else None
         check = Verification(spark, source.pipeline, lake, source, low, _tell, keeps, own)
         wanted = chosen(pipeline, source, tables)
-        results = _not_compared(lake, wanted)
+        results, shapes = _not_compared(lake, wanted), lambda: in_lake(lake, broker.schemas())
+        others = [*results]
         asked = [(db, table) for db, table in wanted if f"{db}.{table}" not in results]
         judging = Judging.begun(source, asked)
         answers = check.ask(asked)
         results |= {".".join(one): unread(error, bool(tables)) for one, error in check.reading.unread.items()}
-        found = _compare(check, answers, lambda: in_lake(lake, broker.schemas()), results) if answers else []
-        rules = _rules(judging, check, answers)
-    expectations = _expectations(check, pipeline, rules, results, bool(tables)) if answers else {}
+        found = _compare(check, answers, shapes, results) if answers else []
+        check.status = check.status or status_of(lake)  # nothing was waited for where nothing is compared
+        rules, beside = _rules(judging, check, answers), aside(check, others, shapes)
+    expectations = _expectations(check, pipeline, rules, beside, results, bool(tables))
     report = _report(check, began, results, tables, expectations)
-    if answers:
+    if answers or expectations.get("tables"):
         with writing(lake, "verify", PATIENCE):  # two writers of a table on S3 could lose what one of them wrote
             keep(check, began, report, answers, found)
     if wrong := differences(report):
@@ -126,15 +129,21 @@ def _counted(report: Mapping[str, Any], wrong: Mapping[str, str]) -> str:
     results = report["tables"]
     untold = sum(facts.get("lake_count", 0) is None and facts["equal"] is False for facts in results.values())
     unequal = sum(facts["equal"] is False for facts in results.values()) - untold
-    others = sum(results.get(name, {}).get("equal") is not False for name in wrong if name != SUITES)
+    others = [facts for name in wrong if name != SUITES and (facts := results.get(name, {})).get("equal") is not False]
     of = f"of {counted(len(results), 'table')}"
     told = [f"{unequal} {of} not as the source"] if unequal or not (others or untold or SUITES in wrong) else []
     told += [f"{untold} {of} could not be compared"] if untold else []
     if others:
-        told.append(f"expectations of {counted(others, 'other table' if unequal else 'equal table')} not met")
+        told.append(f"expectations of {counted(len(others), _kind(unequal, others))} not met")
     if SUITES in wrong:
         told.append("mistakes in suite files")
     return ", and ".join(told)
+
+
+def _kind(unequal: int, others: Sequence[Mapping[str, Any]]) -> str:
+    if unequal:
+        return "other table"
+    return "equal table" if all(facts.get("equal") for facts in others) else "table"
 
 
 def _mended(pipeline: Pipeline, results: dict[str, dict[str, Any]]) -> str:
@@ -148,8 +157,7 @@ def _mended(pipeline: Pipeline, results: dict[str, dict[str, Any]]) -> str:
 
 def _outdated(lake: Lake, name: str) -> str:
     """Of a table that is not compared."""
-    text = lake.text(lake.status)
-    table = parse(text).tables.get(name) if text else None
+    table = status.tables.get(name) if (status := status_of(lake)) else None
     return f"; {table.outdated}" if table and table.outdated else ""
 
 
@@ -171,7 +179,9 @@ def _compare(
         else:
             found += unopened(answer, finding.wrong)
     found += check.pin(wrong, shapes, seconds) if wrong else []
-    check.reading.kept.forget()
+    for name, told in check.mended.items():
+        results[name]["reason"] = told
+    check.reading.kept.forget(answer.name for answer in answers)
     for name, facts in results.items():
         if (table := status.tables.get(name)) and table.stale:
             facts["stale"] = table.stale.reason
@@ -203,25 +213,29 @@ def _expectations(
     check: Verification,
     pipeline: Pipeline,
     rules: Mapping[str, Rules],
+    beside: Aside,
     results: dict[str, dict[str, Any]],
     some: bool,
 ) -> dict[str, Any]:
     """The expectation suites over the very versions that were verified. `some`: of tables that were named."""
     from quality import suite  # begun beside the source's reads
 
-    schemas = {name: one.schema for name, one in rules.items() if one.schema}
+    schemas = beside.schemas | {name: one.schema for name, one in rules.items() if one.schema}
     constraints = {name: one.checks for name, one in rules.items()}
-    unjudged = {name: one.unjudged for name, one in rules.items() if one.unjudged}
+    unjudged = beside.unjudged | {name: dict(one.unjudged) for name, one in rules.items() if one.unjudged}
     unjudged |= {(table := ".".join(name)): {ROWS: results[table]["reason"]} for name in check.reading.unread}
 
     def later(name: str) -> dict[str, str]:
-        schema = rules[name].schema
-        return {ROWS: MADE_ANEW} if schema and check.made_anew((schema.db, schema.table)) else {}
+        return {ROWS: MADE_ANEW} if check.made_anew((schemas[name].db, schemas[name].table)) else {}
 
     told = suite.run(
-        check.spark, pipeline, results, schemas=schemas, frames=check.frames, constraints=constraints,
-        unjudged=unjudged, some=some, later=later,
+        check.spark, pipeline, results, schemas=schemas, frames={**check.frames, **beside.frames},
+        constraints=constraints, unjudged=unjudged, some=some, lake=check.status.tables if check.status else (),
+        own_alone=beside.schemas, later=later,
     )  # fmt: skip
+    for name in {*beside.schemas, *beside.unjudged}:
+        if (table := told["tables"].get(name)) and table["unjudged"]:
+            results[name]["clears"] = False  # what it did not meet before may be so still
     for name, table in told["tables"].items():
         for what, reason in {**table["untranslated"], **table["unjudged"]}.items():
             _tell(f"{name}: no expectation checks {what}: {reason}")

@@ -78,7 +78,7 @@ class ChunkReads:
 
         def read(number: int) -> Read:
             self.wait()
-            source = idle.get()
+            source, began = idle.get(), time.monotonic()
             try:
                 sql = source_sql(shown, self.pipeline.source.flavor, split.source_where([number]))
                 with instant(source, snapshots) as of:
@@ -86,7 +86,7 @@ class ChunkReads:
                 found = self._read_of({number: _total(row)}, of)
             finally:
                 idle.put(source)
-            self.pace.took(found.total.rows, f"{shown.schema.db}.{shown.schema.table}", next(done), len(left))
+            self.pace.took(found.total.rows, began, f"{shown.schema.db}.{shown.schema.table}", next(done), len(left))
             return found
 
         with ExitStack() as stack, ThreadPoolExecutor(readers) as pool:
@@ -107,26 +107,26 @@ class ChunkReads:
             for done, condition in enumerate(ranges, 1):
                 if done > 1 and self.source.server.lets_alter:
                     self.wait()
-                rows = 0
+                rows, began = 0, time.monotonic()
                 sql = source_sql(shown, flavor, f"({condition}){wanted}", split.source_number())
                 for number, count, total in self.source.rows(sql):
                     found[int(number)] = found[int(number)].plus(Total(int(count), int(total)))
                     rows += int(count)
                 if snapshots:
                     self.source.let_alter()
-                self.pace.took(rows, name, done, len(ranges))
+                self.pace.took(rows, began, name, done, len(ranges))
         return self._read_of(found, of)
 
     def _by_spark(self, shown: Shown, split: Split, left: list[int], snapshots: bool) -> Read:
         """The rows come to Spark; of buckets by one statement, of ranges by one for each."""
         self.source.awake()  # the pace may have held it for long
         self.wait()
-        at, seen = time.time(), certain(self.source, snapshots)
+        at, began, seen = time.time(), time.monotonic(), certain(self.source, snapshots)
         rows = self.rows(shown, split, left)
         found = totals(rows, shown.schema, fn.expr(split.number()))
         self.source.awake()
         read = Read({n: found.get(n, NOTHING) for n in left}, seen, self.position(self.source.position()), at=at)
-        self.pace.took(read.total.rows, f"{shown.schema.db}.{shown.schema.table}", len(left), len(left))
+        self.pace.took(read.total.rows, began, f"{shown.schema.db}.{shown.schema.table}", len(left), len(left))
         return read
 
     def rows(self, shown: Shown, split: Split, numbers: list[int], together: bool = False) -> DataFrame:

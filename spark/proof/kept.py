@@ -15,7 +15,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -157,9 +157,15 @@ class Kept:
         with self._lock:
             self._write()
 
-    def forget(self) -> None:
-        if self.keeps:
-            self.lake.delete(self.path)
+    def forget(self, tables: Iterable[str]) -> None:
+        """Of tables that were compared. What was read of others is still to be, by a check of these."""
+        with self._lock:
+            for name in tables:
+                self.tables.pop(name, None)
+            if self.tables:
+                self._write()
+            elif self.keeps:
+                self.lake.delete(self.path)
 
 
 def leave(lake: Lake) -> None:

@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from spark.source.rate import Rate
+
 TELL_SECONDS = 10.0
 
 
@@ -18,15 +20,21 @@ class Pace:
     tell: Callable[[str], None]
     rows: int = 0
     began: float = field(default_factory=time.monotonic)
+    _rate: Rate = field(init=False)
     _told: float = field(default_factory=time.monotonic)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def took(self, rows: int, table: str, done: int, chunks: int) -> None:
-        """Of the table's chunks so many are done, the last of so many rows. Returns when the next may be read."""
+    def __post_init__(self) -> None:
+        self._rate = Rate(self.most)
+
+    def took(self, rows: int, began: float, table: str, done: int, chunks: int) -> None:
+        """Of the table's chunks so many are done, the last of so many rows, whose read began at that time of the
+        monotonic clock. Returns when the next may be read."""
         with self._lock:
             self.rows += rows
+            self._rate.took(rows, began)
             now = time.monotonic()
-            wait = self.began + self.rows / self.most - now if self.most else 0.0
+            wait = self._rate.free - now
             if now - self._told > TELL_SECONDS:
                 self._told, rate = now, self.rows / max(now - self.began, 0.001)
                 self.tell(f"{table}: {done:,}/{chunks:,} chunks read, {self.rows:,} rows in all, {rate:,.0f} rows/s")

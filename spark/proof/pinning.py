@@ -56,7 +56,7 @@ class Pinning:
         return self.opened.answer.schema
 
     def differences(self) -> list[Difference]:
-        """Never none: that the chunks' sums differed is not to be forgotten where their rows do not say why."""
+        """None where the rows are equal, which is not to be forgotten of chunks whose sums differed."""
         steps = self._steps()
         rows = self._rows(steps)
         if len(rows) > ROWS:
@@ -67,8 +67,6 @@ class Pinning:
         read = Read(source, self.opened.seen, self.opened.high)
         mine = relevant(read, steps)
         found = match(read, now, mine)
-        if not found.wrong:
-            return unopened(self.opened.answer, self.opened.numbers)
         kinds = {key: kind_of(read.totals[key], found.states[key]) for key in found.wrong}
         changed = sorted(key for key, kind in kinds.items() if kind == CHANGED)[:NAMED]
         columns = self._columns(changed, mine[found.at :]) if changed else {}
@@ -81,11 +79,14 @@ class Pinning:
         if len(numbers) == 1:
             return unopened(self.opened.answer, numbers)
         here = fn.expr(self.opened.answer.split.number())
-        found: list[Difference] = []
+        found: dict[int, list[Difference]] = {}
         for number in numbers:
             rows, lake = (side.where(here == number) for side in (self.opened.rows, self.lake))
-            found += Pinning(replace(self.opened, numbers=[number], rows=rows), lake, self.past).differences()
-        return found
+            found[number] = Pinning(replace(self.opened, numbers=[number], rows=rows), lake, self.past).differences()
+        if not any(found.values()):
+            return []
+        answer = self.opened.answer
+        return [one for number, mine in found.items() for one in mine or unopened(answer, [number])]
 
     def _steps(self) -> list[Step]:
         if self.past is None:

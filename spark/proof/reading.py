@@ -76,6 +76,7 @@ class Reading:
             self.source.awake()
             schema, made, began = self.source.schema(db, table), self.source.made(db, table), time.time()
             if schema is None:
+                self.kept.drop(name)
                 raise TableGoneError(f"{name}: dropped meanwhile, or renamed: the source does not have it any more")
             if (found := self._unless_altered(schema, made)) is not None:
                 answer = replace(found, seconds=time.time() - began)
@@ -91,6 +92,7 @@ class Reading:
         self.source.awake()  # the wait for the lake may have been long
         made = self.source.made(source.db, source.table)
         self.chunks.wait()
+        began = time.monotonic()
         seen = certain(self.source, self.source.snapshots(source.db, source.table))
         rows: DataFrame | None = None
         try:  # Spark asks for the columns before it is asked for rows
@@ -106,7 +108,7 @@ class Reading:
         opened = Opened(answer, numbers, rows, seen, self.chunks.position(self.source.position()))
         chunks, one_by_one = counted(len(numbers), "chunk"), f"{counted(count, 'row')} to compare one by one"
         self.tell(f"{answer.name}: differences in {chunks}, {one_by_one}")
-        self.chunks.pace.took(count, answer.name, len(numbers), len(numbers))
+        self.chunks.pace.took(count, began, answer.name, len(numbers), len(numbers))
         return opened if self._same(source) else None
 
     def _unless_altered(self, schema: TableSchema, made: str) -> Answer | None:

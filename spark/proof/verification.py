@@ -37,6 +37,7 @@ from spark.proof.finding import LACKS, Finding, apart, doubted, found_of
 from spark.proof.folding import from_shown, steps_of
 from spark.proof.judged import last_shape
 from spark.proof.kept import Kept
+from spark.proof.mended import mended
 from spark.proof.pinning import CHUNKS, Pinning, unopened
 from spark.proof.reading import Reading
 from spark.proof.rewind import Past, Position
@@ -61,9 +62,9 @@ Shapes = Callable[[], Schemas]
 class Verification:
     """One check of some tables. `tell` gets lines of progress. `keeps`: whether it keeps its reads. `compact` is
     called while it waits for a compaction. `lost`: the tables of which it could not tell, and another check can.
-    `frames`: the lake's tables that were compared; `later`: as of `last_shape`, of those. `untold`: up to where changes
-    do not tell all, as the lake knew behind the last wait; `status`: the lake's behind the first one, whose tables are
-    compared."""
+    `mended`: why, of those whose rows were right when they were looked at. `frames`: the lake's tables that were
+    compared; `later`: as of `last_shape`, of those. `untold`: up to where changes do not tell all, as the lake knew
+    behind the last wait; `status`: the lake's behind the first one, whose tables are compared."""
 
     spark: SparkSession
     pipeline: Pipeline
@@ -76,6 +77,7 @@ class Verification:
     frames: dict[str, DataFrame] = field(default_factory=dict)
     later: dict[str, TableSchema | None] = field(default_factory=dict)
     lost: set[str] = field(default_factory=set)
+    mended: dict[str, str] = field(default_factory=dict)
     untold: dict[Name, Position] = field(default_factory=dict)
     status: LakeStatus | None = None
     reading: Reading = field(init=False)
@@ -196,17 +198,31 @@ class Verification:
             opened = [None] * len(opened)
         schemas = shapes()
         for (answer, finding), one in zip(wrong, opened, strict=True):
-            found += self._pinned(one, status, schemas) if one else []
-            found += unopened(answer, finding.wrong - set(one.numbers if one else ()))
+            pinned = self._pinned(one, status, schemas) if one else []
+            if one and not pinned and self._mended(answer.name, status):
+                continue
+            found += [*pinned, *unopened(answer, finding.wrong - set(one.numbers if one and pinned else ()))]
         for one in known:
             one.rows.unpersist()
         return found
 
+    def _mended(self, name: str, status: LakeStatus) -> bool:
+        """Notes a table whose rows are right with this status, and may not have been with the first one."""
+        told = mended(name, self.status, status) if self.status else None
+        if told:
+            self.mended[name] = MEANWHILE.format(told)
+            self.lost.add(name)
+        return told is not None
+
     def _pinned(self, opened: Opened, status: LakeStatus, schemas: Schemas) -> list[Difference]:
+        """None where the rows are right."""
+        table = status.tables.get(opened.answer.name)
+        if table is None or table.version is None:
+            return []
         read = Read({}, opened.seen, opened.high)
         if self._erased(opened.answer.name, [read]):  # a row of it would be told as missing, with its key
             return unopened(opened.answer, opened.numbers)
-        now = self.frame(opened.answer, status.tables[opened.answer.name])
+        now = self.frame(opened.answer, table)
         past = self.past(opened.answer, status, schemas, now)
         return Pinning.of(opened, now, from_shown(past, read) if past else None).differences()
 

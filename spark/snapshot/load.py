@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from contract.pipeline_snapshot import Snapshot
 from spark.errors import LakeError
+from spark.source.rate import Rate
 from spark.source.source import Source
 
 STEP = 1.0  # seconds between two looks
@@ -33,7 +34,10 @@ class Load:
     server: Source
     tell: Callable[[str], None] = print
     job: str = "the snapshot"
-    _free: float = field(default=0.0, init=False)
+    _rate: Rate = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._rate = Rate(self.rules.max_rows_per_second)
 
     @property
     def chunk_rows(self) -> int:
@@ -55,7 +59,7 @@ class Load:
 
     def wait(self) -> None:
         """Returns once the next group may be read. Raises LakeError where the server is busy for too long."""
-        time.sleep(max(0.0, self._free - time.monotonic()))
+        time.sleep(max(0.0, self._rate.free - time.monotonic()))
         began, told = time.monotonic(), -TOLD
         while busy := self._busy():
             waited = time.monotonic() - began
@@ -72,8 +76,7 @@ class Load:
 
     def took(self, rows: int, began: float) -> None:
         """Notes a group of rows, whose read began at that time of the monotonic clock."""
-        if self.rules.max_rows_per_second:
-            self._free = began + rows / self.rules.max_rows_per_second
+        self._rate.took(rows, began)
 
     def _busy(self) -> str | None:
         where, rules = self.server.pipeline.source.where, self.rules

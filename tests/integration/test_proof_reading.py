@@ -21,7 +21,7 @@ from spark.proof.answer import Answer
 from spark.proof.boundary import Match, match
 from spark.proof.checksum import Total, sum_of, totals
 from spark.proof.chunk_reads import ChunkReads
-from spark.proof.kept import Kept
+from spark.proof.kept import Kept, leave
 from spark.proof.pace import Pace
 from spark.proof.reading import Reading
 from spark.proof.rewind import Step
@@ -87,7 +87,7 @@ def ask(spark: SparkSession, pipeline: Pipeline, told: list[str], *tables: str) 
 def between(monkeypatch: pytest.MonkeyPatch, server: Database, table: str, statements: list[str]) -> None:
     """Runs one of the statements behind each chunk that is read of the table, while there are some."""
 
-    def took(pace: Pace, rows: int, name: str, done: int, chunks: int) -> None:
+    def took(pace: Pace, rows: int, began: float, name: str, done: int, chunks: int) -> None:
         if name == table and statements:
             run(server, statements.pop(0), database="reading")
 
@@ -147,7 +147,7 @@ def test_a_table_that_is_altered_while_it_is_read_is_read_again(
     assert {answer.total.rows for answer in answers.values()} == {ROWS}
     assert "reading.wide: the table was altered while it was read" in told
 
-    made.reading.kept.forget()
+    made.reading.kept.forget(answer.name for answer in answers.values())
     statements += [f"ALTER TABLE wide ADD COLUMN c{n} int" for n in range(9)]
     made, answers = check(spark, pipeline, told, "wide", "pairs")
     assert [*answers] == ["pairs"]
@@ -273,7 +273,7 @@ def test_a_table_without_snapshot_reads_has_a_boundary_that_fits(
         [read], [now] = answer.reads, states
         assert (answer.split.count, len(steps), read.total.rows) == (1, 1, ROWS + 1), engine
         assert match(read, {0: now}, steps) == Match(steps[0].gtid or "", {0: now}, frozenset(), 1), engine
-        Kept(Lake(spark, whole), checkpoint()).forget()
+        leave(Lake(spark, whole))
     with Source(whole) as source:
         assert [source.snapshots("reading", table) for table in ("plain", "wide", "nowhere")] == [False, True, False]
         reading = Reading(spark, whole, source, 0, Kept(Lake(spark, whole), checkpoint()), print)
@@ -333,7 +333,7 @@ def test_a_copy_that_takes_the_tables_place_meanwhile_is_read_as_a_whole(
 def test_a_sample_is_some_of_the_chunks(spark: SparkSession, pipeline: Pipeline) -> None:
     def asked(**quality: Any) -> dict[str, Answer]:
         told: list[str] = []
-        Kept(Lake(spark, pipeline), checkpoint()).forget()
+        leave(Lake(spark, pipeline))
         changed = {"quality": pipeline.quality.model_copy(update=quality)}
         return ask(spark, pipeline.model_copy(update=changed), told, *TABLES)
 

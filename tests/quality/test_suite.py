@@ -10,8 +10,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from contract.pipeline import Pipeline, load
+from contract.pipeline_keys import KeyRule
 from contract.schema import Column, TableSchema
-from contract.status import LakeStatus, TableStatus
 from quality import checks, folder, suite
 from quality.operands import UntranslatableError
 from quality.report import describe, differences, unjudged
@@ -43,10 +43,11 @@ def pipeline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pipeline:
     return load(file)
 
 
-def check(spark: SparkSession, pipeline: Pipeline, rows: list[tuple], source_count: int) -> dict:
+def check(spark: SparkSession, pipeline: Pipeline, rows: list[tuple], source_count: int, **more: Any) -> dict:
     frame = spark.createDataFrame(rows, "shop_id bigint, id bigint, state string")
     results = {"shop.orders": {"source_count": source_count, "equal": True}}
-    return suite.run(spark, pipeline, results, schemas={"shop.orders": SCHEMA}, frames={"shop.orders": frame})
+    given: dict[str, Any] = {"schemas": {"shop.orders": SCHEMA}, "frames": {"shop.orders": frame}}
+    return suite.run(spark, pipeline, results, **given, **more)
 
 
 def test_a_good_table_passes_and_leaves_pages_and_a_result(spark: SparkSession, pipeline: Pipeline) -> None:
@@ -81,33 +82,34 @@ def test_a_suite_of_which_a_table_was_not_judged_is_not_well_and_not_wrong(
     assert suite.run(spark, pipeline, results, **given, unjudged={"shop.items": {"its rows": "altered"}})["ok"] is False
 
 
-def in_lake(tmp_path: Path, *names: str) -> None:
-    tables = {f"shop.{name}": TableStatus(db="shop", table=name, rows=1, changes=1) for name in names}
-    lake = LakeStatus(
-        pipeline="shop", run=1, written_at=1, seconds=1, checkpoint=None, changes_version=None, tables=tables
-    )
-    status = tmp_path / "lake" / "shop" / "_status.json"
-    status.parent.mkdir(parents=True)
-    status.write_text(lake.model_dump_json())
-
-
 def test_a_suite_file_of_a_table_that_is_checked_no_more_is_warned_of(
     spark: SparkSession, pipeline: Pipeline, tmp_path: Path
 ) -> None:
     """It was renamed in the source, and the lake keeps the one of before."""
-    in_lake(tmp_path, "orders", "buys")
     own(tmp_path, "shop.buys.json", '{"expectations": []}')
-    result = check(spark, pipeline, ROWS, 4)
+    result = check(spark, pipeline, ROWS, 4, lake=["shop.orders", "shop.buys"])
     assert (result["ok"], result["files"]) == (True, [])
     told = [*lines({"job": "verify", "pipeline": "shop", "ok": True, "tables": {}, "expectations": result})][-1]
     assert told.startswith("warning: ")
     assert "shop.buys.json was not run: shop.buys is in the lake, and no table of the source any more" in told
 
 
+def test_a_suite_file_of_a_table_without_rows_is_no_stray_and_says_so(
+    spark: SparkSession, pipeline: Pipeline, tmp_path: Path
+) -> None:
+    only = pipeline.model_copy(update={"keys": (KeyRule(tables=("shop.log",), changes_only=True),)})
+    own(tmp_path, "shop.log.json", '{"expectations": []}')
+    for lake in (["shop.orders", "shop.log"], ["shop.orders"]):
+        result = check(spark, only, ROWS, 4, lake=lake)
+        assert (result["ok"], result["files"]) == (True, [])
+        [told] = result["unused"]
+        assert "the pipeline file keeps the changes alone of shop.log (keys, changes_only), so there are no" in told
+        assert "no table of the source" not in told
+
+
 def test_a_check_of_some_tables_keeps_what_is_known_of_the_others(
     spark: SparkSession, pipeline: Pipeline, tmp_path: Path
 ) -> None:
-    in_lake(tmp_path, "orders", "items", "buys")
     files = [str(tmp_path / "suites" / "shop" / f"shop.{name}") for name in ("items.py", "orders.json", "buys.json")]
     for name in ("items.py", "orders.json"):
         own(tmp_path, f"shop.{name}", '{"expectations": []}')
@@ -116,7 +118,8 @@ def test_a_check_of_some_tables_keeps_what_is_known_of_the_others(
     folder.write_last(pipeline, {**wrong, "expectations": {"tables": {"shop.items": {"ok": True}}, "files": told}})
     rows = spark.createDataFrame(ROWS, "shop_id bigint, id bigint, state string")
     given: dict[str, Any] = {"schemas": {"shop.orders": SCHEMA}, "frames": {"shop.orders": rows}}
-    found = suite.run(spark, pipeline, {"shop.orders": {"source_count": 4, "equal": True}}, **given, some=True)
+    given |= {"some": True, "lake": [f"shop.{name}" for name in ("orders", "items", "buys")]}
+    found = suite.run(spark, pipeline, {"shop.orders": {"source_count": 4, "equal": True}}, **given)
     assert found["files"] == [], "a report is of what the check itself looked at"
     kept = folder.read_last(pipeline)
     assert kept is not None

@@ -105,7 +105,7 @@ def check(pipeline: Pipeline, lake: Any, source: Any, monkeypatch: pytest.Monkey
         answer = mine._read(SHOWN)
         kept.save()
         if ends:
-            kept.forget()
+            kept.forget(["shop.t"])
         return answer
 
     return run
@@ -224,6 +224,23 @@ def test_what_an_earlier_version_kept_is_read_anew(check: Check, lake: Any) -> N
     del facts["format"]
     lake.write(path, facts)
     assert fresh(check()) == ALL
+
+
+def test_a_check_of_one_table_leaves_what_was_read_of_the_others(check: Check, lake: Any) -> None:
+    other = Columns().show(SHOWN.source.model_copy(update={"table": "other"}))
+    began = Kept.open(lake, LOW)
+    for shown in (SHOWN, other):
+        began.begin(shown, SPLIT, "monday")
+        began.add(shown, Read({0: Total(1, 1)}, "", (0, 1, 5)))
+    began.save()
+    assert fresh(check(ends=True)) == ALL - {0}
+    left = Kept.open(lake, LOW)
+    assert ({*left.tables}, left.began) == ({"shop.other"}, began.began), "nor is it any younger for that"
+    assert len(left.reads(other)) == 1
+    Kept.open(lake, LOW, keeps=False).forget(["shop.other"])
+    assert {*Kept.open(lake, LOW).tables} == {"shop.other"}, "it is another check's"
+    left.forget(["shop.other"])
+    assert lake.texts == {}, "nothing is left to take up"
 
 
 def test_what_was_read_before_an_erasure_is_not_written_down_behind_it(lake: Any) -> None:

@@ -109,7 +109,20 @@ def test_a_chunk_that_differs_too_much_keeps_no_other_from_being_told(
     ]
 
 
-def test_chunks_whose_rows_agree_are_still_told(spark: SparkSession) -> None:
-    """Their sums differed: something is wrong with the check itself, or was mended just now."""
+def test_chunks_whose_rows_agree_have_no_difference(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     same = rows(spark, (1, "a", "1"))
-    assert [one[0] for one in found(spark, same, same)] == ["chunk"]
+    assert found(spark, same, same) == []
+    monkeypatch.setattr(pinning, "ROWS", 1)
+    source, lake = rows(spark, (1, "a", "1"), (150, "a", "1")), rows(spark, (1, "b", "1"), (150, "b", "1"))
+    later = [change(2, (1, "a", "1"), (1, "b", "1")), change(3, (150, "a", "1"), (150, "b", "1"))]
+    assert found(spark, source, lake, *later, chunks=2) == [], "each chunk by itself, since much has changed"
+
+
+def test_one_whose_rows_agree_is_told_beside_one_that_differs_too_much(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their sums differed: something is wrong with the check itself."""
+    monkeypatch.setattr(pinning, "ROWS", 3)
+    source, lake = rows(spark, *((n, "x", "1") for n in (1, 2, 3, 4, 150))), rows(spark, (150, "x", "1"))
+    told = [(kind, where) for kind, where, _ in found(spark, source, lake, chunks=2)]
+    assert told == [("chunk", "(((`id` <= 100)))"), ("chunk", "(((`id` > 100)))")]

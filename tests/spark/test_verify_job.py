@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 
 from contract.pipeline import Pipeline
 from contract.pipeline_columns import Columns
+from contract.status import TableStatus
 from headrace.alerts import Alert, AllClear
 from headrace.spark_job import JobFailed
 from quality import folder
@@ -64,7 +65,7 @@ class Check:
     def __init__(self, spark: SparkSession, lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
         self.spark, self.lake = spark, lake
         self.reading = SimpleNamespace(found={}, kept=SimpleNamespace(erasures=0), unread={})
-        self.lost, self.status = set[str](), SimpleNamespace(run=7)
+        self.lost, self.status = set[str](), SimpleNamespace(run=7, tables={})
         self.frames: dict[str, Any] = {}
         self.made_anew = lambda name: False
         self.rules: dict[str, Rules] = {}
@@ -209,7 +210,7 @@ def test_a_table_whose_snapshot_is_applied_meanwhile_is_to_be_checked_again(
     """Of the first one the files take the place of those that are read."""
     table = SimpleNamespace(snapshot=None)
     check: Any = SimpleNamespace(
-        lake=lake, lost=set[str](), frames={}, spark=spark, low=checkpoint(), source=SimpleNamespace()
+        lake=lake, lost=set[str](), mended={}, frames={}, spark=spark, low=checkpoint(), source=SimpleNamespace()
     )
     check.status = SimpleNamespace(tables={"shop.items": table})
     check.made_anew, check._replaced = partial(Verification.made_anew, check), partial(Verification._replaced, check)
@@ -223,7 +224,7 @@ def test_a_table_whose_snapshot_is_applied_meanwhile_is_to_be_checked_again(
 
     check.compare, check.wait = compare, lambda *_: SimpleNamespace(tables={})
     check.pipeline, check.source.executed = lake.pipeline, lambda: ""
-    check.reading = SimpleNamespace(kept=SimpleNamespace(forget=lambda: None))
+    check.reading = SimpleNamespace(kept=SimpleNamespace(forget=lambda names: None))
     results: dict[str, Any] = {}
     assert checking._compare(check, [answer], lambda: None, results) == []  # type: ignore[arg-type,return-value]
     assert (results["shop.items"]["equal"], results["shop.items"]["reason"]) == (False, checking.MADE_ANEW)
@@ -231,6 +232,26 @@ def test_a_table_whose_snapshot_is_applied_meanwhile_is_to_be_checked_again(
     table.snapshot = SimpleNamespace(id="1")
     with pytest.raises(FileNotFoundError):
         checking._compare(check, [answer], lambda: None, results)  # type: ignore[arg-type,return-value]
+
+
+def test_a_table_that_was_mended_while_it_was_checked_is_to_be_checked_again(
+    spark: SparkSession, pipeline: Pipeline, lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer, mended, forgotten = Check(spark, lake, monkeypatch).answer, dict[str, str](), list[str]()
+    monkeypatch.undo()
+    table = TableStatus(db="shop", table="items", rows=1, changes=1)
+    check: Any = SimpleNamespace(
+        spark=spark, pipeline=pipeline, mended=mended, low=checkpoint(), source=SimpleNamespace(executed=lambda: ""),
+        wait=lambda *_: SimpleNamespace(tables={"shop.items": table}),
+        compare=lambda *_: Finding(Total(), None, 0, 0.0, wrong=frozenset({0})),
+        pin=lambda *_: mended.update({"shop.items": "mended: verify again"}) or [],
+        reading=SimpleNamespace(kept=SimpleNamespace(forget=forgotten.extend)),
+    )  # fmt: skip
+    results: dict[str, Any] = {}
+    assert checking._compare(check, [answer], lambda: None, results) == []  # type: ignore[arg-type,return-value]
+    assert (results["shop.items"]["equal"], results["shop.items"]["reason"]) == (False, "mended: verify again")
+    assert "differences" not in results["shop.items"]
+    assert forgotten == ["shop.items"], "what was read of other tables is theirs"
 
 
 def test_one_table_that_cannot_be_compared_keeps_no_other_from_it(spark: SparkSession, pipeline: Pipeline) -> None:
@@ -415,6 +436,16 @@ def test_what_a_check_of_a_part_has_judged_is_clear(judged: Judged) -> None:
     """Of the constraint nothing was at fault."""
     assert judged.run(JUDGED, (1, "a", 1), (1, "b", 1)) == ["1 of 1 table(s)"]
     assert judged.run(PARTLY, (1, "a", 1)) == ["all clear: shop.items"]
+
+
+def test_a_suite_file_of_another_table_of_the_lake_is_no_mistake(judged: Judged) -> None:
+    """By the status that the check itself read: one on hdfs:// is read by nobody else."""
+    own = Path(os.environ["HEADRACE_SUITES"], "shop", "shop.other.json")
+    own.parent.mkdir(parents=True)
+    own.write_text("{}")
+    assert judged.run(JUDGED, (1, "a", 1)) != [], "it fits no table"
+    judged.check.status = SimpleNamespace(run=7, tables={"shop.other": None})
+    assert judged.run(JUDGED, (1, "a", 1)) == [f"all clear: {SUITES}"]
 
 
 def test_another_tables_fault_leaves_one_that_was_not_judged_at_fault(judged: Judged) -> None:
