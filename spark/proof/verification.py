@@ -38,6 +38,7 @@ from spark.proof.folding import from_shown, steps_of
 from spark.proof.judged import last_shape
 from spark.proof.kept import Kept
 from spark.proof.mended import mended
+from spark.proof.moved import moved
 from spark.proof.pinning import CHUNKS, Pinning, unopened
 from spark.proof.reading import Reading
 from spark.proof.rewind import Past, Position
@@ -178,7 +179,8 @@ class Verification:
     def made_anew(self, name: Name) -> bool:
         """Whether another snapshot than the one that is checked was applied to the table meanwhile. The files of a
         table's first one take the place of those that it had before, which a check may still read."""
-        return self._replaced(name, self.status.tables.get(".".join(name)) if self.status else None)
+        table = self.status.tables.get(".".join(name)) if self.status else None
+        return self._replaced(name, table) or bool(self.status and moved(self.lake, name, self.status))
 
     def _replaced(self, name: Name, table: TableStatus | None) -> bool:
         """Whether the lake has the rows of another snapshot than a status's table."""

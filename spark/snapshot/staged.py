@@ -129,10 +129,7 @@ class StagedRows:
 
     def moved_to(self, path: str) -> bool:
         """Whether a run that died since moved them there."""
-        if not self.lake.is_table(path):
-            return False
-        [[properties]] = DeltaTable.forPath(self.spark, path).detail().select("properties").collect()
-        return bool((properties or {}).get(SNAPSHOT) == self.snapshot)
+        return moved_from(self.lake, path) == self.snapshot
 
     def _count(self, version: int | None) -> int:
         """Of the rows that are there: Delta's log counts those of a file that is gone, too."""
@@ -145,3 +142,12 @@ class StagedRows:
                 raise
             return 0
         return int(found)
+
+
+def moved_from(lake: Lake, path: str) -> str | None:
+    """The id of the snapshot whose staged rows took the place of the table there; None where none did."""
+    if not lake.is_table(path):
+        return None
+    [[properties]] = DeltaTable.forPath(lake.spark, path).detail().select("properties").collect()
+    found: str | None = (properties or {}).get(SNAPSHOT)
+    return found

@@ -4,6 +4,7 @@ table's place, takes nothing of that for somebody else's, and sees who wrote the
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,11 +13,16 @@ from pyspark.sql import SparkSession
 
 from contract import status
 from contract.pipeline import Pipeline
+from contract.status import LakeStatus
 from spark.failpoints import hooked
 from spark.lake.commits import commits
 from spark.lake.lake import Lake
 from spark.landing.foreign import foreign_writes, since_last
-from tests.spark.changes_by_hand import change
+from spark.proof.checksum import Total
+from spark.proof.comparing import MADE_ANEW, findings
+from spark.proof.finding import Finding
+from spark.tables.schema import Schemas
+from tests.spark.changes_by_hand import ITEMS, change
 from tests.spark.lake_by_hand import AT, NAME, ids, item, land, merge, seq, stage
 
 Compact = Callable[[], dict[str, Any]]
@@ -89,3 +95,27 @@ def test_another_snapshot_behind_it_takes_the_tables_own_rows(
     assert (ids(spark, lake), report["foreign"]) == (ROWS, None)
     assert "table made way" in reached
     assert {"table stopped", "table released"}.isdisjoint(reached)
+
+
+def test_a_check_that_goes_by_the_status_of_before_takes_none_of_it_for_a_difference(
+    pipeline: Pipeline, lake: Lake, compact: Compact
+) -> None:
+    last, wrong = status.read(pipeline), Finding(Total(2, 2), None, 1, 0.0, wrong=frozenset({0}))
+    assert last is not None
+    answer: Any = SimpleNamespace(name="shop.items", schema=ITEMS)
+    check: Any = SimpleNamespace(lake=lake, spark=lake.spark, compare=lambda *_: wrong)
+
+    def found(by: LakeStatus) -> Finding:
+        check.lost = set[str]()
+        [one] = findings(check, [answer], by, Schemas([ITEMS]))
+        assert check.lost == (set() if one is wrong else {"shop.items"})
+        return one
+
+    assert found(last) is wrong
+    dies(compact, "snapshot written")
+    assert found(last).reason == MADE_ANEW
+    compact()
+    assert found(last).reason == MADE_ANEW
+    now = status.read(pipeline)
+    assert now is not None
+    assert found(now) is wrong
