@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
+from functools import cached_property
 
 from contract.ddl_record import UNSEEN, DdlRecord
 from spark.evolution.schema_change_rows import Place, place, shown
@@ -29,9 +30,10 @@ class Marking:
     floors: Mapping[Name, list[int]]
     staged: Mapping[Name, Place]
 
-    def has(self, name: Name) -> bool:
-        """Whether anything is known of the table."""
-        return name in {*self.known.tables(), *self.floors, *self.staged}
+    @cached_property
+    def names(self) -> Set[Name]:
+        """The tables of which anything is known."""
+        return {*self.known.tables(), *self.floors, *self.staged}
 
     def marks(self, record: DdlRecord) -> list[Mark]:
         facts = record.model_dump(exclude={"db", "table", "statement"})
@@ -50,7 +52,9 @@ class Marking:
         return altered, shaped
 
     def _meant(self, record: DdlRecord) -> set[Name]:
-        return {name for name in {*self.known.tables(), *self.floors, *self.staged} if _means(record, name)}
+        if record.table is not None:
+            return {(record.db, record.table)} & self.names
+        return {name for name in self.names if _means(record, name)}
 
     def _had_rows(self, name: Name, seq: Place) -> bool:
         """Whether rows of before the statement may be in the lake, or come into it by a snapshot that began before."""
@@ -67,10 +71,8 @@ class Marking:
 
 
 def _means(record: DdlRecord, name: Name) -> bool:
-    """Whether the statement may have changed the table's rows."""
+    """Whether the statement, which names no table, may have changed this one's rows."""
     db, table = name
-    if record.table is not None:
-        return (record.db, record.table) == name
     if record.db == db or not record.db:
         return True
     return record.kind == "unknown" and re.search(rf"(?<!\w){re.escape(table)}(?!\w)", record.statement) is not None
