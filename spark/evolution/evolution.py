@@ -2,8 +2,8 @@
 
 In: the DDL topic and the schema topic. Out: a row in `_schema_changes` for each statement and for each difference
 between two shapes, and the marks of tables whose stored values may have changed without a row event. A mark goes when
-a snapshot that began behind the statement is applied, or when the shapes before and after it show that no stored value
-can be another.
+a snapshot that began behind the statement is applied, or when the shapes before and after it, or a change behind it of
+the shape of before, show that no stored value can be another.
 
 The rows are written before the file says that they are: a run that dies in between finds them by their `id`.
 """
@@ -23,6 +23,7 @@ from contract.schema import TableSchema
 from contract.status import Stale
 from spark.errors import LakeError
 from spark.evolution import breaks
+from spark.evolution.left_alone import left_alone
 from spark.evolution.marking import Marking
 from spark.evolution.new_shapes import History
 from spark.evolution.open_marks import OpenMarks, around
@@ -97,12 +98,12 @@ class Evolution:
     def follow(
         self, records: Iterable[DdlRecord], read: Mapping[int, int], floors: Mapping[Name, list[int]],
         others: Sequence[OtherRules] = (), applied: Mapping[Name, TableSchema | None] = NOTHING,
-        known: Schemas | None = None,
+        known: Schemas | None = None, until: Place | None = None,
     ) -> None:  # fmt: skip
         """`records`: of the DDL topic, up to the offsets `read`. `floors`: where each table's snapshot begins, as a
         `_seq`; `applied`: by which shape its rows are shown. `others`: rules by which tables were shown before.
         `known`: the shapes that were sent before the statements; the run merges by those of before, and a table that
-        is new since is among these alone."""
+        is new since is among these alone. `until`: the place of the checkpoint that was read before all that."""
         records = list(records)
         marking = Marking(
             self.schemas, known or self.schemas, floors, in_staging(self.lake) if records or self.state.marks else {}
@@ -113,6 +114,8 @@ class Evolution:
         altered, shaped = marking.between(records)
         between = statements([*self.state.altered, *altered], [*self.state.shaped, *shaped])
         marks = [*self.state.marks, *new]
+        alone = left_alone(self.lake, self.schemas, marks, between, until)
+        marks, between = [mark for mark in marks if (mark.name, mark.seq) not in alone], between.without(alone)
         still = OpenMarks(marking, between, Explained(self.schemas, between, floors, applied, others))
         renames = self._carried([*filter(still.has, marks)], between)
         done = {((one.db, one.table), one.seq) for one in renames}

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from contract.ddl_record import UNSEEN, DdlRecord
+from spark.evolution.defines import defined
 from spark.evolution.schema_change_rows import Place, place, shown
 from spark.evolution.state import Altered, Mark
 from spark.lake.stopped import Name
@@ -36,7 +37,7 @@ class Marking:
         return {*self.known.tables(), *self.floors, *self.staged}
 
     def marks(self, record: DdlRecord) -> list[Mark]:
-        facts = record.model_dump(exclude={"db", "table", "statement"})
+        facts = record.model_dump(exclude={"db", "table", "statement"}) | {"defines": _defines(record)}
         named = [name for name in self._meant(record) if self._had_rows(name, record.seq)]
         if record.kind in BRINGS and record.table is not None:
             named.append((record.db, record.table))
@@ -68,6 +69,12 @@ class Marking:
         if record.kind != "shape" or not WHERE_NONE_IS.match(record.statement):
             return record.kind == "shape"
         return not any(place(s) <= record.seq for s in self.schemas.all(*name))
+
+
+def _defines(record: DdlRecord) -> tuple[str, ...]:
+    """None where the streamer says that it does more, or does not say."""
+    said = record.kind == "alter" and {"dropped", "computed"} <= record.model_fields_set
+    return () if not said or record.renamed or record.dropped or record.computed else defined(record.statement)
 
 
 def _means(record: DdlRecord, name: Name) -> bool:

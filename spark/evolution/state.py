@@ -21,7 +21,8 @@ Altered = tuple[str, str, Place]
 
 
 class Mark(BaseModel):
-    """A statement that made a table stale, and what was not yet read again."""
+    """A statement that made a table stale, and what was not yet read again. `defines`: the columns that it defines
+    anew, where it does nothing else; none in doubt, and from an earlier version of Headrace."""
 
     db: str
     table: str
@@ -34,6 +35,7 @@ class Mark(BaseModel):
     only_renamed: bool = False
     dropped: tuple[str, ...] = ()
     computed: bool = False
+    defines: tuple[str, ...] = ()
 
     @property
     def name(self) -> Name:
