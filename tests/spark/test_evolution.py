@@ -49,8 +49,8 @@ class Followed:
 
     def run(self, *records: DdlRecord, read: int = 0) -> set[tuple[str, str]]:
         evolution = Evolution(self.spark, self.lake, Schemas(self.schemas))
-        more = {"applied": self.applied, "known": self.known, "until": self.until}
-        evolution.follow(records, {0: read} if read else {}, self.floors, **more)
+        offsets = {0: read} if read else {}
+        evolution.follow(records, offsets, self.floors, applied=self.applied, known=self.known, until=self.until)
         self.told = evolution.told
         return set(evolution.stale())
 
