@@ -39,7 +39,7 @@ def defined(statement: str) -> tuple[str, ...]:
 
 def _tokens(statement: str) -> list[str]:
     """None where one of them is not known."""
-    found, at = [], 0
+    found, at = list[str](), 0
     while at < len(statement):
         if (match := TOKEN.match(statement, at)) is None:
             return []
