@@ -173,7 +173,8 @@ class Compaction:
         known = Schemas(self.broker.schemas()) if statements else None
         if self.checkpoint and (said := lost_of(self.lake, self.unlisted)):
             evolution.lack(said, self.checkpoint)
-        evolution.follow(statements, read, self.floors, others, shapes, known)
+        until = self.checkpoint.place if self.checkpoint else None
+        evolution.follow(statements, read, self.floors, others, shapes, known, until)
         self.foreign = self.foreign.without(handoff.applied)
         forget_lost(handoff.snapshots, self.foreign.gone)
         for line in (*self.foreign.told.values(), *evolution.told):

@@ -2,8 +2,8 @@
 
 In: the DDL topic and the schema topic. Out: a row in `_schema_changes` for each statement and for each difference
 between two shapes, and the marks of tables whose stored values may have changed without a row event. A mark goes when
-a snapshot that began behind the statement is applied, or when the shapes before and after it show that no stored value
-can be another.
+a snapshot that began behind the statement is applied, or when the shapes before and after it, or a change behind it of
+the shape of before, show that no stored value can be another.
 
 The rows are written before the file says that they are: a run that dies in between finds them by their `id`.
 """
@@ -23,12 +23,14 @@ from contract.schema import TableSchema
 from contract.status import Stale
 from spark.errors import LakeError
 from spark.evolution import breaks
+from spark.evolution.left_alone import left_alone
 from spark.evolution.marking import Marking
 from spark.evolution.new_shapes import History
 from spark.evolution.open_marks import OpenMarks, around
 from spark.evolution.renames import rewritten, told_by
 from spark.evolution.schema_change_rows import Place, identity, note, of_statement, place
-from spark.evolution.state import Altered, Mark, State
+from spark.evolution.state import Mark, State
+from spark.evolution.statements import Statements, statements
 from spark.evolution.unlogged import Explained
 from spark.failpoints import reached
 from spark.lake.in_staging import in_staging
@@ -96,34 +98,37 @@ class Evolution:
     def follow(
         self, records: Iterable[DdlRecord], read: Mapping[int, int], floors: Mapping[Name, list[int]],
         others: Sequence[OtherRules] = (), applied: Mapping[Name, TableSchema | None] = NOTHING,
-        known: Schemas | None = None,
+        known: Schemas | None = None, until: Place | None = None,
     ) -> None:  # fmt: skip
         """`records`: of the DDL topic, up to the offsets `read`. `floors`: where each table's snapshot begins, as a
         `_seq`; `applied`: by which shape its rows are shown. `others`: rules by which tables were shown before.
         `known`: the shapes that were sent before the statements; the run merges by those of before, and a table that
-        is new since is among these alone."""
-        statements = list(records)
+        is new since is among these alone. `until`: the place of the checkpoint that was read before all that."""
+        records = list(records)
         marking = Marking(
-            self.schemas, known or self.schemas, floors, in_staging(self.lake) if statements or self.state.marks else {}
+            self.schemas, known or self.schemas, floors, in_staging(self.lake) if records or self.state.marks else {}
         )
-        unseen = {
-            identity(one): one for one in statements if one.kind in UNSEEN and identity(one) not in self.state.seen
-        }
+        seen = {*self.state.seen}
+        unseen = {id: one for one in records if one.kind in UNSEEN and (id := identity(one)) not in seen}
         new = [mark for one in unseen.values() for mark in marking.marks(one)]
+        altered, shaped = marking.between(records)
+        between = statements([*self.state.altered, *altered], [*self.state.shaped, *shaped])
         marks = [*self.state.marks, *new]
-        altered, shaped = self._with(*marking.between(statements))
-        still = OpenMarks(marking, [*altered, *shaped], Explained(self.schemas, altered, floors, applied, others))
-        renames = self._carried([*filter(still.has, marks)], still.between)
+        alone = left_alone(self.lake, self.schemas, marks, between, until)
+        marks, between = [mark for mark in marks if (mark.name, mark.seq) not in alone], between.without(alone)
+        still = OpenMarks(marking, between, Explained(self.schemas, between, floors, applied, others))
+        renames = self._carried([*filter(still.has, marks)], between)
         done = {((one.db, one.table), one.seq) for one in renames}
         shapes = [shape for one in self._histories(renames, floors, applied) for shape in one.new()]
-        rows = [*map(of_statement, statements), *(row for shape in shapes for row in shape.rows)]
+        rows = [*map(of_statement, records), *(row for shape in shapes for row in shape.rows)]
         self.told = note(self.spark, self.lake, rows)
         marks = [mark for mark in marks if (mark.name, mark.seq) not in done]
         marks += [mark for shape in shapes for mark in shape.marks]
-        broken = [*self.state.breaks, *filter(None, map(breaks.of_statement, new))]
         found = [*(one for shape in shapes for one in shape.breaks), *self._by_rules(others, applied)]
-        broken += [one for one in dict.fromkeys(found) if one not in broken]
+        broken = self._broken([*filter(None, map(breaks.of_statement, new))], found)
         spelled = dict.fromkeys([*self.state.spellings, *(one for shape in shapes for one in shape.spellings)])
+        # Not by the new marks: shapes of before such a DROP may be known since the next run only.
+        altered, shaped = between.since_drops(filter(still.has, self.state.marks)).lists()
         state = State(
             read={**self.state.read, **read},
             topic=self.state.topic,
@@ -151,19 +156,20 @@ class Evolution:
         # Asked here: the mark stays of a table that is left out for a while, its statement does not come again.
         return {name: stale for name, stale in self.state.stale() if self.lake.pipeline.tables.match(*name)}
 
+    def _broken(self, new: list[Break], found: list[Break]) -> list[Break]:
+        """With those that are known. `found`: they are found again by each run."""
+        known = {*self.state.breaks, *new}
+        return [*self.state.breaks, *new, *(one for one in dict.fromkeys(found) if one not in known)]
+
     def _by_rules(self, others: Sequence[OtherRules], applied: Mapping[Name, TableSchema | None]) -> Iterator[Break]:
         for name in self.schemas.tables():
             shapes = [self.schemas.newest(*name), applied.get(name)]
             yield from breaks.of_rules(*name, filter(None, shapes), others)
 
-    def _with(self, altered: list[Altered], shaped: list[Altered]) -> tuple[list[Altered], list[Altered]]:
-        """The last ones that are known, with these."""
-        return [*self.state.altered, *altered][-KEPT:], [*self.state.shaped, *shaped][-KEPT:]
-
     def _since(self) -> dict[str, Place]:
         return {".".join(name): place(self.schemas.newest(*name)) for name in self.schemas.tables()}
 
-    def _carried(self, marks: list[Mark], between: Sequence[Altered]) -> list[Rename]:
+    def _carried(self, marks: list[Mark], between: Statements) -> list[Rename]:
         """All that are known, with those of the marks. Each is noted by itself: a run that dies behind it must not look
         for its names again, which a later one may have."""
         for one in self._renames(marks, between):
@@ -172,7 +178,7 @@ class Evolution:
             reached("rename noted")
         return self.state.renames
 
-    def _renames(self, marks: list[Mark], between: Sequence[Altered]) -> Iterator[Rename]:
+    def _renames(self, marks: list[Mark], between: Statements) -> Iterator[Rename]:
         """Those of the marks that are renamed columns and nothing else; the lake's tables have the new names then."""
         known = {((one.db, one.table), one.seq) for one in self.state.renames}
         for mark in marks:
@@ -186,11 +192,14 @@ class Evolution:
     def _histories(
         self, renames: Sequence[Rename], floors: Mapping[Name, list[int]], applied: Mapping[Name, TableSchema | None]
     ) -> Iterator[History]:
+        mine: dict[Name, list[Rename]] = {}
+        for one in renames:
+            mine.setdefault((one.db, one.table), []).append(one)
         for name in self.schemas.tables():
             yield History(
                 shapes=self.schemas.all(*name),
                 done=self.state.versions.get(".".join(name), 0),
-                renames=[one for one in renames if (one.db, one.table) == name],
+                renames=mine.get(name, []),
                 changes_only=self.lake.pipeline.changes_only(*name),
                 applied=applied.get(name),
                 floor=floors.get(name, []),

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
+from functools import cached_property
 
 from contract.ddl_record import UNSEEN, DdlRecord
+from spark.evolution.defines import defined
 from spark.evolution.schema_change_rows import Place, place, shown
 from spark.evolution.state import Altered, Mark
 from spark.lake.stopped import Name
@@ -29,12 +31,13 @@ class Marking:
     floors: Mapping[Name, list[int]]
     staged: Mapping[Name, Place]
 
-    def has(self, name: Name) -> bool:
-        """Whether anything is known of the table."""
-        return name in {*self.known.tables(), *self.floors, *self.staged}
+    @cached_property
+    def names(self) -> Set[Name]:
+        """The tables of which anything is known."""
+        return {*self.known.tables(), *self.floors, *self.staged}
 
     def marks(self, record: DdlRecord) -> list[Mark]:
-        facts = record.model_dump(exclude={"db", "table", "statement"})
+        facts = record.model_dump(exclude={"db", "table", "statement"}) | {"defines": _defines(record)}
         named = [name for name in self._meant(record) if self._had_rows(name, record.seq)]
         if record.kind in BRINGS and record.table is not None:
             named.append((record.db, record.table))
@@ -50,7 +53,9 @@ class Marking:
         return altered, shaped
 
     def _meant(self, record: DdlRecord) -> set[Name]:
-        return {name for name in {*self.known.tables(), *self.floors, *self.staged} if _means(record, name)}
+        if record.table is not None:
+            return {(record.db, record.table)} & self.names
+        return {name for name in self.names if _means(record, name)}
 
     def _had_rows(self, name: Name, seq: Place) -> bool:
         """Whether rows of before the statement may be in the lake, or come into it by a snapshot that began before."""
@@ -66,11 +71,15 @@ class Marking:
         return not any(place(s) <= record.seq for s in self.schemas.all(*name))
 
 
+def _defines(record: DdlRecord) -> tuple[str, ...]:
+    """None where the streamer says that it does more, or does not say."""
+    said = record.kind == "alter" and {"dropped", "computed"} <= record.model_fields_set
+    return () if not said or record.renamed or record.dropped or record.computed else defined(record.statement)
+
+
 def _means(record: DdlRecord, name: Name) -> bool:
-    """Whether the statement may have changed the table's rows."""
+    """Whether the statement, which names no table, may have changed this one's rows."""
     db, table = name
-    if record.table is not None:
-        return (record.db, record.table) == name
     if record.db == db or not record.db:
         return True
     return record.kind == "unknown" and re.search(rf"(?<!\w){re.escape(table)}(?!\w)", record.statement) is not None

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from contract.schema import TableSchema
 from spark.evolution.marking import BRINGS, Marking
 from spark.evolution.schema_change_rows import place
 from spark.evolution.shape_changes import keeps_values, shape_changes
-from spark.evolution.state import Altered, Mark
+from spark.evolution.state import Mark
+from spark.evolution.statements import Statements
 from spark.evolution.unlogged import Explained
 from spark.tables.schema import Schemas
 
@@ -26,14 +26,12 @@ MORE = re.compile(
 
 @dataclass(frozen=True)
 class OpenMarks:
-    """`between`: the statements that may stand between two shapes of a table."""
-
     marking: Marking
-    between: Sequence[Altered]
+    statements: Statements
     explained: Explained
 
     def has(self, mark: Mark) -> bool:
-        if mark.kind not in BRINGS and not self.marking.has(mark.name):
+        if mark.kind not in BRINGS and mark.name not in self.marking.names:
             return False  # no snapshot has it after all: it was gone before its turn
         if tuple(self.marking.floors.get(mark.name, [])[:3]) > mark.seq:
             return False
@@ -42,19 +40,18 @@ class OpenMarks:
         # Columns that took each other's names are the same shape.
         if mark.kind != "alter" or mark.renamed or MORE.search(mark.statement):
             return True
-        shapes = around(self.marking.schemas, mark, self.between)
+        shapes = around(self.marking.schemas, mark, self.statements)
         return shapes is None or _other_values(mark, *shapes)
 
 
-def around(schemas: Schemas, mark: Mark, known: Sequence[Altered]) -> tuple[TableSchema, TableSchema] | None:
+def around(schemas: Schemas, mark: Mark, known: Statements) -> tuple[TableSchema, TableSchema] | None:
     """The shapes before and behind the statement, where it is the one between the two."""
     shapes = [s for s in schemas.all(*mark.name) if s.since is not None]
     before = [s for s in shapes if place(s) <= mark.seq]
     after = [s for s in shapes if place(s) > mark.seq]
     if not before or not after:
         return None
-    first, last = place(before[-1]), place(after[0])
-    between = {seq for *name, seq in known if tuple(name) == mark.name and first < seq < last}
+    between = known.between(mark.name, place(before[-1]), place(after[0]))
     return (before[-1], after[0]) if between == {mark.seq} else None
 
 

@@ -21,7 +21,8 @@ Altered = tuple[str, str, Place]
 
 
 class Mark(BaseModel):
-    """A statement that made a table stale, and what was not yet read again."""
+    """A statement that made a table stale, and what was not yet read again. `defines`: the columns that it defines
+    anew, where it does nothing else; none in doubt, and from an earlier version of Headrace."""
 
     db: str
     table: str
@@ -34,6 +35,7 @@ class Mark(BaseModel):
     only_renamed: bool = False
     dropped: tuple[str, ...] = ()
     computed: bool = False
+    defines: tuple[str, ...] = ()
 
     @property
     def name(self) -> Name:
@@ -59,10 +61,10 @@ class Mark(BaseModel):
 
 class State(BaseModel):
     """`read`: the DDL topic's offsets that are done; `topic`: its id. `versions`: the last shape of each table that is;
-    `since`: from where on it holds. `altered`: the last statements that may have changed rows; `shaped`: those that
-    changed a shape alone. `seen`: those that made a mark, also where it is gone: in a new epoch they may come again.
-    `renames`: what the lake's tables followed by themselves. `breaks`, `spellings`: what the readers of the past ask
-    for."""
+    `since`: from where on it holds. `altered`: each table's last statements that may have changed rows; `shaped`: those
+    that changed a shape alone. `seen`: those that made a mark, also where it is gone: in a new epoch they may come
+    again. `renames`: what the lake's tables followed by themselves. `breaks`, `spellings`: what the readers of the past
+    ask for."""
 
     read: dict[int, int] = {}
     topic: str | None = None
@@ -81,12 +83,14 @@ class State(BaseModel):
         first: dict[Name, Mark] = {}
         for mark in sorted(self.marks, key=lambda mark: mark.seq):
             first.setdefault(mark.name, mark)
-        return ((name, mark.stale(self._last_behind(mark))) for name, mark in first.items())
+        last = self._last()
+        return ((name, mark.stale(last[name] if last[name] > mark.seq else None)) for name, mark in first.items())
 
-    def _last_behind(self, mark: Mark) -> Place | None:
-        places = [one.seq for one in self.marks if one.name == mark.name]
-        places += [seq for *name, seq in self.shaped if tuple(name) == mark.name]
-        return max((seq for seq in places if seq > mark.seq), default=None)
+    def _last(self) -> dict[Name, Place]:
+        found: dict[Name, Place] = {}
+        for name, seq in [*((mark.name, mark.seq) for mark in self.marks), *((one[:2], one[2]) for one in self.shaped)]:
+            found[name] = max(seq, found.get(name, seq))
+        return found
 
 
 def mark_of(schema: TableSchema, change: ShapeChange) -> Mark:

@@ -11,7 +11,8 @@ from contract.schema import TableSchema
 from contract.shown_by import chooses
 from spark.evolution.schema_change_rows import AGAIN, Place, place
 from spark.evolution.shape_changes import STALE, ShapeChange, shape_changes
-from spark.evolution.state import Altered, Mark
+from spark.evolution.state import Mark
+from spark.evolution.statements import Statements
 from spark.lake.stopped import Name
 from spark.tables.schema import Schemas
 
@@ -38,11 +39,11 @@ def _changed(one: ShapeChange, same: set[str]) -> bool:
 
 @dataclass(frozen=True)
 class Explained:
-    """What a run knows of that explains a difference. `altered`: the statements that may have changed rows, of which
-    each has a mark of its own; `floors`, `applied`, `others`: as of Evolution.follow."""
+    """What a run knows of that explains a difference. Each statement that may have changed rows has a mark of its own;
+    `floors`, `applied`, `others`: as of Evolution.follow."""
 
     schemas: Schemas
-    altered: Sequence[Altered]
+    statements: Statements
     floors: Mapping[Name, list[int]]
     applied: Mapping[Name, TableSchema | None]
     others: Sequence[OtherRules]
@@ -51,7 +52,7 @@ class Explained:
         """Whether there is a statement between the two shapes, maybe known since a later run only, or the table was
         read behind it, or is to be read again by the pipeline file's new rules."""
         begin = max((place(s) for s in self.schemas.all(*mark.name) if place(s) < mark.seq), default=mark.seq)
-        logged = any((db, table) == mark.name and begin <= seq < mark.seq for db, table, seq in self.altered)
+        logged = self.statements.altered_in(mark.name, begin, mark.seq)
         return logged or self._read_since(mark, begin) or self._shown_otherwise(mark, begin)
 
     def _read_since(self, mark: Mark, begin: Place) -> bool:

@@ -44,11 +44,13 @@ class Followed:
         self.floors: dict[tuple[str, str], list[int]] = {}
         self.applied: dict[tuple[str, str], TableSchema | None] = {}
         self.known: Schemas | None = None
+        self.until: tuple[int, int, int] | None = None
         self.told: list[str] = []
 
     def run(self, *records: DdlRecord, read: int = 0) -> set[tuple[str, str]]:
         evolution = Evolution(self.spark, self.lake, Schemas(self.schemas))
-        evolution.follow(records, {0: read} if read else {}, self.floors, applied=self.applied, known=self.known)
+        offsets = {0: read} if read else {}
+        evolution.follow(records, offsets, self.floors, applied=self.applied, known=self.known, until=self.until)
         self.told = evolution.told
         return set(evolution.stale())
 

@@ -241,7 +241,8 @@ def test_a_table_that_was_mended_while_it_was_checked_is_to_be_checked_again(
     monkeypatch.undo()
     table = TableStatus(db="shop", table="items", rows=1, changes=1)
     check: Any = SimpleNamespace(
-        spark=spark, pipeline=pipeline, mended=mended, low=checkpoint(), source=SimpleNamespace(executed=lambda: ""),
+        spark=spark, lake=lake, pipeline=pipeline, mended=mended, low=checkpoint(),
+        source=SimpleNamespace(executed=lambda: ""),
         wait=lambda *_: SimpleNamespace(tables={"shop.items": table}),
         compare=lambda *_: Finding(Total(), None, 0, 0.0, wrong=frozenset({0})),
         pin=lambda *_: mended.update({"shop.items": "mended: verify again"}) or [],
