@@ -42,6 +42,7 @@ POINTS = (  # in the order of a run
     "deletion vectors purged",
     "deletion vectors ended",
     "column added",
+    "columns widened",
     "table merged",
     "table stopped",
     "merged",

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from contract import types
+from contract.lake_columns import holds
 from contract.schema import Column, TableSchema
 
 CARRIED, STALE, STOPPED = "carried", "stale", "stopped"
@@ -30,7 +31,7 @@ TOLD = {
     "dropped": "it stays in the lake, and is null in rows that change from now on",
     "renamed": "the lake has both: values of before are under the old name until the table is read again",
     "reordered": "the lake's columns go by their names; their order follows the next snapshot",
-    "widened": "the lake's type holds both",
+    "widened": "the lake's type holds both, or is made to",
     "narrowed": "the source may have cut values that were there",
     "retyped": "the source converted the values that were there",
     "charset": "the source converted the texts that were there",
@@ -109,9 +110,7 @@ def _renamed(before: TableSchema, after: TableSchema) -> Iterator[tuple[str, str
 
 def _column(was: Column, now: Column) -> Iterator[ShapeChange]:
     if (size := _size(was, now)) is not None:
-        fits = _lake_type(was) == _lake_type(now) is not None
-        rule = STOPPED if not fits else CARRIED if size == "widened" and not _respelled(was, now) else STALE
-        yield ShapeChange(size, now.name, spelled(was), spelled(now), rule)
+        yield ShapeChange(size, now.name, spelled(was), spelled(now), _rule(size, was, now))
     if was.charset != now.charset and was.type == now.type:
         yield ShapeChange("charset", now.name, was.charset or "", now.charset or "", STALE)
     if was.members != now.members:
@@ -123,6 +122,13 @@ def _column(was: Column, now: Column) -> Iterator[ShapeChange]:
         yield ShapeChange("nullability", now.name, words[was.nullable], words[now.nullable], rule)
     if was.mask != now.mask:
         yield ShapeChange("mask", now.name, was.mask or "", now.mask or "", STALE)
+
+
+def _rule(size: str, was: Column, now: Column) -> str:
+    before, after = _lake_type(was), _lake_type(now)
+    if before is None or after is None or (before != after and not (size == "widened" and holds(after, before))):
+        return STOPPED
+    return CARRIED if size == "widened" and not _respelled(was, now) else STALE
 
 
 def _has_members(now: Column, was: Column) -> bool:

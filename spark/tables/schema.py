@@ -1,7 +1,7 @@
 """The shapes of the lake's tables, and how they follow the source's.
 
-Added columns appear and are null in old rows; a dropped column stays and is null from then on. A type that
-the lake's column cannot hold as it is stops the table, and no other.
+Added columns appear and are null in old rows; a dropped column stays and is null from then on. For a type that has
+each value of the column's the table is written anew from itself; another one stops the table, and no other.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
 from contract import lake_columns, types
-from contract.lake_columns import nameable
+from contract.lake_columns import holds, nameable
 from contract.names import quoted
 from contract.schema import TableSchema
 from contract.sequence import SPARK_TYPE
@@ -128,12 +128,14 @@ def prepare(
     present = columns_of(spark, path)
     known = {name.lower(): kind for name, kind in present.items()}
     later = {name.lower(): kind for name, kind in fields(newest).items()}
-    wrong = [
-        f"{name} is {kind} now and {known[name.lower()]} in the lake"
+    other = {
+        name: kind
         for name, kind in wanted.items()
-        if known.get(name.lower(), kind) not in (kind, later.get(name.lower()))
-    ]
-    if wrong:
+        if not _takes(known.get(name.lower(), kind), kind, later.get(name.lower(), kind))
+    }
+    wider = {name: kind for name, kind in other.items() if holds(kind, known[name.lower()])}
+    wrong = [f"{name} is {kind} now and {known[name.lower()]} in the lake" for name, kind in other.items()]
+    if len(wider) < len(other):
         if told := landed_otherwise(schema, present):
             raise TableStoppedError(told)
         raise TableStoppedError(
@@ -142,8 +144,26 @@ def prepare(
         )
     missing = {name: kind for name, kind in wanted.items() if name.lower() not in known}
     without_vectors(spark, path, wanted)
+    if wider:
+        present = _widen(spark, path, present, wider)
     _add(spark, path, missing, list(present)[-1])
     return {**present, **missing}
+
+
+def _takes(known: str, kind: str, later: str) -> bool:
+    """Whether a column of the type `known` takes values of type `kind`, which the table has, or had before it got the
+    type `later`: `rows.typed` casts them."""
+    return known in (kind, later) or (holds(known, kind) and holds(later, known))
+
+
+def _widen(spark: SparkSession, path: str, present: dict[str, str], wider: Mapping[str, str]) -> dict[str, str]:
+    """Writes the table anew from itself, in one commit. Gives its data columns as they are then."""
+    types_now = {name.lower(): kind for name, kind in wider.items()}
+    columns = {name: types_now.get(name.lower(), kind) for name, kind in present.items()}
+    rows = fitted(spark.read.format("delta").load(path), columns)
+    rows.write.format("delta").mode("overwrite").option("overwriteSchema", "true").save(path)
+    reached("columns widened")
+    return columns
 
 
 def landed_otherwise(schema: TableSchema, lake: Mapping[str, str]) -> str | None:

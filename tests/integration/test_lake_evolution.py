@@ -23,7 +23,7 @@ from tests.integration.streaming import Streamer
 
 TABLE = (
     "CREATE TABLE {} (id int PRIMARY KEY, a int, b varchar(20), e enum('x','y'), "
-    "f binary(2) DEFAULT 'zz', s set('p','q') DEFAULT 'p,q')"
+    "f binary(2) DEFAULT 'zz', s set('p','q') DEFAULT 'p,q', d decimal(6,2) DEFAULT 1.25, u int unsigned DEFAULT 7)"
 )
 COMPUTED = ", g int AS (e + 0) STORED)"
 PARTS = " PARTITION BY RANGE (id) (PARTITION p0 VALUES LESS THAN (2), PARTITION p1 VALUES LESS THAN (100))"
@@ -54,6 +54,8 @@ CASES = {
     "reordered": altered("MODIFY b varchar(20) AFTER id", "b = 'r'", "reordered", CARRIED),
     "widened": altered("MODIFY a bigint", "a = 5000000000", "widened", CARRIED),
     "longer": altered("MODIFY b text", "b = 'r'", "widened", CARRIED),
+    "digits": altered("MODIFY d decimal(12,2)", "d = 123456789.25", "widened", CARRIED),
+    "unsigned": altered("MODIFY u bigint unsigned", "u = 18446744073709551615", "widened", CARRIED),
     "filled_up": altered("MODIFY f binary(4)", "a = 7", "widened", STALE),
     "narrowed": altered("MODIFY a smallint", "a = 7", "narrowed", STALE),
     "retyped": altered("MODIFY a varchar(20)", "a = 'r'", "retyped", STOPPED),
@@ -88,8 +90,8 @@ CASES = {
 
 # The way back of the others, a snapshot of a stale table, is the same as these have: it is walked by the soak of all.
 WALKED = (
-    "renamed", "longer", "filled_up", "in_another_order", "members", "computed", "remade", "keyed", "parts", "moved",
-    "gone", "again", "swapped",
+    "renamed", "longer", "digits", "filled_up", "in_another_order", "members", "computed", "remade", "keyed", "parts",
+    "moved", "gone", "again", "swapped",
 )  # fmt: skip
 OTHERS = tuple(name for name in CASES if name not in WALKED)
 

@@ -65,7 +65,10 @@ LONG = {"type": "decimal", "precision": 40, "scale": 2}
         (of(type="time"), of(type="time", fsp=3), [("widened", "c", "stale")], False),
         (of(**LONG), of(**{**LONG, "precision": 41}), [("widened", "c", "carried")], True),
         (of(**LONG), of(**{**LONG, "precision": 41, "scale": 3}), [("widened", "c", "stale")], False),
-        (of(**DECIMAL), of(**{**DECIMAL, "precision": 12}), [("widened", "c", "stopped")], False),
+        (of(**DECIMAL), of(**{**DECIMAL, "precision": 12}), [("widened", "c", "carried")], True),
+        (of(**{**DECIMAL, "precision": 12}), of(**DECIMAL), [("narrowed", "c", "stopped")], False),
+        (of(**DECIMAL), of(**LONG), [("widened", "c", "stopped")], False),
+        (of(unsigned=True), of(type="bigint", unsigned=True), [("widened", "c", "carried")], True),
         (of(**DECIMAL), of(**{**DECIMAL, "scale": 3}), [("retyped", "c", "stopped")], False),
         (of(), of(type="varchar", length=20), [("retyped", "c", "stopped")], False),
         (

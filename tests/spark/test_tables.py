@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from decimal import Decimal
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,10 @@ from pyspark.sql import SparkSession
 
 from contract.schema import Column, TableSchema
 from spark.errors import TableStoppedError
+from spark.failpoints import hooked
 from spark.lake.lake import Lake
 from spark.merging.tables import Merging
-from spark.tables.schema import Schemas, fields
+from spark.tables.schema import Schemas, columns_of, fields
 from tests.spark.changes_by_hand import ITEMS, LINES, change, changes, truncation
 from tests.spark.lake_by_hand import unwatched
 
@@ -230,6 +232,43 @@ def test_a_key_whose_text_changes_with_its_columns_type_is_one_row(
         step._batch(changes(spark, *some), number, "q")
     assert step.stopped.tables == {}
     assert [n for _, n in rows(spark, lake, "days")] == [2]
+
+
+def sized(version: int, digits: int, key: str = "int") -> TableSchema:
+    """Items with a price of so many digits, two of them behind the point."""
+    number = Column(name="id", type=key, unsigned=True, nullable=False)
+    price = Column(name="price", type="decimal", precision=digits, scale=2)
+    return ITEMS.model_copy(update={"version": version, "columns": (number, ITEMS.columns[1], price)})
+
+
+@pytest.mark.parametrize("batches", [1, 3])
+def test_a_number_of_more_digits_is_carried(spark: SparkSession, lake: Lake, batches: int) -> None:
+    """The table is written anew from itself, once for each shape; changes of shapes before may come again behind it."""
+    first, second, third = sized(1, 10), sized(2, 12), sized(3, 14, "bigint")
+    came = [
+        [change(seq(1), "c", item(1, price="1.50"), first), change(seq(2), "c", item(2), first)],
+        [change(seq(3), "u", item(1, "b", "1234567890.50"), second)],
+        [change(seq(4), "d", item(2), first), change(seq(5), "c", item(2**64 - 1, price="123456789012.50"), third)],
+    ]
+    step, widened = merging(spark, lake, first, second, third), list[str]()
+    with hooked(lambda at: widened.append(at) if at == "columns widened" else None):
+        for number, some in enumerate(came if batches == 3 else [[*chain.from_iterable(came)]]):
+            for _ in range(2):
+                step._batch(changes(spark, *some), number, "q")
+    assert step.stopped.tables == {}
+    wanted = [(1, "b", Decimal("1234567890.50")), (2**64 - 1, "a", Decimal("123456789012.50"))]
+    assert rows(spark, lake) == wanted
+    kinds = columns_of(spark, lake.table("shop", "items"))
+    assert (kinds["id"], kinds["price"]) == ("decimal(20,0)", "decimal(14,2)")
+    assert widened == ["columns widened"] * 2
+
+
+def test_a_number_of_fewer_digits_stops_the_table(spark: SparkSession, lake: Lake) -> None:
+    wide, narrow = sized(1, 12), sized(2, 10)
+    step = merging(spark, lake, wide, narrow)
+    step._batch(changes(spark, change(seq(1), "c", item(1), wide), change(seq(2), "u", item(1), narrow)), 0, "q")
+    [stop] = step.stopped.tables.values()
+    assert "price is decimal(10,2) now and decimal(12,2) in the lake" in stop.reason
 
 
 def test_an_excluded_table_waits_without_a_word_and_goes_on_where_it_was(spark: SparkSession, lake: Lake) -> None:
