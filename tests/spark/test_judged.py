@@ -17,6 +17,7 @@ from contract.pipeline_columns import Columns
 from contract.schema import Column, TableSchema
 from spark.jobs import verify as job
 from spark.proof.answer import Answer
+from spark.proof.aside import Aside
 from spark.proof.boundary import Read
 from spark.proof.judged import ALTERED, ROWS, Judging, last_shape
 from spark.proof.splits import Ranges
@@ -68,10 +69,11 @@ def judged(
     status: Any = SimpleNamespace(checkpoint=checkpoint(pipeline="shop", pos=END))
     frame = spark.createDataFrame(ROWS_OF_NEW, "id bigint, name string, state string")
     check: Any = SimpleNamespace(spark=spark, frames={"shop.t": frame}, made_anew=lambda name: False)
-    check.reading = SimpleNamespace(unread={})
+    check.reading, check.status = SimpleNamespace(unread={}), None
     check.later = {"shop.t": last_shape(answer, status, Schemas(known))}
     rules = job._rules(judging, check, [answer])
-    told = job._expectations(check, pipeline, rules, {"shop.t": {"equal": True, "frame_rows": 3}}, some=False)
+    facts: dict[str, dict[str, Any]] = {"shop.t": {"equal": True, "frame_rows": 3}}
+    told = job._expectations(check, pipeline, rules, Aside(), facts, some=False)
     table: dict[str, Any] = told["tables"]["shop.t"]
     return table
 

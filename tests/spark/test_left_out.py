@@ -35,15 +35,17 @@ def test_the_others_are_read_and_the_one_left_out_is_told_with_what_mends_it(pip
     assert [one.schema for one in snapshot.planned(BOTH, named=False)] == [ITEMS]
     [line] = told
     assert line.startswith("shop.heap is left out: shop.heap has no primary key")
-    at_the_end = _left_out(pipeline, snapshot.refused, {"tables": {"shop.items": {}}})
+    why = {name: text.removeprefix(f"{name}: ") for name, text in snapshot.refused.items()}
+    facts: dict[str, Any] = {"tables": {"shop.items": {}}, "passed_by": why}
+    at_the_end = _left_out(pipeline, facts)
     assert "shop.heap was left out: shop.heap has no primary key" in at_the_end
     by_hand = f"run the DAG shop.compaction, or `headrace compact {pipeline.path}`, which takes that in"
     assert at_the_end.endswith(f"1 other table staged: {by_hand}")
     rules = pipeline.compaction.model_copy(update={"schedule": "@daily"})
     scheduled = pipeline.model_copy(update={"compaction": rules})
-    by_itself = _left_out(scheduled, snapshot.refused, {"tables": {"shop.items": {}}})
+    by_itself = _left_out(scheduled, facts)
     assert by_itself.endswith("1 other table staged, for the next compaction")
-    compacted = _left_out(pipeline, snapshot.refused, {"tables": {"shop.items": {}}, "compacted_seconds": 1.0})
+    compacted = _left_out(pipeline, {**facts, "compacted_seconds": 1.0})
     assert compacted.endswith("1 other table in the lake")
 
 
