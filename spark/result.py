@@ -11,6 +11,7 @@ from contract import jobs
 from quality.summary import lines
 
 STAGED = "staged: `headrace compact {file}` puts that in its place, then `headrace verify {file}` proves it"
+PUT = "`headrace verify {file}` proves what is in the lake now"
 STAGING = {"snapshot", "repair", "backfill"}
 
 
@@ -27,8 +28,8 @@ def tell(*, job: str, pipeline: str, error: str | None = None, file: str = "", *
     ok = error is None
     for line in lines({"job": job, "pipeline": pipeline, "ok": ok, "error": error, **facts}, faults=ok):
         print(line, flush=True)
-    if file and job in STAGING and facts.get("tables") and "compacted_seconds" not in facts:
-        print(STAGED.format(file=file), flush=True)
+    if file and job in STAGING and facts.get("tables"):
+        print((PUT if "compacted_seconds" in facts else STAGED).format(file=file), flush=True)
 
 
 def tell_failure(job: str, pipeline: str, error: str) -> None:
