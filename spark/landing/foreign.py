@@ -12,16 +12,18 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from contract import steps
+from contract.schema import TableSchema
 from contract.status import LakeStatus
 from spark.errors import LakeError
 from spark.lake.applied import Applied, AppliedSnapshots
 from spark.lake.commits import removed
 from spark.lake.foreign_commits import BEGINNING, UNLISTED, Foreign, done, rows_of
 from spark.lake.lake import Lake
-from spark.lake.manifests import manifests
+from spark.lake.manifests import Manifest, manifests
 from spark.lake.merged import merged_to
 from spark.lake.stopped import Name
 from spark.snapshot.staged import StagedRows
+from spark.tables.refused import own_fault
 from spark.tables.schema import at
 
 THREADS = 16  # tables looked at side by side
@@ -143,11 +145,17 @@ def _moved(lake: Lake, names: Set[Name]) -> dict[Name, int]:
     """Of the tables that have no snapshot: those whose place the staged rows of one took in a run that died before it
     was noted, and the version of these rows that was counted. The log is another than the last run's, and ours."""
     staged = [(one, schema) for one in manifests(lake) for schema in one.tables if (schema.db, schema.table) in names]
-    return {
-        (schema.db, schema.table): one.counted(schema)
-        for one, schema in staged
-        if StagedRows(lake.spark, lake, one.rows(lake, schema), one.id).moved_to(lake.table(schema.db, schema.table))
-    }
+    return {(schema.db, schema.table): one.counted(schema) for one, schema in staged if _is_moved(lake, one, schema)}
+
+
+def _is_moved(lake: Lake, manifest: Manifest, schema: TableSchema) -> bool:
+    name = schema.db, schema.table
+    try:
+        return StagedRows(lake.spark, lake, manifest.rows(lake, schema), manifest.id).moved_to(lake.table(*name))
+    except Exception as error:
+        if own_fault(lake, name, error) is None:
+            raise
+        return False  # the hand-off tells what is wrong with it, and the other tables go on
 
 
 def since_looked(seen: Found, applied: Mapping[Name, Applied], names: Iterable[Name]) -> dict[Name, int | None]:

@@ -195,15 +195,21 @@ def test_an_erasure_says_what_keeps_it_from_a_table(
         traces.erase_rows()
 
 
+@pytest.mark.parametrize("snapshot", [True, False])
 def test_features_that_this_delta_does_not_know_stop_their_table_alone(
-    spark: SparkSession, lake: Lake, compact: Callable[[], dict[str, Any]]
+    spark: SparkSession, lake: Lake, compact: Callable[[], dict[str, Any]], snapshot: bool
 ) -> None:
+    """Also before its first `snapshot` is applied."""
+    if not snapshot:
+        land(spark, lake, change(seq(5), "c", item(1)))
+        compact()
     stage(spark, lake, "1", AT, item(1))
-    compact()
+    if snapshot:
+        compact()
     log = Path(lake.table(*NAME), "_delta_log")
     known = {"minReaderVersion": 3, "minWriterVersion": 7}
     newer = {"protocol": {**known, "readerFeatures": ["of2030"], "writerFeatures": ["of2030"]}}
-    (log / f"{lake.version(lake.table(*NAME)) + 1:020}.json").write_text(json.dumps(newer) + "\n")
+    (log / f"{(lake.version(lake.table(*NAME)) or 0) + 1:020}.json").write_text(json.dumps(newer) + "\n")
     lake.forget_logs()
     land(spark, lake, change(seq(AT + 5), "c", item(9)))
     with pytest.raises(JobFailedError, match=r"does not know \(of2030\).*move the folder .*/shop/items away"):
