@@ -76,24 +76,25 @@ def run(
         if name in own_alone and not own:
             continue
         data = (frame if frame is not None else _current(spark, pipeline, schemas[name])).drop(*INTERNAL)
-        schema, clauses = _shown(schemas[name], data, results[name]), (constraints or {}).get(name, {})
         rows = results[name].get("frame_rows", results[name].get("source_count"))
+        asked = None if name in own_alone else _shown(schemas[name], data, results[name])
         validation = Validation(context, source, name, data, rows)
-        asked = None if name in own_alone else schema
-        judged = _judged(validation, asked, clauses, own, files)
-        judged["files"] = files[known:]
+        judged = _judged(validation, asked, (constraints or {}).get(name, {}), own, files) | {"files": files[known:]}
         left_out = dict((unjudged or {}).get(name, {}))
         passed = later(name)
         tables[name] = {**_nothing(), "unjudged": {**left_out, **passed}} if passed else judged | {"unjudged": left_out}
     for name, why in (unjudged or {}).items():
         tables.setdefault(name, {**_nothing(), "unjudged": dict(why)})
     docs, warnings = _pages(context, pipeline, tables, some)
-    others = {*lake} - {*results} if some else set[str]()
-    unread = custom.unread(pipeline, {name for name, table in tables.items() if table["ok"] is None} | others)
-    unused = [] if some else custom.unused(pipeline, {*results, *schemas}, lake)
     result = {"ok": _ok(tables, files), "docs": docs, "tables": tables, "files": files}
-    result |= {"unread": unread, "unused": unused}
+    result["unread"] = _unread_files(pipeline, tables, {*lake} - {*results} if some else set())
+    result["unused"] = [] if some else custom.unused(pipeline, {*results, *schemas}, lake)
     return {**result, "warnings": warnings + _keep(pipeline, results, result, some)}
+
+
+def _unread_files(pipeline: Pipeline, tables: Mapping[str, Mapping[str, Any]], others: set[str]) -> list[str]:
+    """Those of tables that were not judged, and of the `others`, which were not checked."""
+    return custom.unread(pipeline, {name for name, table in tables.items() if table["ok"] is None} | others)
 
 
 def _judged(

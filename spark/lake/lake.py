@@ -273,6 +273,7 @@ class Lake:
         self._files.mkdirs(self._path(path).getParent())
         self._rename(by, path)
         self.forget_logs()
+        self.settle()  # nothing goes before what stands for it is on the disk
         self._files.delete(self._path(aside), True)
 
     def _rename(self, path: str, to: str) -> None:
