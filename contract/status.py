@@ -124,15 +124,20 @@ class PartStatus(Record):
     refused: str | None = None
 
 
-class LakeStatus(Record):
+class Formatted(Record):
+    """What a status of any format has."""
+
+    format: int = FORMAT
+    pipeline: str
+
+
+class LakeStatus(Formatted):
     """`checkpoint`: the lake holds everything up to it (None: nothing was released yet). `changes_version`:
     the Delta version of `_changes` that the tables' versions are merged from. `unreadable`: records that are no change
     and were put aside since the first run. `parts`: what became of them, by their ids; of the last PARTS, and of all
     that were staged or taken in the last PARTS_MS. `refused`: why nothing is merged any more, and no table has a past
     that is known, until that is mended. `written_at`: Unix ms UTC."""
 
-    format: int = FORMAT
-    pipeline: str
     run: int
     written_at: int
     seconds: float
@@ -156,18 +161,18 @@ def covered(checkpoint: Checkpoint | None, gtid_set: str) -> bool:
 def parse(text: str) -> LakeStatus:
     """Raises StatusFormatError for a newer format and for what is no status."""
     try:
-        status = LakeStatus.model_validate_json(text)
+        found = Formatted.model_validate_json(text)
+        if found.format <= FORMAT:
+            return LakeStatus.model_validate_json(text)
     except ValueError:
         raise StatusFormatError(
             f"the file {FILE} of the lake is {'broken' if text.strip() else 'empty'}, as a power cut may leave it. "
             + WAY_BACK
         ) from None
-    if status.format > FORMAT:
-        raise StatusFormatError(
-            f"the lake's status of {status.pipeline} has format {status.format}, this version reads up to "
-            f"{FORMAT}: upgrade Headrace"
-        )
-    return status
+    raise StatusFormatError(
+        f"the lake's status of {found.pipeline} has format {found.format}, this version reads up to {FORMAT}: upgrade "
+        "Headrace"
+    )
 
 
 def read(pipeline: Pipeline) -> LakeStatus | None:

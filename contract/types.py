@@ -116,6 +116,21 @@ def _integer(column: Column) -> Type:
     return Type(spark, spark, _same, digits, digits, _string, text_sql=digits, number_sql=None if wide else _signed)
 
 
+def _fixed(spark: str, scale: int) -> Callable[[str], str]:
+    """The text of a number with so many digits behind the point, where the lake's column is of another type and the
+    value has no more of them: a column that was widened is so in the lake from the next change of a row on. Spark knows
+    a column's type before it reads a row, so where it is the same this costs nothing."""
+
+    def text(x: str) -> str:
+        plain = f"cast({x} as string)"
+        bare = f"trim(trailing '0' from if(instr({plain}, '.') > 0, {plain}, concat({plain}, '.')))"
+        behind = f"(length({bare}) - instr({bare}, '.'))"
+        filled = f"trim(trailing '.' from rpad({bare}, length({bare}) - {behind} + {scale}, '0'))"
+        return f"if(typeof({x}) = '{spark}' or {behind} > {scale}, {plain}, {filled})"
+
+    return text
+
+
 def _year(column: Column) -> Type:
     digits = "cast(cast({} as unsigned) as char character set utf8mb4)".format
     return Type("bigint", "bigint", _same, digits, digits, _string, text_sql=digits, number_sql=_signed)
@@ -131,7 +146,7 @@ def _decimal(column: Column) -> Type:
         lambda x: f"cast({x} as {spark})",
         lambda x: quote(plain(x)),
         lambda x: char(plain(x)),
-        _string,
+        _fixed(spark, scale) if precision <= 38 else _string,
         text_sql=lambda x: char_of(plain(x), precision + 3),  # a sign, a zero and a point
     )
 

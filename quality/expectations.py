@@ -12,6 +12,7 @@ import great_expectations.expectations as gxe
 from great_expectations.expectations import Expectation
 
 from contract import types
+from contract.lake_columns import holds
 from contract.schema import Column, TableSchema
 
 SOURCE_ROWS = "source_rows"
@@ -51,8 +52,11 @@ def from_schema(
 
 
 def _type(column: Column) -> Expectation:
-    kind = types.of(column).spark.partition("(")[0].partition("<")[0]
-    return gxe.ExpectColumnValuesToBeOfType(column=_spelled(column.name), type_=CLASSES[kind])
+    kind = types.of(column).spark
+    type_ = CLASSES[kind.partition("(")[0].partition("<")[0]]
+    if holds(kind, "bigint"):  # a column that was widened is so in the lake from the next change of a row on
+        return gxe.ExpectColumnValuesToBeInTypeList(column=_spelled(column.name), type_list=[type_, CLASSES["bigint"]])
+    return gxe.ExpectColumnValuesToBeOfType(column=_spelled(column.name), type_=type_)
 
 
 def _never_null(schema: TableSchema) -> list[str]:

@@ -12,6 +12,7 @@ import pymysql
 from contract import steps
 from contract.names import lake_root
 from contract.pipeline import Pipeline
+from contract.status import StatusFormatError
 from contract.topic_template import unescape
 from quality.found import guarded
 from spark.errors import LakeError, PassingError, chain, reason
@@ -125,7 +126,7 @@ RULES = (
 def message_of(error: BaseException, pipeline: Pipeline) -> str:
     """One paragraph. Of an error that nobody here knows, standard error gets the place in the code besides."""
     for known in _causes(error):
-        if isinstance(known, LakeError):
+        if isinstance(known, LakeError | StatusFormatError):
             return str(known)
     if rule := _rule(error):
         said, told = _said(error, rule.pattern), _told(error)

@@ -126,7 +126,7 @@ def _column(was: Column, now: Column) -> Iterator[ShapeChange]:
 
 def _rule(size: str, was: Column, now: Column) -> str:
     before, after = _lake_type(was), _lake_type(now)
-    if before is None or after is None or (before != after and not (size == "widened" and holds(after, before))):
+    if before is None or after is None or (before != after and not holds(after, before)):
         return STOPPED
     return CARRIED if size == "widened" and not _respelled(was, now) else STALE
 

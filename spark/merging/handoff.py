@@ -38,7 +38,7 @@ from spark.merging.tables import THREADS
 from spark.snapshot.staged import StagedRows
 from spark.tables.merge import sequence
 from spark.tables.refused import unfit
-from spark.tables.schema import columns_of, fields, lacks_key, landed_otherwise
+from spark.tables.schema import columns_of, fields, lacks_key, landed_otherwise, widened_since
 
 
 @dataclass
@@ -131,9 +131,9 @@ def _apply_somehow(
     """Gives the version of the table that has the rows. Where a run that died has moved them there, that is the one
     that was counted: whatever somebody else did since is behind it.
 
-    Also where the table itself cannot be read, or has values in another form, or no column of the key, or somebody else
-    wrote it: then it is the staged rows, and all changes since P0 are merged into it again, for which the table counts
-    as stopped there."""
+    Also where the table itself cannot be read, or has values in another form, or no column of the key, or a wider type
+    than was read, or somebody else wrote it: then it is the staged rows, and all changes since P0 are merged into it
+    again, for which the table counts as stopped there."""
     name = (schema.db, schema.table)
     path = lake.table(*name)
     first = name not in result.snapshots.tables
@@ -141,7 +141,7 @@ def _apply_somehow(
         if first and _staged(spark, lake, manifest, schema).moved_to(path):
             return manifest.counted(schema)  # asked before anything else: its log is not the last run's
         present = columns_of(spark, path) if lake.is_table(path) else fields(schema)
-        reason = landed_otherwise(schema, present) or lacks_key(schema, present)
+        reason = landed_otherwise(schema, present) or lacks_key(schema, present) or widened_since(schema, present)
         applied = result.snapshots.tables[name] if name in result.applied else None
         if reason is None and (reason := result.doubted(name, applied)) is None:
             _apply(spark, lake, manifest, schema, _merged(result, name), first)

@@ -45,7 +45,11 @@ class Answer:
         return max(read.high for read in self.reads)
 
     def older_than(self, place: Position) -> bool:
-        """Whether the check before read some of it before the place."""
+        """Whether some of it was read before the place."""
+        return any(read.high <= place for read in self.reads)
+
+    def resumed_before(self, place: Position) -> bool:
+        """The same of what a check before this one read."""
         return any(read.high <= place for read in self.reads[: self.resumed])
 
 

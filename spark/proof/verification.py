@@ -145,7 +145,8 @@ class Verification:
         if told := self._written(table):
             self.lost.add(answer.name)
             return replace(found, boundary=None, reason=told)
-        if (place := self.untold.get((table.db, table.table))) is not None and answer.older_than(place):
+        place = self.untold.get((table.db, table.table))
+        if place is not None and answer.resumed_before(place):
             self.lost.add(answer.name)
             return replace(found, boundary=None, reason=ALTERED)
         if table.unequal:
@@ -155,6 +156,10 @@ class Verification:
         if found.wrong and (told := (past.lacks() if past else None) or self._erased(answer.name, answer.reads)):
             self.lost.add(answer.name)
             return replace(found, reason=MEANWHILE.format(told))
+        # By a snapshot since the table is as behind the statement, and no change leads back over that.
+        if found.wrong and found.reason is None and place is not None and answer.older_than(place):
+            self.lost.add(answer.name)
+            return replace(found, reason=ALTERED)
         return found
 
     def _any_written(self, names: Sequence[str]) -> bool:

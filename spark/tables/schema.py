@@ -194,6 +194,16 @@ def lacks_key(schema: TableSchema, lake: Mapping[str, str]) -> str | None:
     return f"{schema.db}.{schema.table}: the lake has no {lacking}, by which it is keyed now" if lacking else None
 
 
+def widened_since(schema: TableSchema, lake: Mapping[str, str]) -> str | None:
+    """Why rows of the lake may not be cast to `schema`'s types: the source widened a column since, and they have values
+    that only the wider type holds."""
+    kinds = {name.lower(): kind for name, kind in lake.items()}
+    wider = [name for name, kind in fields(schema).items() if holds(kinds.get(name.lower(), kind), kind)]
+    if not wider:
+        return None
+    return f"{schema.db}.{schema.table}: the lake's type of {', '.join(wider)} is wider than the one that was read"
+
+
 def fitted(rows: DataFrame, lake: dict[str, str]) -> DataFrame:
     """The rows with their columns in the given types; what does not convert is null."""
     kinds = {name.lower(): kind for name, kind in lake.items()}

@@ -2,9 +2,9 @@
 must leave to the next one, which makes it the lake that it would have been.
 
 The first runs have landed and merged FIRST. Then comes SECOND: changes that come again, a moved key, a row that is
-deleted and made again, an added column, one with a name of Delta's own, a renamed one, a truncation, a table that joins
-late, one of an unknown schema, one whose unknown schema is known now, a staged snapshot and a staged repair, a table
-that was not followed for a time, a record that is no change.
+deleted and made again, an added column, a number of more digits, a column with a name of Delta's own, a renamed one, a
+truncation, a table that joins late, one of an unknown schema, one whose unknown schema is known now, a staged snapshot
+and a staged repair, a table that was not followed for a time, a record that is no change.
 """
 
 from __future__ import annotations
@@ -66,6 +66,7 @@ FIRST = [
     *made("waits", "c", 1, 2, 3, at=51),
     *made("mended", "c", 1, 2, 3, at=54),
     *made("named", "c", 1, 2, 3, at=57),
+    Change("snapped", 65, "c", 7, "b"),  # behind the snapshot's first read, and merged before that is there
 ]
 LATE = [change for change in FIRST if change.table == "snapped"][-2:]
 AGAIN = [change for change in FIRST if change.table == "items" and change.pos > 14]
@@ -101,7 +102,8 @@ def schema_of(table: str, version: int = 1) -> TableSchema:
     if version == 2:
         cost = columns[2].model_copy(update={"name": "cost"})
         more = Column(name=OF_DELTA if table == "named" else "note", type="int")
-        columns = (*columns[:2], cost) if table == "lines" else (*columns, more)
+        wide = columns[2].model_copy(update={"precision": 12 if table == "items" else 10})
+        columns = (*columns[:2], cost) if table == "lines" else (*columns[:2], wide, more)
     told = {"db": NAME, "table": table, "version": version, "columns": columns, "since": since}
     return ITEMS.model_copy(update=told)
 

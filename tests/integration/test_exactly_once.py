@@ -8,6 +8,8 @@ import signal
 import time
 from collections.abc import Callable
 
+import pytest
+
 from contract.checkpoint import Checkpoint
 from stack.database import Database
 from stack.kafka import Kafka
@@ -97,6 +99,7 @@ def test_a_second_streamer_takes_the_pipeline_and_the_first_ends(
     assert replayed(committed(kafka, "oncetwo")) == rows(mysql, "oncetwo.t")
 
 
+@pytest.mark.soak
 def test_a_kafka_transaction_that_the_broker_gave_up_is_read_and_sent_again(
     make: Make, mysql: MySQL, kafka_server: Callable[..., Kafka]
 ) -> None:

@@ -79,6 +79,7 @@ def test_the_standby_takes_over(make: Make, mysql: MySQL, kafka: Kafka, writing:
     assert_taken_over_in_time(kafka, name, mysql, end)
 
 
+@pytest.mark.soak
 def test_both_stop_in_time_while_kafka_is_away(make: Make, mysql: MySQL, kafka_server: Callable[..., Kafka]) -> None:
     own = kafka_server()
     active, other = pair(make, "pairaway", own)
@@ -100,6 +101,7 @@ def cut(tmp_path: Path) -> Iterator[tuple[Kafka, Proxy]]:
         yield found
 
 
+@pytest.mark.soak
 def test_the_standby_takes_over_from_one_whose_network_is_cut(
     make: Make, mysql: MySQL, cut: tuple[Kafka, Proxy], writing: Writing
 ) -> None:

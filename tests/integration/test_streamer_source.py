@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+import pytest
+
 from stack.kafka import Kafka
 from stack.mysql import MySQL
 from tests.integration.streaming import Make, arrived, execute, fails, insert, kill_dumps, rows
@@ -43,6 +45,7 @@ def test_mysql_restarted(make: Make, kafka: Kafka, mysql_server: Callable[..., M
     assert "Traceback" not in streamer.log()
 
 
+@pytest.mark.soak
 def test_a_dump_that_the_server_drops_while_kafka_is_away(
     make: Make, mysql_server: Callable[..., MySQL], kafka_server: Callable[..., Kafka]
 ) -> None:

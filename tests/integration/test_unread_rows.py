@@ -28,7 +28,7 @@ pytestmark = pytest.mark.usefixtures("without_expectations")
 NAME = "unreadrows"
 
 
-@pytest.mark.soak_on("mysql80")
+@pytest.mark.soak_on("mysql80", "mariadb")
 def test_rows_of_before_the_first_start_are_missed_aloud_until_a_snapshot(
     spark: SparkSession, make: Callable[..., Streamer], server: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -61,6 +61,19 @@ def test_a_good_table_passes_and_leaves_pages_and_a_result(spark: SparkSession, 
     assert folder.read_last(pipeline)["expectations"]["ok"] is True
 
 
+def test_a_column_that_was_widened_is_judged_in_the_type_of_before_until_a_row_changes(
+    spark: SparkSession, pipeline: Pipeline
+) -> None:
+    wide = SCHEMA.columns[1].model_copy(update={"unsigned": True})
+    schema = SCHEMA.model_copy(update={"columns": (SCHEMA.columns[0], wide, SCHEMA.columns[2])})
+    results = {"shop.orders": {"source_count": 4, "equal": True}}
+    for kind, ok in (("bigint", True), ("decimal(20,0)", True), ("double", False)):
+        frame = spark.createDataFrame(ROWS, "shop_id bigint, id bigint, state string")
+        frame = frame.withColumn("id", frame["id"].cast(kind))
+        given: dict[str, Any] = {"schemas": {"shop.orders": schema}, "frames": {"shop.orders": frame}}
+        assert suite.run(spark, pipeline, results, **given)["ok"] is ok, kind
+
+
 def test_a_suite_of_which_a_table_was_not_judged_is_not_well_and_not_wrong(
     spark: SparkSession, pipeline: Pipeline, tmp_path: Path
 ) -> None:

@@ -100,6 +100,7 @@ def test_a_part_of_it_and_no_more(
 
 
 @pytest.mark.usefixtures("made")
+@pytest.mark.soak
 def test_a_key_that_nobody_has_is_named(
     spark: SparkSession, pipeline: Pipeline, lake: Lake, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -113,6 +114,7 @@ def test_a_key_that_nobody_has_is_named(
     assert unfound(spark, lake, read) == ['{"id":10}', '{"id":9}']
 
 
+@pytest.mark.soak
 def test_a_table_of_which_nothing_was_changed_is_made_of_its_snapshot(
     spark: SparkSession, pipeline: Pipeline, lake: Lake, compact: Compact, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -229,6 +231,7 @@ def test_what_cannot_be_made_of_it_is_refused_with_the_next_step(
     )
 
 
+@pytest.mark.soak
 def test_rows_that_all_changed_since_the_snapshot_do_not_need_what_a_vacuum_removed(
     spark: SparkSession, pipeline: Pipeline, lake: Lake, compact: Compact, made: Made
 ) -> None:

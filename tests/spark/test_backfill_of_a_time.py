@@ -28,6 +28,7 @@ OTHER = ITEMS.model_copy(
 )  # fmt: skip
 
 
+@pytest.mark.soak
 def test_a_time_in_which_the_table_had_another_key_is_refused(
     spark: SparkSession,
     pipeline: Pipeline,

@@ -137,6 +137,7 @@ def test_changes_land_once_each_and_are_all_that_readers_see(
             spark.sql(f"SELECT count(*), max(page) FROM {name}").collect()
 
 
+@pytest.mark.soak
 def test_columns_that_come_get_other_names_or_other_types_are_in_all_changes(
     spark: SparkSession, only: Pipeline, compact: Compact
 ) -> None:

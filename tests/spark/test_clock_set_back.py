@@ -146,6 +146,7 @@ def test_the_past_is_a_state_that_the_source_had(lake: Lake) -> None:
         assert names(list(query(lake.pipeline, f"SELECT id, name FROM items_history WHERE {valid}").rows())) == state
 
 
+@pytest.mark.soak
 def test_a_clock_that_was_ahead_gives_no_old_rows_for_those_of_now(
     spark: SparkSession, pipeline: Pipeline, lake: Lake
 ) -> None:

@@ -81,7 +81,9 @@ def vectors(spark: SparkSession, lake: Lake, schema: TableSchema) -> str:
     return str(properties["delta.enableDeletionVectors"])
 
 
-@pytest.mark.parametrize("name", [*sorted(OF_VECTORS), "filePath"])
+@pytest.mark.parametrize(
+    "name", [*(pytest.param(one, marks=pytest.mark.soak) for one in sorted(OF_VECTORS)), "filePath"]
+)
 def test_a_name_that_delta_has_with_deletion_vectors_is_merged_without(
     spark: SparkSession, lake: Lake, name: str
 ) -> None:
@@ -92,7 +94,7 @@ def test_a_name_that_delta_has_with_deletion_vectors_is_merged_without(
     assert vectors(spark, lake, schema) == "false"
 
 
-@pytest.mark.parametrize("name", ["_metadata", "filePath"])
+@pytest.mark.parametrize("name", ["_metadata", pytest.param("filePath", marks=pytest.mark.soak)])
 def test_such_a_column_may_come_later(spark: SparkSession, lake: Lake, name: str) -> None:
     """Of a table that has rows marked as gone."""
     later = table(name).model_copy(update={"version": 2})
@@ -110,6 +112,7 @@ def test_such_a_column_may_come_later(spark: SparkSession, lake: Lake, name: str
     assert vectors(spark, lake, later) == "false"
 
 
+@pytest.mark.soak
 def test_a_snapshot_brings_such_a_column_too(spark: SparkSession, lake: Lake) -> None:
     """Made from the staged rows, and over a table that has deletion vectors."""
     schema = table("filePath")

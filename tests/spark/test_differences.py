@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pyspark.sql import SparkSession
 
 from spark.lake.lake import Lake
@@ -80,6 +81,7 @@ def test_a_difference_keeps_the_time_of_the_check_that_found_it_first(spark: Spa
     assert [one.since for one in check(spark, lake, 4, LATE)] == [at(4)], "and what comes back is new"
 
 
+@pytest.mark.soak
 def test_the_last_check_is_the_one_that_came_last_whatever_the_clock_told(spark: SparkSession, lake: Lake) -> None:
     """It is set back before the second, and is where it was before the fourth."""
     runs = list[str | None]()

@@ -76,6 +76,7 @@ def test_a_row_that_was_erased_while_it_was_checked_is_no_alarm(check: Verificat
     assert check.lost == set()
 
 
+@pytest.mark.soak
 def test_of_an_erased_row_no_difference_has_the_key(check: Verification, spark: SparkSession) -> None:
     status = parse(check.lake.text(check.lake.status) or "")
     rows = spark.createDataFrame([(n, "a", "1.00") for n in (1, 2, 3, 4)], "id int, name string, price string")
@@ -101,6 +102,7 @@ def test_nothing_is_taken_up_of_what_was_read_before_it(lake: Lake) -> None:
     assert len(kept.drop_if.mock_calls) == 1, "all of it was read behind the erasure"
 
 
+@pytest.mark.soak
 def test_what_it_found_is_noted_without_what_was_erased_meanwhile(stats: None, spark: SparkSession, lake: Lake) -> None:
     """The erasure had the lake's slot while the check waited for it, to note what it had found."""
     stage(spark, lake, "1", 5, item(1), item(2))

@@ -62,6 +62,7 @@ def until(line: str) -> float:
 
 
 @pytest.mark.usefixtures("purged")
+@pytest.mark.soak
 def test_a_topic_keeps_what_changes_no_longer_has(
     spark: SparkSession, lake: Lake, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -83,6 +84,7 @@ def test_of_keys_that_the_lake_does_not_have_it_says_where_else_they_may_be(
     assert said in capsys.readouterr().out
 
 
+@pytest.mark.soak
 def test_a_record_that_was_sent_again_stands_behind_the_one_that_was_landed(
     stats: None, spark: SparkSession, lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -121,6 +123,7 @@ def test_a_key_that_has_a_change_since_gets_none(stats: None, spark: SparkSessio
     assert SENT == []
 
 
+@pytest.mark.soak
 def test_a_topic_of_several_tables_gets_none_for_a_key_of_which_no_change_is_known(
     stats: None, spark: SparkSession, lake: Lake, pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -135,6 +138,7 @@ def test_a_topic_of_several_tables_gets_none_for_a_key_of_which_no_change_is_kno
     assert "No tombstone was sent: tables share it" in line
 
 
+@pytest.mark.soak
 def test_places_where_nothing_is_searched_are_told_of(
     stats: None, spark: SparkSession, lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -268,6 +268,7 @@ def test_a_job_that_is_killed_is_run_again_and_ends_the_same_with_one_record(
     assert status.tables["shop.items"].rows == 2
 
 
+@pytest.mark.soak
 def test_files_are_kept_for_readers_and_what_is_left_is_told_also_behind_a_kill(
     stats: None, spark: SparkSession, lake: Lake
 ) -> None:
@@ -322,6 +323,7 @@ def test_files_of_what_was_too_large_for_kafka_are_told_of(pipeline: Pipeline) -
     assert left.told().startswith("s3://bucket/large/shop: until somebody removes it (records too large for Kafka")
 
 
+@pytest.mark.soak
 def test_who_asked_is_known_before_any_row_goes(
     stats: None, spark: SparkSession, lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -385,6 +387,7 @@ def test_a_row_of_a_table_of_which_nothing_was_changed(
         job.erase(spark, lake.pipeline, ["shop.items"], "[1]", present="yes")
 
 
+@pytest.mark.soak
 def test_rows_that_a_killed_repair_has_read_are_nowhere(
     stats: None, spark: SparkSession, lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from confluent_kafka import KafkaError, KafkaException
 from pyspark.sql import SparkSession
 
 from contract.names import lake_root
+from contract.status import StatusFormatError, parse
 from spark import job
 from spark.errors import LakeError, PassingError
 from spark.failures import message_of, passing
@@ -80,6 +82,17 @@ def test_of_a_file_that_is_lost_the_way_back_is_that_of_its_table(tmp_path: Path
 
 def test_our_own_words_are_kept(tmp_path: Path) -> None:
     assert message_of(raised(LakeError("what, where, what to do")), pipeline_in(tmp_path)) == "what, where, what to do"
+
+
+def test_a_status_that_is_none_or_of_a_newer_version_is_told_in_its_own_words(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    newer = json.dumps({"format": 99, "pipeline": "shop", "run": 1, "written_at": 0, "seconds": 1, "tables": {}})
+    for text, said in (("{}", "_status.json of the lake is broken.*Remove it"), (newer, "format 99.*upgrade Headrace")):
+        with pytest.raises(StatusFormatError) as found:
+            parse(text)
+        assert re.search(said, message_of(raised(found.value), pipeline_in(tmp_path)))
+    assert capsys.readouterr().err == "", "no frames"
 
 
 def test_what_is_not_known_is_told_by_its_innermost_reason(tmp_path: Path) -> None:

@@ -82,6 +82,7 @@ def test_by_a_part_that_is_the_whole_table(spark: SparkSession, lake: Lake, comp
     assert not foreign(compact())
 
 
+@pytest.mark.soak
 def test_such_a_part_replaces_right_rows_that_have_no_order(spark: SparkSession, lake: Lake, compact: Compact) -> None:
     """Nothing else would: no later change is behind none."""
     stage(spark, lake, "1", 50, item(1), item(2))
@@ -136,6 +137,7 @@ def test_by_a_snapshot_applied_while_somebody_writes(spark: SparkSession, lake: 
     assert ids(spark, lake) == [(1, "new")]
 
 
+@pytest.mark.soak
 def test_a_table_whose_folder_goes_during_a_run_counts_as_not_snapshotted(
     spark: SparkSession, pipeline: Pipeline, lake: Lake, compact: Compact
 ) -> None:

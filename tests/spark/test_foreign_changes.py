@@ -137,7 +137,7 @@ def test_a_run_that_is_killed_behind_it_leaves_it_to_the_next(
         ("behind the landing", append),
         pytest.param("behind the landing", remove, marks=pytest.mark.soak),
         pytest.param("behind the look", append, marks=pytest.mark.soak),
-        ("behind the look", remove),
+        pytest.param("behind the look", remove, marks=pytest.mark.soak),
     ],
 )
 def test_what_somebody_writes_during_a_run_is_not_merged(
@@ -168,6 +168,7 @@ def test_what_somebody_writes_during_a_run_is_not_merged(
 
 
 @pytest.mark.usefixtures("landed")
+@pytest.mark.soak
 def test_a_stopped_table_is_not_mended_from_it(spark: SparkSession, lake: Lake, compact: Compact) -> None:
     later(spark, lake)
     tables.Merging(spark, lake, tables.Schemas([]), unwatched(lake)).stopped.stop(NAME, list(seq(0)), "for a test")
@@ -223,6 +224,7 @@ def test_one_in_the_first_run_of_a_lake(spark: SparkSession, lake: Lake, compact
 
 @pytest.mark.usefixtures("landed")
 @pytest.mark.parametrize("harm", [append, pytest.param(remove, marks=pytest.mark.soak)])
+@pytest.mark.soak
 def test_a_snapshot_is_not_applied_by_it(spark: SparkSession, lake: Lake, compact: Compact, harm: Harm) -> None:
     """Keys that have a change behind P0 are left out of it: those of somebody's changes are not."""
     stage(spark, lake, "1", 150, item(1), item(4))
@@ -276,6 +278,7 @@ def test_between_what_a_run_lands_and_the_marks_of_it_it_makes_no_mark(
 
 
 @pytest.mark.usefixtures("landed")
+@pytest.mark.soak
 def test_a_status_that_is_gone_brings_nothing_back(spark: SparkSession, lake: Lake, compact: Compact) -> None:
     """By the merge's own checkpoint it is known what was merged; by `_changes`, which tables there are and how many of
     them, also where the run that writes the status anew has nothing new."""

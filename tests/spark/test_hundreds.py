@@ -68,6 +68,7 @@ def test_tables_with_old_changes(spark: SparkSession) -> None:
     assert len(found) == frame.where(gone).count() == MANY
 
 
+@pytest.mark.soak
 def test_truncations(spark: SparkSession, lake: Lake) -> None:
     cuts = [
         ("shop", "shop.items", None, "t", None, None, None, (0, 2, n, 0, 0), f"u:{n}", DAY + timedelta(minutes=n))
@@ -78,6 +79,7 @@ def test_truncations(spark: SparkSession, lake: Lake) -> None:
     assert History(spark, lake, "shop", "items").changes().where("op = 't'").count() == MANY
 
 
+@pytest.mark.soak
 def test_statements_over_which_no_past_goes_on(spark: SparkSession) -> None:
     broken = [Break(db="shop", table="items", seq=(0, 1, 10 * n), ts_ms=1_000 * n) for n in range(1, MANY + 1)]
     parts = Parts(broken, lambda place: None)

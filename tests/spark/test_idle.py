@@ -31,6 +31,7 @@ def aged(lake: Lake) -> str:
 
 
 @pytest.mark.parametrize("batches", [pytest.param(INTERVAL, marks=pytest.mark.soak), 1])
+@pytest.mark.soak
 def test_what_comes_then_is_merged(
     batches: int, spark: SparkSession, lake: Lake, compact: Compact, monkeypatch: pytest.MonkeyPatch
 ) -> None:

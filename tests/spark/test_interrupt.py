@@ -74,7 +74,7 @@ def _send(number: int, pid: int, terminal: int) -> bool:
 @pytest.mark.parametrize(
     ("number", "at", "before"),
     [
-        (signal.SIGINT, "working", ["working"]),
+        pytest.param(signal.SIGINT, "working", ["working"], marks=pytest.mark.soak),
         (signal.SIGTERM, "working", ["working"]),
         (signal.SIGINT, "starts", ["starts", HELD]),
     ],
@@ -91,6 +91,7 @@ def test_it_is_two_lines_and_all_that_was_printed_besides_is_the_jobs_own(
     assert status == 128 + number
 
 
+@pytest.mark.soak
 def test_one_that_comes_while_the_command_becomes_the_job_is_kept_until_that_can_end(tmp_path: Path) -> None:
     file = tmp_path / "shop.yaml"
     file.write_text(PIPELINE.format(lake=tmp_path))

@@ -171,10 +171,10 @@ def test_nothing_is_taken_up_that_was_read_before_a_statement(check: Check, sour
     source.pos = 20
     again = check(altered=(0, 1, 9))
     assert fresh(again) == ALL
-    assert not again.older_than((0, 1, 9)), "its own reads are no matter"
+    assert not again.resumed_before((0, 1, 9)), "its own reads are no matter"
     source.pos = 30
     resumed = check()
-    assert (resumed.older_than((0, 1, 25)), resumed.older_than((0, 1, 15))) == (True, False)
+    assert (resumed.resumed_before((0, 1, 25)), resumed.resumed_before((0, 1, 15))) == (True, False)
     assert {one.at for one in resumed.reads} == {20.0}, "the time of the read, not of the check"
 
 

@@ -74,6 +74,7 @@ def test_no_compaction_on_the_way_back_brings_a_deleted_row_again(
     assert known.seq == (0, 1, 1000), "noted once, at what the lake was complete to"
 
 
+@pytest.mark.soak
 def test_a_table_whose_lost_file_somebody_took_out_of_its_log_lacks_rows_until_a_snapshot(
     spark: SparkSession, pipeline: Pipeline, lake: Lake, compact: Compact
 ) -> None:

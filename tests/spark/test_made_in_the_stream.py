@@ -60,6 +60,7 @@ def table(lake: Lake) -> TableStatus:
     return parse(lake.text(lake.status) or "").tables["shop.items"]
 
 
+@pytest.mark.soak
 def test_it_is_made_anew_of_its_changes_alone(spark: SparkSession, lake: Lake, born: Compact) -> None:
     def wrong(**given: str) -> dict[str, int]:
         [id] = backfill(spark, lake.pipeline, ["shop.items"], **given)["parts"]

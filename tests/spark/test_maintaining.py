@@ -125,7 +125,7 @@ def test_what_a_reader_of_the_retention_needs_stays(spark: SparkSession, lake: L
     assert vacuum(spark, lake, path, 0) == 0
 
 
-@pytest.mark.parametrize(("hours", "goes"), [(24, True), (48, False)])
+@pytest.mark.parametrize(("hours", "goes"), [(24, True), pytest.param(48, False, marks=pytest.mark.soak)])
 def test_files_of_before_go_by_vacuum_hours_also_where_those_are_less_than_a_week(
     spark: SparkSession, lake: Lake, hours: int, goes: bool
 ) -> None:
@@ -150,7 +150,10 @@ def back(path: str, hours: int) -> None:
         os.utime(file, (made, made))
 
 
-@pytest.mark.parametrize("point", [point for point in MAINTENANCE if not point.startswith("history ")])
+POINTS = [point for point in MAINTENANCE if not point.startswith("history ")]
+
+
+@pytest.mark.parametrize("point", [POINTS[0], *(pytest.param(one, marks=pytest.mark.soak) for one in POINTS[1:])])
 def test_one_that_was_killed_is_made_good_by_the_next(spark: SparkSession, lake: Lake, point: str) -> None:
     def kill(reached: str) -> None:
         if reached == point:
@@ -217,6 +220,7 @@ def test_so_is_one_with_a_feature_that_this_delta_does_not_know(spark: SparkSess
     assert caught.value.facts["tables"]["_changes"]["files_after"] == 2
 
 
+@pytest.mark.soak
 def test_a_compaction_has_its_turn_between_two_tables(
     spark: SparkSession, lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -51,6 +51,7 @@ def staged(spark: SparkSession, lake: Lake, compact: Compact) -> int | None:
     return lake.version(lake.table(*NAME))
 
 
+@pytest.mark.soak
 def test_the_next_run_notes_it(
     spark: SparkSession, pipeline: Pipeline, lake: Lake, compact: Compact, staged: int
 ) -> None:

@@ -72,7 +72,7 @@ def way_back(text: str) -> str:
     [
         (CONSTRAINT, change(seq(2), "c", item(9)), "the constraint few (id < 5), which a row of the source does not"),
         (APPEND_ONLY, change(seq(2), "u", item(1, "b")), "somebody else than Headrace's jobs set delta.appendOnly"),
-        (APPEND_ONLY, truncation(seq(2)), "takes no updates and no deletes"),
+        pytest.param(APPEND_ONLY, truncation(seq(2)), "takes no updates and no deletes", marks=pytest.mark.soak),
     ],
     ids=["constraint", "append only", "append only, truncated"],
 )
@@ -106,6 +106,7 @@ def test_a_column_that_somebody_made_not_null(spark: SparkSession, lake: Lake) -
     assert spark.read.format("delta").load(lake.table(*NAME)).count() == 1
 
 
+@pytest.mark.soak
 def test_a_run_of_all_tables_comes_to_its_end(
     spark: SparkSession, lake: Lake, compact: Callable[[], dict[str, Any]]
 ) -> None:
@@ -158,6 +159,7 @@ class CrashError(Exception):
     "step",
     [*(pytest.param(one, marks=pytest.mark.soak) for one in ("repair noted", "part replaced")), "repair forgotten"],
 )
+@pytest.mark.soak
 def test_a_repair_that_died_and_is_refused_then_is_noted_as_far_as_the_table_has_it(
     spark: SparkSession, lake: Lake, compact: Callable[[], dict[str, Any]], step: str
 ) -> None:

@@ -217,6 +217,7 @@ def test_what_was_staged_before_it_comes_in_its_place(
     assert "a column of shop.items was renamed since the rows were read" in status["parts"]["2"]["refused"]
 
 
+@pytest.mark.soak
 def test_the_table_keeps_its_properties(
     spark: SparkSession, pipeline: Pipeline, compact: Callable[..., dict[str, Any]]
 ) -> None:

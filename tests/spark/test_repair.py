@@ -200,6 +200,7 @@ def test_a_snapshot_that_read_its_rows_before_a_repair_did_undoes_none_of_it(
 
 
 @pytest.mark.usefixtures("damaged")
+@pytest.mark.soak
 def test_of_two_that_read_a_row_the_one_that_read_it_first_undoes_nothing_of_the_other(
     spark: SparkSession, lake: Lake, compact: Compact
 ) -> None:
@@ -285,6 +286,7 @@ def test_a_part_whose_end_is_on_no_server_any_more_is_refused(
     assert (ids(spark, lake), parts(lake)) == ([(1, "a"), (2, "b")], [])
 
 
+@pytest.mark.soak
 def test_of_two_parts_the_one_that_was_read_later_counts_whatever_the_clock_told(
     spark: SparkSession, lake: Lake, compact: Compact
 ) -> None:
@@ -360,6 +362,7 @@ def test_a_part_that_holds_no_more_is_refused_with_the_reason(
     assert ids(spark, lake) == [(1, "new")]
 
 
+@pytest.mark.soak
 def test_rows_that_were_read_before_a_truncation_do_not_come_back(
     spark: SparkSession, lake: Lake, compact: Compact
 ) -> None:

@@ -38,7 +38,7 @@ LONG = {"type": "decimal", "precision": 40, "scale": 2}
         (shape(BASE), shape(OTHER), [("dropped", "c", "carried"), ("added", "d", "carried")], False),
         (shape(BASE, OTHER), shape(OTHER, BASE), [("reordered", None, "carried")], True),
         (of(), of(type="bigint"), [("widened", "c", "carried")], True),
-        (of(), of(type="bigint", unsigned=True), [("retyped", "c", "stopped")], False),
+        (of(), of(type="bigint", unsigned=True), [("retyped", "c", "stale")], False),
         (of(unsigned=True), of(type="bigint"), [("widened", "c", "carried")], True),
         (of(), of(type="smallint"), [("narrowed", "c", "stale")], False),
         (of(type="varchar", length=5), of(type="varchar", length=9), [("widened", "c", "carried")], True),

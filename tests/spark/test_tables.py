@@ -241,7 +241,7 @@ def sized(version: int, digits: int, key: str = "int") -> TableSchema:
     return ITEMS.model_copy(update={"version": version, "columns": (number, ITEMS.columns[1], price)})
 
 
-@pytest.mark.parametrize("batches", [1, 3])
+@pytest.mark.parametrize("batches", [pytest.param(1, marks=pytest.mark.soak), 3])
 def test_a_number_of_more_digits_is_carried(spark: SparkSession, lake: Lake, batches: int) -> None:
     """The table is written anew from itself, once for each shape; changes of shapes before may come again behind it."""
     first, second, third = sized(1, 10), sized(2, 12), sized(3, 14, "bigint")

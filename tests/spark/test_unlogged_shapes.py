@@ -24,13 +24,15 @@ ID, TEXT, PRICE = ITEMS.columns
         TEXT.model_copy(update={"length": 3}),  # narrowed: the source may have cut values
         TEXT.model_copy(update={"nullable": False}),  # each NULL became a value
         Column(name="name", type="char", length=20),  # retyped
+        PRICE.model_copy(update={"unsigned": True, "precision": 14}),  # retyped, and the lake's type holds both
     ],
-    ids=["narrowed", "nullability", "retyped"],
+    ids=["narrowed", "nullability", "retyped", "retyped to a wider type"],
 )
 def test_the_table_is_stale_until_a_snapshot_from_behind_it(spark: SparkSession, lake: Lake, column: Column) -> None:
     followed = Followed(spark, lake)
     assert followed.run() == set()
-    followed.schemas = [FIRST, shape(2, 60, ID, column, PRICE)]
+    columns = (ID, TEXT, column) if column.name == PRICE.name else (ID, column, PRICE)
+    followed.schemas = [FIRST, shape(2, 60, *columns)]
     found = followed.run()
     assert [rule for _, _, rule in followed.rows()] == ["stale"]
     assert found == {NAME}

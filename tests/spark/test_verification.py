@@ -361,6 +361,19 @@ def test_a_read_of_before_the_tables_last_statement_proves_nothing(spark: SparkS
         assert compared(spark, well, TABLE, statements)[1].boundary == ""
 
 
+def test_a_table_that_was_altered_and_read_again_meanwhile_is_checked_again(spark: SparkSession) -> None:
+    """By the snapshot since it has no row of before the statement, and no change leads back to what this check read."""
+    wrong = answer(2, 5, high=400)
+    statement = ("shop", "t", (0, 1, 500))
+    check, found = compared(spark, wrong, TABLE, [statement])
+    assert ("verify again" in str(found.reason), check.lost) == (True, {"shop.t"})
+    check, found = compared(spark, answer(2, 5, high=600), TABLE, [statement])
+    assert (found.reason, check.lost) == (None, set()), "what was read behind it is a difference"
+    stale = TABLE.model_copy(update={"stale": STALE})
+    check, found = compared(spark, wrong, stale, [statement])
+    assert ("stale" in str(found.reason), check.lost) == (True, set()), "nobody has read it again"
+
+
 OTHERS = Tables(include=("shop.*",), exclude=("shop.t",))
 GAP = LOW.model_copy(
     update={"tables": Tables(include=("shop.*",)), "earlier": (Earlier(tables=OTHERS, until=(0, 1, 500)),)}

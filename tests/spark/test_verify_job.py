@@ -408,6 +408,7 @@ def test_a_sample_does_not_clear_what_was_not_equal_nobody_knows_where(
     assert not judged.facts["clears"]
 
 
+@pytest.mark.soak
 def test_an_expectation_is_not_well_again_because_its_suite_file_broke(judged: Judged) -> None:
     own = Path(os.environ["HEADRACE_SUITES"], "shop", "shop.items.json")
     own.parent.mkdir(parents=True)

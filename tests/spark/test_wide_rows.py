@@ -21,6 +21,7 @@ WIDE = TableSchema(
 )
 
 
+@pytest.mark.soak
 def test_a_row_of_very_many_columns_is_read_from_the_source(
     spark: SparkSession, pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
 ) -> None:
