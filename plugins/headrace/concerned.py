@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from contract.pipeline_maintenance import STEPS
 from headrace.run_conf import UnknownParameter
 from headrace.standing import EVERY
 from quality.report import differences
@@ -15,7 +16,8 @@ from quality.report import differences
 STAGE = "stage"
 BEHIND = ("all_staged", "applied")  # whose run is about what `stage` was to have
 ERASE = "erase"
-SCOPED = (STAGE, *BEHIND, "maintain", ERASE)
+MAINTAIN = "maintain"
+SCOPED = (STAGE, *BEHIND, MAINTAIN, ERASE)
 NOT_DONE = "not done, as the message says"
 
 
@@ -36,8 +38,9 @@ def seen(context: Any, report: dict[str, Any]) -> dict[str, Any]:
     if context["ti"].task_id not in SCOPED:
         return report
     left_out = {**_left_out(report), **report.get("lacking", {})}
-    told = dict.fromkeys([*(report.get("tables") or ()), *left_out])
-    tables = {name: {"done": name not in left_out, "clears": name not in left_out} for name in told}
+    unclear = [EVERY] if _some_steps(context) else []
+    told = dict.fromkeys([*(report.get("tables") or ()), *left_out, *unclear])
+    tables = {name: dict.fromkeys(("done", "clears"), not unclear and name not in left_out) for name in told}
     return {"named": _named(context) or (None if report.get("job") == "repair" else []), "tables": tables}
 
 
@@ -50,6 +53,12 @@ def report_of(context: Any) -> dict[str, Any]:
 
 def _left_out(report: dict[str, Any]) -> dict[str, str]:
     return {**(report.get("passed_by") or {}), **(report.get("failed") or {})}
+
+
+def _some_steps(context: Any) -> bool:
+    """Of a maintenance, which says nothing of what the other steps failed in."""
+    conf = getattr(context.get("dag_run"), "conf", None) or {}
+    return context["ti"].task_id == MAINTAIN and not {*STEPS} <= {*(conf.get("steps") or STEPS)}
 
 
 def _named(context: Any) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from airflow.sdk.exceptions import AirflowFailException
 
+from contract.pipeline_maintenance import STEPS
 from headrace import progress
 from headrace.alerts import Alert, AllClear
 from headrace.concerned import NOT_DONE
@@ -112,13 +113,18 @@ def test_of_a_wait_in_vain_the_tables_that_the_lake_lacks_are_at_fault(
     assert progress.lacking("/none.yaml", report) == ["shop.a", "shop.b"], "who knows which"
 
 
-def test_a_maintenance_of_other_tables_clears_none(runs: Any) -> None:
+def test_a_maintenance_of_other_tables_or_of_some_steps_clears_none(runs: Any) -> None:
     maintenance = runs("maintenance")
     report = {"job": "maintain", "error": "shop.a: a file is gone", "failed": {"shop.a": "shop.a: a file is gone"}}
     alert = maintenance.fails("maintain", JobFailed({**report, "tables": {"shop.a": {}, "shop.b": {}}}))
     assert [*alert["tables"]] == ["shop.a"]
     assert maintenance.works("maintain", {"tables": {"shop.b": {}}}, tables=["shop.b"], steps=["vacuum"]) is None
-    assert maintenance.works("maintain", {"tables": {"shop.a": {}, "shop.b": {}}}) == "all clear: shop.a"
+    both: dict[str, Any] = {"tables": {"shop.a": {}, "shop.b": {}}}
+    assert maintenance.works("maintain", both, steps=["vacuum"]) is None, "another step may have failed"
+    assert maintenance.works("maintain", both, steps=[*STEPS]) == "all clear: shop.a"
+    assert [*maintenance.fails("maintain", JobFailed({"job": "maintain", "error": "no Spark"}))["tables"]] == [EVERY]
+    assert maintenance.works("maintain", both, steps=["vacuum"]) is None
+    assert maintenance.works("maintain", both) == f"all clear: {EVERY}"
 
 
 def test_an_erasure_says_nothing_of_another_one(runs: Any) -> None:
