@@ -111,7 +111,7 @@ def programs() -> dict[str, str]:
         "PYTHONUNBUFFERED": "1",
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
-        "HEADRACE_SPARK_JARS": str(maven.spark_jars_folder()),
+        "HEADRACE_SPARK_JARS": os.environ.get("HEADRACE_SPARK_JARS") or str(maven.spark_jars_folder()),
         "HEADRACE_SPARK_JAVA": os.environ.get("HEADRACE_SPARK_JAVA", spark.JAVA),
         "GX_ANALYTICS_ENABLED": "False",
         "TZ": "UTC",
