@@ -55,6 +55,7 @@ def rows(streamer: Streamer) -> int:
 
 
 @pytest.mark.timeout(1500)
+@pytest.mark.soak
 def test_a_lake_is_made_proven_and_mended_by_commands(streamer: Streamer, mysql: MySQL) -> None:
     streamer.started()
     made, _ = command(streamer, "snapshot", "--compact")

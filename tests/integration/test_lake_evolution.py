@@ -129,7 +129,9 @@ def becomes(pipeline: Pipeline, table: str) -> str:
 
 @pytest.mark.soak_on("mysql80", "mariadb")
 @pytest.mark.parametrize(
-    "names", [WALKED, OTHERS, pytest.param(tuple(CASES), marks=pytest.mark.soak)], ids=["walked", "others", "all"]
+    "names",
+    [WALKED, *(pytest.param(names, marks=pytest.mark.soak) for names in (OTHERS, tuple(CASES)))],
+    ids=["walked", "others", "all"],
 )
 def test_each_change_has_its_rule_its_line_and_its_row_and_a_way_back(
     spark: SparkSession, server: Database, streamer: Streamer, names: Sequence[str]

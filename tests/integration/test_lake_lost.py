@@ -103,6 +103,7 @@ def lacking(pipeline: Pipeline) -> list[str]:
     return sorted(name for name, table in tables.items() if "removed from Kafka before" in (table.unread or ""))
 
 
+@pytest.mark.soak
 def test_tables_that_lack_what_kafka_removed_say_so_until_a_snapshot(
     spark: SparkSession, kafka: Kafka, tmp_path: Path
 ) -> None:

@@ -121,6 +121,7 @@ def test_it_is_put_into_an_object_store(
         server.kill()
 
 
+@pytest.mark.soak
 def test_its_table_is_unequal_until_a_snapshot(
     spark: SparkSession, make: Make, mysql: MySQL, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -75,7 +75,9 @@ def sent(kafka: Kafka, name: str) -> list[tuple[int, int]]:
     return sorted((record.seq[0], record.key["id"]) for record in records(kafka, f"{name}.{name}.t"))
 
 
-@pytest.mark.parametrize(("delivery", "kind"), [("exactly_once", "mysql"), ("at_least_once", "mariadb")])
+@pytest.mark.parametrize(
+    ("delivery", "kind"), [("exactly_once", "mysql"), pytest.param("at_least_once", "mariadb", marks=pytest.mark.soak)]
+)
 def test_back_and_forward(make: Make, request: pytest.FixtureRequest, kafka: Kafka, delivery: str, kind: str) -> None:
     server: Database = request.getfixturevalue(kind)
     name = f"seek{kind}"

@@ -139,6 +139,7 @@ def test_a_commit_log_that_forgets_is_refused(make: Make, mysql: MySQL, kafka: K
     assert sorted(record.key["id"] for record in records(kafka, "forgets.forgets.t")) == list(range(10))
 
 
+@pytest.mark.soak
 def test_kafka_down_at_the_start(make: Make, mysql: MySQL, kafka_server: Callable[..., Kafka]) -> None:
     own = kafka_server()
     own.stop()

@@ -404,6 +404,7 @@ def test_rows_that_a_killed_repair_has_read_are_nowhere(
     assert lake.list(lake.at("_parts")) == []
 
 
+@pytest.mark.soak
 def test_a_snapshot_that_began_since_loses_none_of_its_rows(
     stats: None, spark: SparkSession, lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:

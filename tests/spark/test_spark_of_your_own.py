@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 from deltalake import write_deltalake
 
 from stack.maven import spark_jars_folder
@@ -17,6 +18,7 @@ ROOT = Path(__file__).parents[2]
 TABLE = ".headrace/lake/flights/nycflights/flights"
 
 
+@pytest.mark.soak
 def test_it_reads_a_table(tmp_path: Path) -> None:
     write_deltalake(str(tmp_path / "flights"), pa.table({"tailnum": ["N10156"]}))
     [code] = re.findall(r"```python\n(from pyspark.*?)```", (ROOT / "docs" / "readers.md").read_text(), re.DOTALL)
