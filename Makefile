@@ -111,8 +111,8 @@ check-pythons: $(UV) ## the lock resolves on Python 3.11, 3.12 and 3.13
 			echo "Python $$version: resolves, and every package has a file for it"; rm -rf $(CACHE)/check-$$version; \
 		else echo "Python $$version: resolves (not installed here, so no file was chosen)"; fi; done
 
-spark-jars: install ## the servers and the jars of the Spark jobs, into the cache
-	@$(PYTHON_IN) -m stack fetch
+spark-jars: install ## the jars of the Spark jobs, into the cache
+	@$(PYTHON_IN) -m stack fetch --spark
 
 spark-s3-jars: install ## the jars that a lake on S3 needs beside them, into the cache
 	@$(PYTHON_IN) -m stack fetch --s3

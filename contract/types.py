@@ -152,10 +152,11 @@ def _decimal(column: Column) -> Type:
 
 
 def _floating(column: Column) -> Type:
-    # Through DOUBLE: MySQL's text of a FLOAT has 6 digits, of a DOUBLE the shortest round trip.
+    # Through a DOUBLE of no set digits, whose text is the shortest round trip: that of a FLOAT has 6 digits, and that of
+    # a DOUBLE(10,2) two behind the point, while what is stored, and so in the binlog, may be 1.5899999999999999.
     spark = "float" if column.type == "float" else "double"
     # Times one, for MySQL before 8.0.17 has no cast to it, and minus zero plus zero would lose its sign.
-    wide = "({} * 1e0)".format if column.type == "float" else _same
+    wide = "({} * 1e0)".format
 
     def text(x: str) -> str:
         return char_of(wide(x), 48)  # 35 at most: a sign, `0.`, 15 zeros and 17 digits; more zeros become an exponent

@@ -9,11 +9,13 @@ Java that is left in its middle tells of that at length: so the signal waits unt
 from __future__ import annotations
 
 import logging
+import os
 import signal
 import sys
 import threading
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import NoReturn
 
 from pyspark.sql import SparkSession
@@ -58,6 +60,21 @@ class Interrupt:
         self.came = number
         for each in SIGNALS:
             signal.signal(each, signal.SIG_DFL)
+
+
+def hold_back() -> None:
+    """A signal from now on waits for the end of `telling`. Raises KeyboardInterrupt of one that came before."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+
+
+@contextmanager
+def telling(status: int) -> Iterator[None]:
+    """What is told in the block is told whole; a signal in it, or behind it, ends the process at once with `status`."""
+    hold_back()
+    yield
+    for number in SIGNALS:
+        signal.signal(number, lambda *_: os._exit(status))
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
 
 
 def _cancel(spark: SparkSession) -> None:

@@ -21,7 +21,7 @@ from contract import job_options
 from contract.pipeline import Pipeline, PipelineFileError, load
 from spark import result
 from spark.failures import message_of, passing
-from spark.interrupt import Interrupt
+from spark.interrupt import Interrupt, hold_back, telling
 from spark.session import session
 
 Facts = dict[str, Any]
@@ -73,6 +73,7 @@ def run(name: str, work: Work, options: Mapping[str, str] | None = None, tables:
         spark = session(f"headrace-{pipeline.name}-{name}")
         interrupt.listen(spark)
         facts = work(spark, pipeline, *chosen, **more)
+        hold_back()
     except (Exception, KeyboardInterrupt) as error:  # the job's outermost frame: whatever it is becomes one message
         if interrupt.came or isinstance(error, KeyboardInterrupt):
             _end(name, pipeline.name, CUT, {}, INTERRUPTED + (interrupt.came or signal.SIGINT))
@@ -93,11 +94,13 @@ def _told(error: Exception, pipeline: Pipeline) -> tuple[str, Facts]:
 
 
 def _end(name: str, pipeline: str, error: str | None, facts: Facts, status: int = 1, file: str = "") -> NoReturn:
-    result.tell(job=name, pipeline=pipeline, error=error, file=file, **facts)
-    if error:
-        result.tell_failure(name, pipeline, error)
+    code = status if error else 0
+    with telling(code):
+        result.tell(job=name, pipeline=pipeline, error=error, file=file, **facts)
+        if error:
+            result.tell_failure(name, pipeline, error)
+        sys.stdout.flush()
     with suppress(Exception):  # a JVM that has died cannot be stopped, and the message was told
         if running := SparkSession.getActiveSession():
             running.stop()
-    sys.stdout.flush()
-    os._exit(status if error else 0)  # threads of a failed query must not hold the process
+    os._exit(code)  # threads of a failed query must not hold the process

@@ -85,21 +85,27 @@ def logs(
 
 @app.command()
 def fetch(
+    spark: Annotated[bool, typer.Option("--spark", help="what the Spark jobs need, and nothing else")] = False,
     s3: Annotated[bool, typer.Option("--s3", help="the jars of a lake on S3, and nothing else")] = False,
 ) -> None:
     """Download and unpack every server and jar into the cache, and start nothing."""
+    if not spark and not s3:
+        _fetch_servers()
     if s3:
         typer.echo(maven.spark_s3_jars_folder())
-        return
+    if spark or not s3:
+        typer.echo(maven.spark_jars_folder())
+        if classes := spark_classes():
+            typer.echo(classes)
+
+
+def _fetch_servers() -> None:
     if mysql.own_mysqld() is None:
         typer.echo(mysql.server_folder())
     if archive.published():
         typer.echo(mysql80.server_folder())
         typer.echo(mariadb.server_folder())
     typer.echo(maven.kafka_jars())
-    typer.echo(maven.spark_jars_folder())
-    if classes := spark_classes():
-        typer.echo(classes)
 
 
 def interrupted(_signal: int, _frame: FrameType | None) -> None:
