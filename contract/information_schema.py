@@ -29,6 +29,11 @@ KEYS = """
 SELECT column_name FROM information_schema.statistics
 WHERE table_schema = %s AND table_name = %s AND index_name = 'PRIMARY' ORDER BY seq_in_index
 """
+# Columns as DOUBLE(10,2): DATA_TYPE has no digits, and a DOUBLE without has no scale.
+ROUNDED = """
+SELECT column_name FROM information_schema.columns
+WHERE table_schema = %s AND table_name = %s AND data_type = 'double' AND numeric_scale IS NOT NULL
+"""
 # Follows the last variable of a session's SET. A server may hide the primary keys that it generates from both, and no
 # binlog does. MySQL from 8.0.30 on reads it, which has them; to the others, MariaDB too, it is a comment.
 SHOWS_GENERATED_KEYS = " /*!80030 , show_gipk_in_create_table_and_information_schema = ON */"
@@ -56,7 +61,7 @@ def _column(row: Row) -> Column:
     return Column(
         name=name,
         type=kind,
-        unsigned=bool(unsigned),
+        unsigned=bool(unsigned) and kind not in ("enum", "set"),  # a member of those may be called so
         length=int(precision) if kind == "bit" else length,
         precision=int(precision) if kind == "decimal" else None,
         scale=int(scale) if kind == "decimal" else None,

@@ -83,9 +83,17 @@ def _bytes(column: Column, value: Any) -> tuple[str, bytes]:
 
 def _decimal(column: Column, text: str) -> tuple[str, str]:
     number, scale = Decimal(text), column.scale or 0
-    if not number.is_finite() or -int(number.normalize().as_tuple().exponent) > scale:
+    # Not by normalize(), nor by quantize(): these round to the context's digits.
+    if not number.is_finite() or (number != 0 and _digits_behind(number) > scale):
         raise ValueError(f"it has more than {scale} digits behind the point")
     return (made := f"{number if number else abs(number):.{scale}f}"), made  # zero has no sign
+
+
+def _digits_behind(number: Decimal) -> int:
+    """Without zeros at the end; of whatever length."""
+    _, digits, exponent = number.as_tuple()
+    zeros = len(digits) - len("".join(map(str, digits)).rstrip("0"))
+    return -int(exponent) - zeros
 
 
 def _moment(column: Column, text: str) -> tuple[str, str]:

@@ -67,18 +67,22 @@ class MaskRule(Section):
 @dataclass(frozen=True)
 class Shown:
     """A table of the source as the pipeline shows it. `schema`: as the schema topic and the lake have it; its columns
-    are some of `source`'s, in their order, those of `masks` masked."""
+    are some of `source`'s, in their order, those of `masks` masked. `rounded`: the columns of whose values the source's
+    texts are others, as those of a DOUBLE(10,2) are, for whoever asks for them."""
 
     source: TableSchema
     schema: TableSchema
     masks: Mapping[str, Mask]
+    rounded: frozenset[str] = frozenset()
 
     def type_of(self, name: str, flavor: str) -> Type:
         """The type table's row of a shown column. Its SQL works on the source's column."""
         column, mask = self.source.column(name), self.masks.get(name)
-        if mask:
-            return masks.type_of(column, mask, flavor)
-        return types.of(column.model_copy(update={"unfit": self.schema.column(name).unfit}), flavor)
+        if not mask:
+            column = column.model_copy(update={"unfit": self.schema.column(name).unfit})
+        made = types.of(column, flavor)
+        plain = types.rounded(made) if name in self.rounded else made
+        return masks.type_of(column, mask, flavor, plain.text_sql) if mask else plain
 
 
 class Columns(Section):

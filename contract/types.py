@@ -152,11 +152,12 @@ def _decimal(column: Column) -> Type:
 
 
 def _floating(column: Column) -> Type:
-    # Through a DOUBLE of no set digits, whose text is the shortest round trip: that of a FLOAT has 6 digits, and that of
-    # a DOUBLE(10,2) two behind the point, while what is stored, and so in the binlog, may be 1.5899999999999999.
+    # Through DOUBLE: MySQL's text of a FLOAT has 6 digits, of a DOUBLE the shortest round trip. Times one, for MySQL
+    # before 8.0.17 has no cast to it, and minus zero plus zero would lose its sign. The text of a DOUBLE that is no
+    # column has 22 characters at most, which may be too few for one that is no FLOAT.
     spark = "float" if column.type == "float" else "double"
-    # Times one, for MySQL before 8.0.17 has no cast to it, and minus zero plus zero would lose its sign.
-    wide = "({} * 1e0)".format
+    times_one = "({} * 1e0)".format
+    wide = times_one if column.type == "float" else _same
 
     def text(x: str) -> str:
         return char_of(wide(x), 48)  # 35 at most: a sign, `0.`, 15 zeros and 17 digits; more zeros become an exponent
@@ -166,11 +167,23 @@ def _floating(column: Column) -> Type:
         spark,
         lambda x: f"cast({x} as {spark})",
         lambda x: signed(text(x)),
-        lambda x: float_sql.source_text(wide(x)),
+        lambda x: float_sql.source_text(times_one(x)),
         float_sql.spark_text,
         text_sql=text,
         number_sql=wide,
     )
+
+
+def rounded(made: Type) -> Type:
+    """Of a DOUBLE(10,2): its own text has two digits behind the point, while what is stored, and so in the binlog, may
+    be 1.5899999999999999, or any other value that a copy of another column left there."""
+
+    def text(x: str) -> str:
+        own = char_of(x, 310)
+        size = f"if(abs({x}) < 1e99, {char_of(f'abs({x}) * 1e0', 48)}, {char_of(f'abs({x})', 310)})"
+        return f"concat(if({own} like '-%', '-', ''), {size})"
+
+    return replace(made, snapshot_sql=lambda x: signed(text(x)), text_sql=text, number_sql=None)
 
 
 def _text(column: Column) -> Type:

@@ -105,6 +105,15 @@ def _spelled(name: str) -> str:
     return f"`{name}`" if "." in name else name
 
 
+def spelled_as(schema: TableSchema, names: Iterable[str]) -> TableSchema:
+    """The schema with its columns' names in the letters of `names`, for Great Expectations tells `V` from `v`: the lake
+    keeps the letters of before where the source changed no more of a name."""
+    letters = {name.lower(): name for name in names}
+    columns = [c.model_copy(update={"name": letters.get(c.name.lower(), c.name)}) for c in schema.columns]
+    key = tuple(letters.get(name.lower(), name) for name in schema.key)
+    return schema.model_copy(update={"columns": tuple(columns), "key": key})
+
+
 def without(schema: TableSchema, names: Iterable[str]) -> TableSchema:
     """The schema without some columns."""
     left_out = set(names)

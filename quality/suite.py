@@ -110,6 +110,7 @@ def _judged(
         return {**validation.run([], own, files), "untranslated": {}}
     data, rows = validation.frame, validation.rows
     conditions, untranslated = _conditions(schema, clauses, data)
+    schema = expectations.spelled_as(schema, data.columns)
     derived = expectations.from_schema(schema, conditions, rows is not None, _lacking(schema, data))
     unasked = dict.fromkeys(expectations.unasked(schema), UNNAMED)
     return {**validation.run(derived, own, files), "untranslated": untranslated | unasked}

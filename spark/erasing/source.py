@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pymysql
 
@@ -32,7 +33,7 @@ def place_without(pipeline: Pipeline, broker: Broker, db: str, table: str, keys:
         places = Places(source, checkpoint, broker.checkpoint, tell=_tell, job="the erasure")
         if (schema := source.schema(db, table)) is None:
             return places.now()
-        shown = shown_of(pipeline, schema)
+        shown = replace(shown_of(pipeline, schema), rounded=source.rounded(schema))
         _refuse_present(source, shown, keys)
         place = places.now()
         source.awake()  # that waits as long as the streamer goes on

@@ -23,6 +23,7 @@ from contract.pipeline import Pipeline
 from contract.schema import TableSchema
 from contract.status import LakeStatus, TableStatus, parse
 from spark.errors import LakeError, PassingError
+from spark.failures import message_of
 from spark.lake.applied import AppliedSnapshots
 from spark.lake.foreign_commits import did_behind
 from spark.lake.lake import Lake
@@ -54,6 +55,7 @@ WRITTEN = (
     "somebody else than Headrace's jobs changed it in the lake since the last compaction ({}), which is not compared: "
     "{}, then verify again, or verify with --compact"
 )
+UNPINNED = "{}: which of its rows differ cannot be told: {}"
 MEANWHILE = "{} while it was checked: verify again"
 # Asked for behind each wait: the lake may have changes by then that are written by a shape of after the check's begin.
 Shapes = Callable[[], Schemas]
@@ -194,24 +196,40 @@ class Verification:
 
     def pin(self, wrong: Sequence[tuple[Answer, Finding]], shapes: Shapes, seconds: float) -> list[Difference]:
         """The rows that differ in the chunks that do, and the chunks of which no rows can be told."""
-        opened = [self.reading.open(answer, sorted(finding.wrong)[:CHUNKS]) for answer, finding in wrong]
+        opened = [self._opened(answer, sorted(finding.wrong)[:CHUNKS]) for answer, finding in wrong]
         known = [one for one in opened if one is not None]
         found: list[Difference] = []
         try:
             names, high = [one.answer.name for one in known], max((one.high for one in known), default=self.low.place)
             status = self.wait(names, high, self.source.executed(), seconds)
-        except LakeError as error:
-            self.tell(f"which rows differ cannot be told: {error}")
+            schemas = shapes()
+        except Exception as error:  # of what was compared nothing is to be lost
+            self.tell(f"which rows differ cannot be told: {message_of(error, self.pipeline)}")
             opened = [None] * len(opened)
-        schemas = shapes()
         for (answer, finding), one in zip(wrong, opened, strict=True):
-            pinned = self._pinned(one, status, schemas) if one else []
-            if one and not pinned and self._mended(answer.name, status):
+            pinned = self._pinned_or_told(one, status, schemas) if one else None
+            if pinned == [] and self._mended(answer.name, status):
                 continue
-            found += [*pinned, *unopened(answer, finding.wrong - set(one.numbers if one and pinned else ()))]
+            found += [*(pinned or ()), *unopened(answer, finding.wrong - set(one.numbers if one and pinned else ()))]
         for one in known:
             one.rows.unpersist()
         return found
+
+    def _opened(self, answer: Answer, numbers: Sequence[int]) -> Opened | None:
+        """None where its rows cannot be read, or it has other columns by now."""
+        try:
+            return self.reading.open(answer, numbers)
+        except Exception as error:  # as of one that cannot be compared: the others' findings are not lost for it
+            self.tell(UNPINNED.format(answer.name, message_of(error, self.pipeline)))
+            return None
+
+    def _pinned_or_told(self, opened: Opened, status: LakeStatus, schemas: Schemas) -> list[Difference] | None:
+        """None where that failed."""
+        try:
+            return self._pinned(opened, status, schemas)
+        except Exception as error:
+            self.tell(UNPINNED.format(opened.answer.name, message_of(error, self.pipeline)))
+            return None
 
     def _mended(self, name: str, status: LakeStatus) -> bool:
         """Notes a table whose rows are right with this status, and may not have been with the first one."""

@@ -15,6 +15,10 @@ from contract.schema import TableSchema
 from spark.source import chunks, tls
 from spark.source.source import Source, session_of
 
+LONGER = (
+    "is longer than the server's max_allowed_packet: raise that (a blob takes 4/3 of its size), or exclude the table"
+)
+
 
 def row_json(shown: Shown, flavor: str, columns: tuple[str, ...] | None = None) -> str:
     """SQL of the flavor that gives a row's JSON text, the same bytes as the stream's; of its key with `columns`."""
@@ -55,7 +59,7 @@ def jdbc_options(spark: SparkSession, pipeline: Pipeline, only: str = "") -> dic
 def rows_of(spark: SparkSession, source: Source, schema: TableSchema, wanted: list[str], within: str = "") -> DataFrame:
     """`key` and `after` of the rows that `selected` gives. `schema`: the source's; the texts are of what the pipeline
     shows of it."""
-    flavor, shown = source.pipeline.source.flavor, source.pipeline.show(schema)
+    flavor, shown = source.pipeline.source.flavor, source.shown(schema)
     texts = {"row_key": row_json(shown, flavor, shown.schema.key), "row_after": row_json(shown, flavor)}
     rows = selected(spark, source, schema, wanted, within, texts)
     after = fn.when(fn.col("row_after").isNull(), too_long(schema)).otherwise(fn.col("row_after"))
@@ -78,9 +82,4 @@ def selected(
 
 def too_long(schema: TableSchema) -> Column:
     """Raises: a row or a value longer than max_allowed_packet comes as NULL."""
-    return fn.raise_error(
-        fn.lit(
-            f"a row of {schema.db}.{schema.table} is longer than the server's max_allowed_packet: raise that (a blob "
-            "takes 4/3 of its size), or exclude the table"
-        )
-    )
+    return fn.raise_error(fn.lit(f"a row of {schema.db}.{schema.table} {LONGER}"))

@@ -21,7 +21,7 @@ def wires_of(
 ) -> DataFrame:
     """`key`, its text, and `_wire`, the struct that `rows.parsed` makes of a row's text, of the rows that `selected`
     gives. `schema`: the source's; the values are of what the pipeline shows of it."""
-    shown = source.pipeline.show(schema)
+    shown = source.shown(schema)
     asked = columns_sql(shown, source.pipeline.source.flavor)
     rows = selected(spark, source, schema, wanted, within, asked)
     texts = [fn.col(name) for name in asked if name.startswith("w")]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pymysql
@@ -14,6 +15,7 @@ from pymysql.cursors import DictCursor
 
 from contract import information_schema, tls
 from contract.pipeline import Pipeline
+from contract.pipeline_columns import Shown
 from contract.schema import TableSchema
 from spark.errors import LakeError
 from spark.source.servers import SERVERS, Place, known
@@ -226,6 +228,16 @@ class Source:
         """The table's shape now, version 0; None where there is no such table."""
         columns, keys = self.rows(information_schema.COLUMNS, db, table), self.rows(information_schema.KEYS, db, table)
         return information_schema.table(db, table, columns, keys)
+
+    def shown(self, schema: TableSchema) -> Shown:
+        """The source's table as the pipeline shows it, for who asks the source for its values."""
+        return replace(self.pipeline.show(schema), rounded=self.rounded(schema))
+
+    def rounded(self, schema: TableSchema) -> frozenset[str]:
+        """The columns whose texts have fewer digits than their values."""
+        if not any(column.type == "double" for column in schema.columns):
+            return frozenset()
+        return frozenset(str(row[0]) for row in self.rows(information_schema.ROUNDED, schema.db, schema.table))
 
     def checks(self, db: str, table: str) -> dict[str, str]:
         """The table's CHECK clauses by their names; none of a server that does not tell them (MySQL before 8.0.16)."""

@@ -10,7 +10,8 @@ from typing import Any
 
 import pymysql
 
-from spark.errors import TableError, reason
+from spark.errors import TableError, chain, reason
+from spark.source.row_texts import LONGER
 
 ENGINE, FULL = 1030, "error 28"  # that is the server's disk, which is full for all tables
 OWN = frozenset({
@@ -30,8 +31,10 @@ OWN = frozenset({
 
 
 def unreadable(name: str, error: BaseException, job: str) -> TableError | None:
-    """None where the failure is another than that the server cannot read the table. `job`: what is to be run again, as
-    "the snapshot"."""
+    """None where the failure is another than that the server cannot read the table, or give one of its rows. `job`:
+    what is to be run again, as "the snapshot"."""
+    if any(LONGER in said for said in chain(error)):
+        return TableError(f"{name}: a row of it {LONGER}, then run {job} again")
     code = next((code for code in _codes(error) if code in OWN), None)
     if code is None or (code == ENGINE and FULL in _said(error)):
         return None

@@ -58,23 +58,23 @@ def test_a_value_is_the_same_by_both_ways_in_any_time_zone(
     batches = [item for item in found if isinstance(item, RowsBatch)]
     streamed = [(bytes(key), bytes(row)) for item in batches for key, row in zip(item.keys, item.rows, strict=True)]
     rules = pipeline(server, tmp_path, "edges.*")
+    moments: list[Any] = []
     with Source(rules) as source:
         schema = source.schema("edges", "edge")
-    assert schema is not None
-    moments: list[Any] = []
-    for java, theirs, merge in ZONES:
-        with in_zone(spark, server, java, theirs, merge):
-            read = rows_of(spark, source, schema, ["1 = 1"]).persist()
-            rows = [(row["key"].encode(), row["after"].encode()) for row in read.collect()]
-            times = [c for c in schema.columns if c.type in ("timestamp", "datetime", "date")]
-            made = read.withColumn("_wire", parsed("after", schema.columns)).select(*typed("_wire", schema))
-            apart = wires_of(spark, source, schema, ["1 = 1"])
-            whole = read.select("key", parsed("after", schema.columns).alias("_wire"))
-            assert whole.exceptAll(apart).collect() == apart.exceptAll(whole).collect() == [], (java, theirs)
-            moments.append(made.selectExpr(*(f"hash({c.name})" for c in times)).collect())
-            read.unpersist()
-        (keys, ours), (known, given) = (zip(*sorted(both), strict=True) for both in (rows, streamed))
-        assert keys == known
-        for column, spelled in zip(schema.columns, ("int", *kinds), strict=True):
-            assert pieces(ours, column) == pieces(given, column), (spelled, java, theirs)
+        assert schema is not None
+        for java, theirs, merge in ZONES:
+            with in_zone(spark, server, java, theirs, merge):
+                read = rows_of(spark, source, schema, ["1 = 1"]).persist()
+                rows = [(row["key"].encode(), row["after"].encode()) for row in read.collect()]
+                times = [c for c in schema.columns if c.type in ("timestamp", "datetime", "date")]
+                made = read.withColumn("_wire", parsed("after", schema.columns)).select(*typed("_wire", schema))
+                apart = wires_of(spark, source, schema, ["1 = 1"])
+                whole = read.select("key", parsed("after", schema.columns).alias("_wire"))
+                assert whole.exceptAll(apart).collect() == apart.exceptAll(whole).collect() == [], (java, theirs)
+                moments.append(made.selectExpr(*(f"hash({c.name})" for c in times)).collect())
+                read.unpersist()
+            (keys, ours), (known, given) = (zip(*sorted(both), strict=True) for both in (rows, streamed))
+            assert keys == known
+            for column, spelled in zip(schema.columns, ("int", *kinds), strict=True):
+                assert pieces(ours, column) == pieces(given, column), (spelled, java, theirs)
     assert moments[0] == moments[1] == moments[2]

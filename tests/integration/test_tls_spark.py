@@ -36,7 +36,7 @@ def read(spark: SparkSession, asked: Pipeline, rows: Pipeline) -> list[str]:
     with Source(asked) as source:
         schema = source.schema("safe", "t")
     assert schema is not None
-    reader: Any = SimpleNamespace(pipeline=rows, only=source.only)
+    reader: Any = SimpleNamespace(pipeline=rows, only=source.only, shown=rows.show)
     return sorted(row["after"] for row in rows_of(spark, reader, schema, ["k0 < 2", "k0 >= 2"]).collect())
 
 

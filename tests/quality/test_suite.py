@@ -74,6 +74,19 @@ def test_a_column_that_was_widened_is_judged_in_the_type_of_before_until_a_row_c
         assert suite.run(spark, pipeline, results, **given)["ok"] is ok, kind
 
 
+def test_a_column_whose_name_changed_its_letters_case_is_the_lakes_of_before(
+    spark: SparkSession, pipeline: Pipeline
+) -> None:
+    columns = tuple(column.model_copy(update={"name": column.name.upper()}) for column in SCHEMA.columns)
+    schema = SCHEMA.model_copy(update={"columns": columns, "key": ("SHOP_ID", "ID")})
+    results = {"shop.orders": {"source_count": 4, "equal": True}}
+    frame = spark.createDataFrame(ROWS, "shop_id bigint, id bigint, state string")
+    given: dict[str, Any] = {"schemas": {"shop.orders": schema}, "frames": {"shop.orders": frame}}
+    clauses = {"shop.orders": {"some": "(`ID` > 0)"}}
+    table = suite.run(spark, pipeline, results, constraints=clauses, **given)["tables"]["shop.orders"]
+    assert (table["ok"], table["evaluated"], table["failed"]) == (True, 10, [])
+
+
 def test_a_suite_of_which_a_table_was_not_judged_is_not_well_and_not_wrong(
     spark: SparkSession, pipeline: Pipeline, tmp_path: Path
 ) -> None:

@@ -37,6 +37,13 @@ import os, time
 execve = os.execve
 os.execve = lambda *given: (print("becoming", flush=True), time.sleep(4), execve(*given))
 """
+ENDS = """\
+import time
+from pyspark.sql import SparkSession
+from spark import job
+SparkSession.stop = lambda self: (print("stopping", flush=True), time.sleep(30))
+job.run("compact", lambda spark, pipeline, tables: {})
+"""
 INCUBATOR = "WARNING: Using incubator modules: jdk.incubator.vector"  # Java's own
 WAITS = {"working": 3, "starts": 1}  # seconds until Spark is in the middle of it
 CUT = "error (spark_job): compact of shop: was interrupted. Run it again: nothing is left to mend"
@@ -100,3 +107,15 @@ def test_one_that_comes_while_the_command_becomes_the_job_is_kept_until_that_can
     lines = [line for line in lines if line != INCUBATOR]
     assert lines == ["starting Spark", "becoming", HELD, "compact of shop: failed", CUT]
     assert status == 128 + signal.SIGINT
+
+
+def test_one_that_comes_once_all_is_told_ends_a_job_as_it_ended(tmp_path: Path) -> None:
+    file, job = tmp_path / "shop.yaml", tmp_path / "job.py"
+    file.write_text(PIPELINE.format(lake=tmp_path))
+    job.write_text(ENDS)
+    command, variables = spark_process.driver("compact", "local[1]", "--pipeline", str(file))
+    began = time.monotonic()
+    status, lines = on_a_terminal([command[0], str(job), *command[2:]], variables, signal.SIGTERM, "stopping")
+    assert [line for line in lines if line != INCUBATOR] == ["compact of shop: done", "stopping"]
+    assert status == 0
+    assert time.monotonic() - began < 30, "it waits for nothing"

@@ -74,6 +74,27 @@ def test_rows_that_are_right_and_that_nothing_mended_are_told_as_their_chunk(che
     assert (check.check.lost, check.check.mended) == (set(), {})
 
 
+def test_rows_that_cannot_be_read_or_compared_are_told_as_their_chunk(
+    check: Check, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the check has found of this table and of others is not lost for it."""
+    told: list[str] = []
+    check.check.tell = told.append
+
+    def fails(*given: object) -> Any:
+        raise RuntimeError("the server went away")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(check.check, "_pinned", fails)
+        assert check.pin(1, 2, 3) == [(CHUNK, None)]
+    reading: Any = check.check.reading
+    reading.open = fails
+    found = check.check.pin([(check.answer, check.finding)], lambda: Schemas([ITEMS]), 1.0)
+    assert [(one.kind, one.key) for one in found] == [(CHUNK, None)]
+    line = "shop.items: which of its rows differ cannot be told: RuntimeError: the server went away"
+    assert [one.partition(". ")[0] for one in told if "cannot be told" in one] == [line, line]
+
+
 def test_a_table_that_the_lake_gave_up_meanwhile_ends_no_check(check: Check, lake: Lake) -> None:
     status = parse(lake.text(lake.status) or "")
     lake.write(lake.status, status.model_copy(update={"tables": {}}).model_dump(mode="json"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pymysql
 import pytest
 
+from spark.source.row_texts import LONGER
 from spark.source.unreadable import unreadable
 
 
@@ -46,6 +47,13 @@ def test_what_the_server_says_of_one_table_is_told_with_the_way_on(error: Except
     assert told.startswith("shop.t: the server cannot read this table ")
     assert said in told
     assert told.endswith("(CHECK TABLE says what is wrong), or exclude it, then run the check again")
+
+
+def test_a_row_that_is_too_long_is_its_tables_fault_alone() -> None:
+    error = SparkError(Java(f"SparkRuntimeException [USER_RAISED_EXCEPTION] a row of shop.t {LONGER}", 0))
+    told = str(unreadable("shop.t", error, "the snapshot"))
+    assert told.startswith("shop.t: a row of it is longer than the server's max_allowed_packet: raise that ")
+    assert told.endswith(", then run the snapshot again")
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ def test_a_row_of_very_many_columns_is_read_from_the_source(
         return spark.range(2).select(*[told.get(name, nothing).alias(name) for name in asked])
 
     monkeypatch.setattr(row_wires, "selected", selected)
-    source: Any = SimpleNamespace(pipeline=pipeline)
+    source: Any = SimpleNamespace(pipeline=pipeline, shown=pipeline.show)
     rows = row_wires.wires_of(spark, source, WIDE, ["1 = 1"])
     assert rows.limit(1).select("key", "_wire.id", f"_wire.d{MOST - 2}").collect() == [('{"id":7}', 7, None)]
     with pytest.raises(Exception, match="max_allowed_packet"):
