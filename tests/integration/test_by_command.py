@@ -55,6 +55,18 @@ def rows(streamer: Streamer) -> int:
 
 
 @pytest.mark.timeout(1500)
+def test_a_row_that_the_lake_has_otherwise_is_mended_by_its_key(streamer: Streamer, mysql: MySQL) -> None:
+    streamer.started()
+    made, _ = command(streamer, "snapshot", "--compact")
+    assert (made["rows"], made["tables"], rows(streamer)) == (100, {TABLE: {"rows": 100}}, 100)
+    kit.unlogged(mysql, f"UPDATE {TABLE} SET v = -1 WHERE id = 9")
+    mended, _ = command(streamer, "repair", "--compact", "--table", TABLE, "--keys", "[9]")
+    assert mended["tables"][TABLE]["read"] == 1
+    lake = polars.scan_delta(str(streamer.file.parent / "lake" / NAME / NAME / "t"))
+    assert lake.filter(polars.col("id") == 9).collect()["v"].to_list() == [-1]
+
+
+@pytest.mark.timeout(1500)
 @pytest.mark.soak
 def test_a_lake_is_made_proven_and_mended_by_commands(streamer: Streamer, mysql: MySQL) -> None:
     streamer.started()

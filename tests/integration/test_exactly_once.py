@@ -48,6 +48,7 @@ def in_the_middle(streamer: Streamer, before: int = 0) -> None:
     streamer.wait_for(lambda status: status["bytes_sent"] > before + 2_000_000)
 
 
+@pytest.mark.soak
 def test_killed_at_random_moments_readers_see_each_change_once(
     make: Make, mysql: MySQL, kafka: Kafka, writing: Writing
 ) -> None:

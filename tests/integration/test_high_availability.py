@@ -101,7 +101,6 @@ def cut(tmp_path: Path) -> Iterator[tuple[Kafka, Proxy]]:
         yield found
 
 
-@pytest.mark.soak
 def test_the_standby_takes_over_from_one_whose_network_is_cut(
     make: Make, mysql: MySQL, cut: tuple[Kafka, Proxy], writing: Writing
 ) -> None:

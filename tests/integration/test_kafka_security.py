@@ -151,6 +151,7 @@ def test_changes_arrive_over_tls_and_sasl(
     assert PASSWORD not in streamer.log()
 
 
+@pytest.mark.usefixtures("without_expectations")
 def test_the_spark_jobs_read_what_the_documented_rights_allow(
     make: Make, mysql: MySQL, guarded: tuple[Kafka, int, Path], monkeypatch: pytest.MonkeyPatch, spark: SparkSession
 ) -> None:

@@ -19,7 +19,7 @@ from streamer.checkpoints.kafka import read_checkpoint
 from tests.integration.streaming import Make, execute, rows
 from tests.integration.topic_records import Record, once, records, replayed
 
-KILLS = int(os.environ.get("HEADRACE_KILLS", "3"))
+KILLS = int(os.environ.get("HEADRACE_KILLS", "2"))
 
 
 class Load:

@@ -253,6 +253,7 @@ def test_a_first_start_at_a_time_and_at_a_position(make: Make, mysql: MySQL, kaf
     refused(ill, "in the middle of a transaction", f"{place.file}:{place.pos}, where it begins")
 
 
+@pytest.mark.soak_on("mysql80")
 def test_a_first_start_at_a_gtid_set_that_the_server_has_not(make: Make, server: Database, kafka: Kafka) -> None:
     """Nothing is durable then: the corrected file starts."""
     name = f"beyond{type(server).__name__.lower()}"

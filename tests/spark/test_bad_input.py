@@ -151,7 +151,7 @@ def corrupt(file: Path) -> None:
     file.write_bytes(b"no Parquet file")
 
 
-@pytest.mark.parametrize("harm", [Path.unlink, corrupt])
+@pytest.mark.parametrize("harm", [Path.unlink, pytest.param(corrupt, marks=pytest.mark.soak)])
 def test_a_broken_file_of_a_table_stops_it_alone_and_the_snapshot_makes_it_anew(
     spark: SparkSession, lake: Lake, harm: Callable[[Path], None]
 ) -> None:
