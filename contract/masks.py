@@ -93,8 +93,8 @@ def session(secret: bytes) -> dict[str, str]:
     return {INNER: f"0x{inner.hex()}", OUTER: f"0x{outer.hex()}"}
 
 
-def type_of(column: Column, mask: Mask, flavor: str, plain: Callable[[str], str] | None) -> Type:
-    """The type table's row of the masked value: its SQL works on the unmasked column, whose text is `plain`."""
+def type_of(column: Column, mask: Mask, flavor: str) -> Type:
+    """The type table's row of the masked value: its SQL works on the unmasked column."""
     made = types.of(shown(column, mask), flavor)
     if mask.kind == "null":
         return replace(
@@ -105,6 +105,7 @@ def type_of(column: Column, mask: Mask, flavor: str, plain: Callable[[str], str]
             text_sql=lambda x: "null",
             number_sql=None,
         )
+    plain = types.of(column, flavor).text_sql
     assert plain is not None  # `takes`
     text, digest = _sql(mask), mask.kind != "hash"  # as of long texts
     json = quote_in_mariadb if flavor == "mariadb" else quote

@@ -78,11 +78,10 @@ class Shown:
     def type_of(self, name: str, flavor: str) -> Type:
         """The type table's row of a shown column. Its SQL works on the source's column."""
         column, mask = self.source.column(name), self.masks.get(name)
-        if not mask:
-            column = column.model_copy(update={"unfit": self.schema.column(name).unfit})
-        made = types.of(column, flavor)
-        plain = types.rounded(made) if name in self.rounded else made
-        return masks.type_of(column, mask, flavor, plain.text_sql) if mask else plain
+        if mask:
+            return masks.type_of(column, mask, flavor)
+        made = types.of(column.model_copy(update={"unfit": self.schema.column(name).unfit}), flavor)
+        return types.rounded(made) if name in self.rounded else made
 
 
 class Columns(Section):

@@ -112,7 +112,7 @@ class Reading:
         return opened if self._same(source) else None
 
     def _unless_altered(self, schema: TableSchema, made: str) -> Answer | None:
-        shown = replace(shown_of(self.pipeline, schema), rounded=self.source.rounded(schema))
+        shown = shown_of(self.pipeline, schema)
         try:
             found = self._read(shown)
         except Exception as error:
