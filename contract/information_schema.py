@@ -29,10 +29,15 @@ KEYS = """
 SELECT column_name FROM information_schema.statistics
 WHERE table_schema = %s AND table_name = %s AND index_name = 'PRIMARY' ORDER BY seq_in_index
 """
-# Columns as DOUBLE(10,2): DATA_TYPE has no digits, and a DOUBLE without has no scale.
+# Columns as DOUBLE(10,2), or with ZEROFILL: DATA_TYPE has no digits, and a DOUBLE without has no scale.
 ROUNDED = """
 SELECT column_name FROM information_schema.columns
-WHERE table_schema = %s AND table_name = %s AND data_type = 'double' AND numeric_scale IS NOT NULL
+WHERE table_schema = %s AND table_name = %s AND data_type = 'double'
+AND (numeric_scale IS NOT NULL OR column_type LIKE '%%zerofill%%')
+"""
+SHORT_YEARS = """
+SELECT column_name FROM information_schema.columns
+WHERE table_schema = %s AND table_name = %s AND column_type = 'year(2)'
 """
 # Follows the last variable of a session's SET. A server may hide the primary keys that it generates from both, and no
 # binlog does. MySQL from 8.0.30 on reads it, which has them; to the others, MariaDB too, it is a comment.

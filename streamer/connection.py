@@ -25,7 +25,10 @@ from streamer.protocol import refusals
 from streamer.protocol.packets import ServerAnswerError
 
 # Whatever the server's own settings are: what it answers, such as SHOW CREATE TABLE, depends on these.
-SESSION = f"SET sql_mode = '', sql_quote_show_create = 1, time_zone = '+00:00'{SHOWS_GENERATED_KEYS}"
+SESSION = (
+    "SET sql_mode = '', sql_quote_show_create = 1, time_zone = '+00:00', sql_select_limit = 18446744073709551615"
+    f"{SHOWS_GENERATED_KEYS}"
+)
 CHUNK = 1 << 18  # bytes received at once: large, for each call costs as much as decoding some rows
 TICK_SECONDS = 0.1
 IN_VAIN = 64  # times as long as usual that a server may be silent at most

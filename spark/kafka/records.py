@@ -7,6 +7,7 @@ from pyspark.sql import functions as fn
 
 from contract.sequence import FIELDS
 from spark.errors import LakeError
+from spark.json_texts import LONG
 from spark.kafka.epochs import DAYS
 
 ENVELOPE = (
@@ -24,7 +25,7 @@ def opened(records: DataFrame) -> DataFrame:
     it is none; `record_key` and `value` are as they came. Tombstones are left out."""
     # Spark would carry a condition on what from_json gives below it, and parse the text anew for each word of that; a
     # generator it does not pass.
-    whole = fn.struct(fn.from_json(fn.col("value").cast("string"), ENVELOPE).alias("v"))
+    whole = fn.struct(fn.from_json(fn.col("value").cast("string"), ENVELOPE, LONG).alias("v"))
     v = records.where("value is not null").select(
         fn.col("key").cast("string").alias("key"),
         fn.inline(fn.array(whole)),

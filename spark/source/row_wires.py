@@ -12,6 +12,7 @@ from contract.names import quoted
 from contract.pipeline_columns import Shown
 from contract.schema import TableSchema
 from spark.conditions import how_many
+from spark.json_texts import LONG
 from spark.source.row_texts import row_json, selected, too_long
 from spark.source.source import Source
 
@@ -54,5 +55,5 @@ def _nulls(shown: Shown) -> str:
 def _wire(text: Column, wire: str) -> Column:
     """A value's text as what Spark's from_json would make of it."""
     if "<" in wire:
-        return fn.from_json(text, wire, {"mode": "FAILFAST"})
+        return fn.from_json(text, wire, {**LONG, "mode": "FAILFAST"})
     return text.cast(wire)

@@ -24,6 +24,8 @@ SESSION = {
     "time_zone": "'+00:00'",
     "sql_mode": "''",
     "group_concat_max_len": "18446744073709551615",
+    # A server's own limit would cut each read without a word.
+    "sql_select_limit": "18446744073709551615",
     # So that literals have the collation of texts that the server makes: MariaDB takes no other beside it, and
     # Connector/J sets MySQL's.
     "character_set_connection": "utf8mb4",

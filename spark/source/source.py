@@ -17,7 +17,7 @@ from contract import information_schema, tls
 from contract.pipeline import Pipeline
 from contract.pipeline_columns import Shown
 from contract.schema import TableSchema
-from spark.errors import LakeError
+from spark.errors import LakeError, TableError
 from spark.source.servers import SERVERS, Place, known
 
 CHECKS_KNOWN = """
@@ -231,7 +231,19 @@ class Source:
 
     def shown(self, schema: TableSchema) -> Shown:
         """The source's table as the pipeline shows it, for who asks the source for its values."""
-        return replace(self.pipeline.show(schema), rounded=self.rounded(schema))
+        shown = self.pipeline.show(schema)
+        if any(column.type == "year" for column in shown.schema.columns):
+            self._refuse_short_years(shown)
+        return replace(shown, rounded=self.rounded(schema))
+
+    def _refuse_short_years(self, shown: Shown) -> None:
+        """The stream has 1999 and 2000, of which the server says 99 and 0."""
+        found = [row[0] for row in self.rows(information_schema.SHORT_YEARS, shown.schema.db, shown.schema.table)]
+        if short := [column.name for column in shown.schema.columns if column.name in found]:
+            raise TableError(
+                f"{shown.schema.db}.{shown.schema.table}: of YEAR(2) the server tells no century ({', '.join(short)}): "
+                "MODIFY it as YEAR there, or leave it out (columns.exclude), then run this again"
+            )
 
     def rounded(self, schema: TableSchema) -> frozenset[str]:
         """The columns whose texts have fewer digits than their values."""

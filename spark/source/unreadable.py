@@ -21,7 +21,10 @@ OWN = frozenset({
     1033,  # the file has wrong information
     1034, 1035,  # the key file is of another table, or an old one
     1194, 1195,  # it is marked as crashed
+    1142, 1143,  # the user may not read it, or a column of it
     1286,  # its storage engine is not there
+    1356,  # what it is made of is not there
+    1365, 1690,  # an expression of a column of it fails, as a difference below zero of unsigned ones does
     1712,  # an index of it is corrupted
     1812, 1814,  # its tablespace is missing, or was discarded
     1877,  # it is not there in the tablespace
@@ -40,7 +43,7 @@ def unreadable(name: str, error: BaseException, job: str) -> TableError | None:
         return None
     return TableError(
         f"{name}: the server cannot read this table (error {code}: {_said(error)}). Mend it there (CHECK TABLE says "
-        f"what is wrong), or exclude it, then run {job} again"
+        f"what is wrong, SHOW GRANTS what the user may read), or exclude it, then run {job} again"
     )
 
 

@@ -17,11 +17,12 @@ from contract import types
 from contract.names import quoted
 from contract.schema import Column, TableSchema
 from spark.conditions import how_many
+from spark.json_texts import LONG
 from spark.tables.casts import cast
 
 # Where Spark is to put a text that it cannot read: by default into a column called `_corrupt_record`, and one of a
 # table's, of that name, is null then. The name of no column in the source ends with a blank.
-READING = {"columnNameOfCorruptRecord": "unread "}
+READING = {"columnNameOfCorruptRecord": "unread ", **LONG}
 FEW = 2  # versions of a table, which are all read rather than looked for
 NO_KEY = "headrace-key-without-value"  # what the error of such a row says
 NO_VALUE = "headrace-value-without-a-place"  # and of one that is to fail

@@ -29,13 +29,16 @@ TIMEOUT_SECONDS = 30.0
 HOUR_MS = 3_600_000
 
 
+Needs = Literal["delete", "compact", ""]
+
+
 @dataclass(frozen=True)
 class Wanted:
     name: str
     partitions: int
     replication: int
     config: dict[str, str]
-    needs: Literal["delete", "compact", ""] = ""  # the policy by which alone it forgets nothing that is wanted
+    needs: Needs = ""  # the policy by which alone it forgets nothing that is wanted
 
 
 class Difference(NamedTuple):
@@ -93,7 +96,7 @@ def service_topics(pipeline: Pipeline) -> list[Wanted]:
     topics = [names.schemas_topic(pipeline)]
     if isinstance(pipeline.checkpoints, KafkaCheckpoint):
         topics.insert(0, names.commit_log_topic(pipeline))
-    kept = {"cleanup.policy": "delete", "retention.ms": "-1", "max.message.bytes": config["max.message.bytes"]}
+    kept = {"cleanup.policy": "delete", **_kept("-1"), "max.message.bytes": config["max.message.bytes"]}
     more = [(names.ddl_topic(pipeline), kept)]
     if pipeline.records.transactions:
         more.append((names.transactions_topic(pipeline), kept | {"retention.ms": _retention(pipeline.kafka)}))
@@ -102,11 +105,11 @@ def service_topics(pipeline: Pipeline) -> list[Wanted]:
     if pipeline.dead_letters:
         more.append((names.dead_letter_topic(pipeline), kept))
     copies = pipeline.kafka.replication
-    made = [Wanted(topic, 1, copies, config, "compact") for topic in topics]
-    made += [Wanted(topic, 1, copies, config, "delete") for topic, config in more]
+    made = [_wanted(topic, 1, copies, config, "compact") for topic in topics]
+    made += [_wanted(topic, 1, copies, config, "delete") for topic, config in more]
     if pipeline.snapshot.to_kafka:
         rows = kept | {"retention.ms": _retention(pipeline.kafka)}
-        made.append(Wanted(names.snapshot_topic(pipeline), pipeline.kafka.partitions, copies, rows, "delete"))
+        made.append(_wanted(names.snapshot_topic(pipeline), pipeline.kafka.partitions, copies, rows, "delete"))
     return made
 
 
@@ -127,13 +130,26 @@ def event_topic(pipeline: Pipeline, topic: str, db: str, table: str) -> Wanted:
     chosen = settings(pipeline.topics, pipeline.kafka, db, table)
     config = {"cleanup.policy": chosen.cleanup, "max.message.bytes": str(pipeline.kafka.max_message_bytes)}
     if "delete" in chosen.cleanup:
-        config["retention.ms"] = _retention(chosen)
-    return Wanted(topic, chosen.partitions, chosen.replication, config, "" if chosen.compacts else "delete")
+        config |= _kept(_retention(chosen))
+    needs: Needs = "" if chosen.compacts else "delete"
+    return _wanted(topic, chosen.partitions, chosen.replication, config, needs)
+
+
+def _wanted(name: str, partitions: int, replication: int, config: dict[str, str], needs: Needs) -> Wanted:
+    """Of three copies two have each record before it counts as sent: the broker's own default is one, that of a leader
+    which may be lost with it."""
+    copies = {"min.insync.replicas": "2"} if replication > 2 else {}
+    return Wanted(name, partitions, replication, config | copies, needs)
 
 
 def compacts(pipeline: Pipeline, db: str, table: str) -> bool:
     """Whether the table's topic takes records with a key alone."""
     return settings(pipeline.topics, pipeline.kafka, db, table).compacts
+
+
+def _kept(retention_ms: str) -> dict[str, str]:
+    """For so long, and not for as long as there is room by the broker's own `log.retention.bytes`."""
+    return {"retention.ms": retention_ms, "retention.bytes": "-1"}
 
 
 def _retention(chosen: TopicSettings | Kafka) -> str:

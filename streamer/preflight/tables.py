@@ -11,6 +11,7 @@ from contract.patterns import any_matches
 from contract.pipeline_keys import rule_of
 from contract.types import INEXACT
 from streamer.preflight.columns import columns, names
+from streamer.preflight.computed import computed
 from streamer.preflight.engines import engines
 from streamer.preflight.findings import Finding, Level, Server, excluding
 from streamer.preflight.unmatched import unmatched
@@ -136,6 +137,7 @@ TABLE_CHECKS = (
     _capitals,
     _cascades,
     columns,
+    computed,
     engines,
     _inexact_keys,
     _keyless,

@@ -59,6 +59,17 @@ def test_each_topic_is_made_by_the_first_rule_that_says_so(tmp_path: Path) -> No
     assert plain.config["retention.ms"] == "604800000"
 
 
+def test_what_a_broker_does_by_itself_takes_nothing_before_its_time(tmp_path: Path) -> None:
+    """By its size, or with the one copy that it was acknowledged of."""
+    for copies, least in ((1, None), (2, None), (3, "2")):
+        made = load(written(tmp_path, kafka=f", replication: {copies}", rest="lake: {path: lake}"))
+        wanted = [*topics.service_topics(made), *topics.event_topics(made, [("shop", "a"), ("shop", "b")])]
+        assert {one.config.get("min.insync.replicas") for one in wanted} == {least}
+        kept = [one.config for one in wanted if "delete" in one.config["cleanup.policy"]]
+        assert len(kept) > 2
+        assert {(config["retention.bytes"], "retention.ms" in config) for config in kept} == {("-1", True)}
+
+
 def test_a_policy_is_the_same_in_any_order(tmp_path: Path) -> None:
     made = load(written(tmp_path, topic=", cleanup: 'compact,delete'", rest=NO_LAKE))
     [wanted] = topics.event_topics(made, [("shop", "a")])

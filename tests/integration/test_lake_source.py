@@ -6,10 +6,12 @@ import re
 
 import pymysql
 import pytest
+from pyspark.sql import SparkSession
 
 from contract.checkpoint import Checkpoint
 from contract.pipeline import Pipeline
-from spark.errors import LakeError
+from spark.errors import LakeError, TableError
+from spark.source.row_texts import rows_of
 from spark.source.source import Source
 from spark.source.streamed import streamed
 from stack.database import Database
@@ -17,7 +19,7 @@ from stack.mysql import MySQL
 from stack.mysql80 import MySQL80
 from stack.ports import free_port
 from streamer import present_table
-from streamer.source import facts
+from streamer.source import facts, tables
 from tests.checkpoints import checkpoint
 from tests.integration.decoding import HOST, found_of, run, source
 from tests.integration.decoding import pipeline as pipeline_of
@@ -62,6 +64,51 @@ def test_the_failover_server_is_asked_once_the_streamer_reads_it(mysql: MySQL, m
     assert PASSWORD not in str(caught.value)
     with pytest.raises(pymysql.OperationalError, match="Can't connect"):  # as of a pipeline of one server ever
         streamed(pipeline_of(mysql, port=dead.source.port, **user), at(of[mysql]))
+
+
+def test_a_limit_of_the_servers_own_cuts_no_read(spark: SparkSession, server: Database) -> None:
+    numbers = ", ".join(f"({n})" for n in range(9))
+    run(server, "CREATE DATABASE limited", "CREATE TABLE limited.t (id int primary key)")
+    run(server, *(f"CREATE TABLE limited.{name} (id int primary key)" for name in "uvw"))
+    run(server, f"INSERT INTO limited.t VALUES {numbers}", "SET GLOBAL sql_select_limit = 2")
+    try:
+        with Source(pipeline_of(server, "limited.*")) as asked:
+            schema = asked.schema("limited", "t")
+            assert schema is not None
+            assert len(asked.rows("SELECT id FROM limited.t")) == 9
+            assert rows_of(spark, asked, schema, ["k0 < 5", "k0 >= 5"]).count() == 9
+        assert len(tables(pipeline_of(server, "limited.*"))) == 4
+    finally:
+        run(server, "SET GLOBAL sql_select_limit = DEFAULT")
+
+
+def test_a_year_of_two_digits_is_in_no_snapshot_and_told_before(spark: SparkSession, server: Database) -> None:
+    run(server, "CREATE DATABASE years")
+    try:
+        run(server, "CREATE TABLE years.t (id int primary key, y year(2))")
+    except pymysql.MySQLError:
+        assert server.flavor == "mysql", "MySQL 8.0 has none any more"
+        return
+    told = [found for found in found_of(pipeline_of(server, "years.*")) if "YEAR(2)" in found.what]
+    assert [(found.level, "years.t.y" in found.what) for found in told] == [("warning", True)]
+    with Source(pipeline_of(server, "years.*")) as asked:
+        schema = asked.schema("years", "t")
+        assert schema is not None
+        with pytest.raises(TableError, match=r"years\.t: of YEAR\(2\) the server tells no century \(y\)"):
+            rows_of(spark, asked, schema, ["1 = 1"])
+
+
+def test_a_column_that_each_session_computes_otherwise_is_told_of(server: Database) -> None:
+    run(server, "CREATE DATABASE computed")
+    run(
+        server,
+        "CREATE TABLE computed.t (id int primary key, made timestamp NOT NULL, day date AS (date(made)) VIRTUAL, "
+        "kept date AS (date(made)) STORED, twice int AS (id * 2) VIRTUAL)",
+    )
+    [told] = [found for found in found_of(pipeline_of(server, "computed.*")) if "VIRTUAL" in found.what]
+    assert (told.level, told.name) == ("warning", "columns")
+    assert told.what.endswith("whose values the stream has: computed.t.day")
+    assert 'Make them STORED, leave them out (columns.exclude: ["computed.t.day"]), or write ' in told.statement
 
 
 @pytest.mark.lacks("mysql80", "its own keys came with 8.0.30")

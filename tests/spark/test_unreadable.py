@@ -40,13 +40,15 @@ class SparkError(Exception):
     [
         (pymysql.err.InternalError(1194, "Table 't' is marked as crashed"), "(error 1194: Table 't' is marked as "),
         (SparkError(Java("SparkException", 0, Java("SQLException", 1814))), "(error 1814: SQLException 1814)"),
+        (pymysql.err.OperationalError(1142, "SELECT command denied to user"), "(error 1142: SELECT command denied"),
+        (SparkError(Java("SparkException", 0, Java("SQLException", 1690))), "(error 1690: SQLException 1690)"),
     ],
 )
 def test_what_the_server_says_of_one_table_is_told_with_the_way_on(error: Exception, said: str) -> None:
     told = str(unreadable("shop.t", error, "the check"))
     assert told.startswith("shop.t: the server cannot read this table ")
     assert said in told
-    assert told.endswith("(CHECK TABLE says what is wrong), or exclude it, then run the check again")
+    assert told.endswith("SHOW GRANTS what the user may read), or exclude it, then run the check again")
 
 
 def test_a_row_that_is_too_long_is_its_tables_fault_alone() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,6 +12,7 @@ from pyspark.sql import functions as fn
 
 from contract.pipeline import Pipeline
 from contract.schema import Column, TableSchema
+from spark.kafka.records import opened
 from spark.source import row_wires
 from spark.tables.rows import lost, parsed
 
@@ -44,3 +46,18 @@ def test_what_is_null_in_the_lake_is_counted_over_very_many_columns(spark: Spark
     texts = spark.createDataFrame([('{"id":7,"d0":"2024-00-10","d5":"2024-01-10","d9":"0000-00-00"}',)], "after string")
     wires = texts.withColumn("_wire", parsed("after", WIDE.columns))
     assert wires.select(lost("_wire", WIDE).alias("n")).collect() == [(2,)]
+
+
+def test_a_text_longer_than_spark_takes_by_itself_is_read(spark: SparkSession) -> None:
+    """As a record, and as a row of one."""
+    long = 20_000_001
+    source = {"name": "n", "db": "d", "table": "t", "schema": 1, "gtid": "u:1", "ts_ms": 1, "seq": [0, 1, 2, 3, 4]}
+    record = json.dumps({"op": "c", "after": "LONG", "source": source})
+    whole = f"replace('{record}', 'LONG', repeat('x', {long} + cast(id as int)))"  # of no literal, or it is folded
+    came = spark.range(1).selectExpr("cast('7' as binary) key", f"cast({whole} as binary) value", "'t' topic")
+    came = came.withColumns({"partition": fn.lit(0), "offset": fn.lit(0)})
+    assert opened(came).selectExpr("bad", "length(v.after)").collect() == [(False, long)]
+    row = f"""replace('{{"id":7,"t":"LONG"}}', 'LONG', repeat('x', {long} + cast(id as int))) after"""
+    columns = (Column(name="id", type="int"), Column(name="t", type="longtext"))
+    wires = spark.range(1).selectExpr(row).select(parsed("after", columns).alias("w"))
+    assert wires.selectExpr("length(w.t)").collect() == [(long,)]
