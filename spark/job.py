@@ -27,7 +27,7 @@ from spark.session import session
 Facts = dict[str, Any]
 Work = Callable[..., Facts]
 INTERRUPTED = 128  # and the number of the signal, as shells say it
-CUT = "was interrupted. Run it again: nothing is left to mend"
+CUT = "was interrupted, and left nothing half done: run it again"
 
 NO_LAKE = (
     "{path}: by its sinks, checkpoints and records.format the pipeline feeds no lake, which reads events and commit "

@@ -22,6 +22,10 @@ MORE = re.compile(
     r"\.\.\.$",
     re.IGNORECASE,
 )
+# Of which the lake keeps the letters of before, and no value is another.
+LETTERS = re.compile(
+    r"\brename\s+column\s+(?:if\s+exists\s+)?`?([^`\s,]+)`?\s+to\s+`?\1`?(?=\s*(?:,|;|$))", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,7 @@ class OpenMarks:
         if mark.unlogged:
             return not self.explained.by(mark)
         # Columns that took each other's names are the same shape.
-        if mark.kind != "alter" or mark.renamed or MORE.search(mark.statement):
+        if mark.kind != "alter" or mark.renamed or MORE.search(LETTERS.sub("", mark.statement)):
             return True
         shapes = around(self.marking.schemas, mark, self.statements)
         return shapes is None or _other_values(mark, *shapes)

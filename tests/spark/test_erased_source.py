@@ -102,6 +102,9 @@ class Server:
     def __init__(self, shape: TableSchema | None) -> None:
         self.schema = lambda db, table: shape
 
+    def rounded(self, *_: Any) -> frozenset[str]:
+        return frozenset()
+
 
 def columns(pipeline: Pipeline, schema: TableSchema, *shapes: TableSchema, unasked: bool = False) -> TableSchema | None:
     return source.columns_of(pipeline, Broker(), schema, shapes, unasked)  # type: ignore[arg-type]

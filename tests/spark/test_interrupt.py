@@ -46,7 +46,7 @@ job.run("compact", lambda spark, pipeline, tables: {})
 """
 INCUBATOR = "WARNING: Using incubator modules: jdk.incubator.vector"  # Java's own
 WAITS = {"working": 3, "starts": 1}  # seconds until Spark is in the middle of it
-CUT = "error (spark_job): compact of shop: was interrupted. Run it again: nothing is left to mend"
+CUT = "error (spark_job): compact of shop: was interrupted, and left nothing half done: run it again"
 HELD = "ends when Spark has started; once more ends at once"
 
 

@@ -62,6 +62,19 @@ def test_one_behind_the_other_each_by_its_own_change(followed: Followed, lake: L
 
 
 @pytest.mark.parametrize(
+    ("more", "stale"), [("", set()), (", RENAME TO others", {NAME}), (", RENAME COLUMN id TO ids", {NAME})]
+)
+def test_a_name_whose_letters_alone_change_their_case_is_one_as_of_before(
+    followed: Followed, lake: Lake, more: str, stale: set[Any]
+) -> None:
+    upper = [column.model_copy(update={"name": column.name.title()}) for column in (TEXT, PRICE)]
+    followed.schemas = [FIRST, shape(2, 60, ID, *upper)]
+    land(followed.spark, lake, row(60, followed.schemas[1]))
+    both = "ALTER TABLE items RENAME COLUMN name TO `Name`, rename column `price` to Price"
+    assert followed.run(ddl(50, both + more)) == stale
+
+
+@pytest.mark.parametrize(
     "records",
     [
         [ddl(50, "ALTER TABLE items MODIFY name varchar(3)"), ddl(51)],
