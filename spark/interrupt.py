@@ -22,6 +22,7 @@ from pyspark.sql import SparkSession
 
 EVERY = 0.5  # seconds
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+LATE: list[int] = []  # those that came once the work had ended
 
 
 class Interrupt:
@@ -63,18 +64,22 @@ class Interrupt:
 
 
 def hold_back() -> None:
-    """A signal from now on waits for the end of `telling`. Raises KeyboardInterrupt of one that came before."""
-    signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    """A signal from now on waits for the end of `telling`. By handlers, for a mask would be of this thread alone."""
+    for number in SIGNALS:
+        signal.signal(number, lambda came, _: LATE.append(came))
 
 
 @contextmanager
 def telling(status: int) -> Iterator[None]:
     """What is told in the block is told whole; a signal in it, or behind it, ends the process at once with `status`."""
     hold_back()
-    yield
-    for number in SIGNALS:
-        signal.signal(number, lambda *_: os._exit(status))
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+    try:
+        yield
+    finally:
+        for number in SIGNALS:
+            signal.signal(number, lambda *_: os._exit(status))
+    if LATE:
+        os._exit(status)
 
 
 def _cancel(spark: SparkSession) -> None:

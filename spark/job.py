@@ -75,6 +75,7 @@ def run(name: str, work: Work, options: Mapping[str, str] | None = None, tables:
         facts = work(spark, pipeline, *chosen, **more)
         hold_back()
     except (Exception, KeyboardInterrupt) as error:  # the job's outermost frame: whatever it is becomes one message
+        hold_back()
         if interrupt.came or isinstance(error, KeyboardInterrupt):
             _end(name, pipeline.name, CUT, {}, INTERRUPTED + (interrupt.came or signal.SIGINT))
         _end(name, pipeline.name, *_told(error, pipeline), file=str(pipeline.path))

@@ -1,4 +1,4 @@
-"""What Spark's reader of JSON is told, wherever it reads a record or a row."""
+"""What `from_json` is told, wherever it reads a record or a row."""
 
 from __future__ import annotations
 

@@ -114,6 +114,7 @@ class Reading:
     def _unless_altered(self, schema: TableSchema, made: str) -> Answer | None:
         shown = shown_of(self.pipeline, schema)
         try:
+            self.source.refuse_short_years(shown)
             found = self._read(shown)
         except Exception as error:
             if not self._altered(schema, made, error):

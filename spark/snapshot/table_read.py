@@ -93,9 +93,9 @@ class TableRead:
         if self.transforms.of(schema) or self.records:
             added = self._by_texts(wanted)
         else:
-            added = self._staged.append(
-                wires_of(self.spark, self.walker, schema, wanted), self._shown, self.progress.p0
-            )
+            # Not by the walker, whose connection walks on meanwhile.
+            wires = wires_of(self.spark, self.load.server, schema, wanted)
+            added = self._staged.append(wires, self._shown, self.progress.p0)
         # Not by the rows that are kept: a transform may drop most of them.
         self.load.took(max(added.rows, (len(wanted) - 1) * self.load.chunk_rows), began)
         masked = any(key in pipeline.show(schema).masks for key in schema.key)
@@ -109,7 +109,7 @@ class TableRead:
         """Transforms and consumers of Kafka take a row's texts."""
         pipeline, schema, p0 = self.walker.pipeline, self.progress.shape, self.progress.p0
         told = pipeline.show(schema).schema
-        read = rows_of(self.spark, self.walker, schema, wanted).coalesce(pipeline.snapshot.parallelism)
+        read = rows_of(self.spark, self.load.server, schema, wanted).coalesce(pipeline.snapshot.parallelism)
         with self.transforms.applied(read, told) as texts:
             wires = texts.withColumn("_wire", parsed("after", self._shown.columns))
             added = self._staged.append(wires, self._shown, p0)

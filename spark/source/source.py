@@ -232,12 +232,13 @@ class Source:
     def shown(self, schema: TableSchema) -> Shown:
         """The source's table as the pipeline shows it, for who asks the source for its values."""
         shown = self.pipeline.show(schema)
-        if any(column.type == "year" for column in shown.schema.columns):
-            self._refuse_short_years(shown)
+        self.refuse_short_years(shown)
         return replace(shown, rounded=self.rounded(schema))
 
-    def _refuse_short_years(self, shown: Shown) -> None:
-        """The stream has 1999 and 2000, of which the server says 99 and 0."""
+    def refuse_short_years(self, shown: Shown) -> None:
+        """The stream has 1999 and 2000, of which the server says 99 and 0. Raises TableError."""
+        if not any(column.type == "year" for column in shown.source.columns):
+            return
         found = [row[0] for row in self.rows(information_schema.SHORT_YEARS, shown.schema.db, shown.schema.table)]
         if short := [column.name for column in shown.schema.columns if column.name in found]:
             raise TableError(

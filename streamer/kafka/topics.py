@@ -27,8 +27,8 @@ from streamer.kafka import broker
 
 TIMEOUT_SECONDS = 30.0
 HOUR_MS = 3_600_000
-
-
+COPIES = "min.insync.replicas"
+NO_KEY = (COPIES, "retention.bytes")  # of the pipeline file
 Needs = Literal["delete", "compact", ""]
 
 
@@ -60,7 +60,9 @@ class Report:
         if not self.differences:
             return ""
         found = ", ".join(f"{d.setting} is {d.found}, the pipeline file wants {d.wanted}" for d in self.differences)
-        return f"{found}. Used as it is; alter the topic, or write its values into the pipeline file."
+        own = all(d.setting in NO_KEY for d in self.differences)
+        other = "" if own else ", or write its values into the pipeline file"
+        return f"{found}. Used as it is; alter the topic{other}."
 
 
 @dataclass(frozen=True)
@@ -138,7 +140,7 @@ def event_topic(pipeline: Pipeline, topic: str, db: str, table: str) -> Wanted:
 def _wanted(name: str, partitions: int, replication: int, config: dict[str, str], needs: Needs) -> Wanted:
     """Of three copies two have each record before it counts as sent: the broker's own default is one, that of a leader
     which may be lost with it."""
-    copies = {"min.insync.replicas": "2"} if replication > 2 else {}
+    copies = {COPIES: "2"} if replication > 2 else {}
     return Wanted(name, partitions, replication, config | copies, needs)
 
 
@@ -247,5 +249,7 @@ def _differences(topic: Wanted, metadata: Any, found: dict[str, str]) -> Iterabl
     if replication != topic.replication:
         yield Difference("replication", str(topic.replication), str(replication))
     for name, value in topic.config.items():
+        if name == COPIES and found.get(name, "").isdecimal() and int(found[name]) >= int(value):
+            continue  # a stricter one
         if set(found.get(name, "").split(",")) != set(value.split(",")):
             yield Difference(name, value, found.get(name, "unknown"))

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Any
 
+from contract.patterns import any_matches
 from streamer.preflight.findings import Finding, Server, excluding
 
 VIRTUAL = """
@@ -23,26 +25,23 @@ SHORT_YEARS = """
 SELECT table_schema, table_name, column_name FROM information_schema.columns
 WHERE column_type = 'year(2)' ORDER BY 1, 2, ordinal_position
 """
-# What depends on the session or the moment; MariaDB takes all of them in a VIRTUAL column, MySQL some.
+# Calls that depend on the session or the moment; MariaDB takes all of them in a VIRTUAL column, MySQL some.
 SESSION = re.compile(
     r"\b(now|curdate|curtime|current_\w+|localtime\w*|sysdate|utc_\w+|unix_timestamp|from_unixtime|user|session_user|"
-    r"database|schema|dayname|monthname|date_format|connection_id|rand|uuid)\b",
+    r"database|schema|dayname|monthname|date_format|week|yearweek|connection_id|rand|uuid)\s*\(",
     re.IGNORECASE,
 )
 NAME = re.compile(r"`((?:[^`]|``)*)`")
+Row = tuple[Any, ...]
 
 
 def computed(server: Server) -> Iterator[Finding]:
     """Nothing of a pipeline that feeds no lake, since nobody asks the server for rows then."""
     if not server.pipeline.feeds_lake:
         return
-    moments = defaultdict(set)
-    for db, table, column in server.ask(MOMENTS) or []:
-        moments[db, table].add(str(column).lower())
-    rows = [row for row in server.ask(VIRTUAL) or [] if _depends(str(row[3]), moments[row[0], row[1]])]
     yield from _told(
         server,
-        rows,
+        _unsure(server),
         "VIRTUAL columns by a session's time zone, user or clock, which a snapshot and a check compute otherwise than "
         "the writer did, whose values the stream has",
         "Make them STORED",
@@ -55,13 +54,35 @@ def computed(server: Server) -> Iterator[Finding]:
     )
 
 
-def _depends(expression: str, moments: set[str]) -> bool:
+def _unsure(server: Server) -> list[Row]:
+    """Also those by a column that is one."""
+    known = defaultdict[tuple[str, str], set[str]](set)
+    for db, table, column in server.ask(MOMENTS) or []:
+        known[db, table].add(str(column).lower())
+    left, found = list(server.ask(VIRTUAL) or []), list[Row]()
+    while more := [row for row in left if depends(str(row[3]), known[row[0], row[1]])]:
+        found += more
+        left = [row for row in left if row not in more]
+        for db, table, column, _ in more:
+            known[db, table].add(str(column).lower())
+    return sorted(found, key=lambda row: row[:3])
+
+
+def depends(expression: str, unsure: set[str]) -> bool:
+    """Whether a generated column's value does, by the session or by one of the columns (in small letters)."""
     named = {name.replace("``", "`").lower() for name in NAME.findall(expression)}
-    return bool(named & moments or SESSION.search(NAME.sub("", expression)))
+    return bool(named & unsure or SESSION.search(NAME.sub("", expression)))
 
 
-def _told(server: Server, rows: list[tuple[object, ...]], what: str, step: str) -> Iterator[Finding]:
-    for _, ours in server.levels(rows):
+def _shown(server: Server, row: Row) -> bool:
+    rules, (db, table, column, *_) = server.pipeline.columns, row
+    left_out = any_matches(rules.exclude, db, table, column, ignore_case=True)
+    masked = any(any_matches(rule.columns, db, table, column, ignore_case=True) for rule in rules.masks)
+    return any_matches(rules.include, db, table, column, ignore_case=True) and not left_out and not masked
+
+
+def _told(server: Server, rows: Iterable[Row], what: str, step: str) -> Iterator[Finding]:
+    for _, ours in server.levels(row for row in rows if _shown(server, row)):
         listed = ", ".join(f"{row[0]}.{row[1]}.{row[2]}" for row in ours)
         names = ", ".join(f'"{row[0]}.{row[1]}.{row[2]}"' for row in ours)
         other = f"leave them out (columns.exclude: [{names}])"

@@ -77,7 +77,7 @@ def test_a_policy_is_the_same_in_any_order(tmp_path: Path) -> None:
     class Metadata:
         partitions: Any = dict.fromkeys(range(3), type("Partition", (), {"replicas": [1]}))
 
-    found = wanted.config | {"cleanup.policy": "delete,compact"}
+    found = wanted.config | {"cleanup.policy": "delete,compact", "min.insync.replicas": "3"}
     assert list(topics._differences(wanted, Metadata, found)) == []
     assert [one.setting for one in topics._differences(wanted, Metadata, found | {"cleanup.policy": "delete"})] == [
         "cleanup.policy"

@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import random
 import struct
+import threading
 from math import copysign, frexp, inf, isfinite, nan, nextafter
+from pathlib import Path
+from typing import Any
 
+import pytest
 from pyspark.sql import SparkSession
 
 from contract import types
 from contract.schema import Column
 from spark.proof.checksum import source_sql, total
+from spark.snapshot.load import GROUP
 from spark.source.row_texts import rows_of
 from spark.source.row_wires import wires_of
 from spark.source.source import Source
 from spark.tables.rows import parsed
 from stack.database import Database
+from stack.mysql import MySQL
 from tests.integration.decoding import pipeline, run
+from tests.integration.staging import Snapshots
+from tests.integration.staging import pipeline as rules
 
 RANDOM = random.Random(52)
 WIDE, NARROW = "d", "f"
@@ -101,6 +109,30 @@ def test_what_a_double_of_set_digits_stores_is_read_and_not_what_its_server_prin
         assert sums is not None
         assert total(typed_rows, schema).sum == int(sums[1])
         wires.unpersist()
+
+
+def test_a_snapshot_asks_for_them_by_another_connection_than_it_walks_the_key_by(
+    spark: SparkSession, mysql: MySQL, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A group is walked while the one before it is read."""
+    count, walking, asked = 5 * GROUP * 4, list[Source](), list[Source]()
+    rows, row = Source.rounded, Source.row
+    monkeypatch.setattr(Source, "rounded", lambda self, schema: (asked.append(self), rows(self, schema))[1])
+
+    def walks(self: Source, sql: str, *given: Any) -> Any:
+        if threading.current_thread() is not threading.main_thread():
+            walking.append(self)
+        return row(self, sql, *given)
+
+    monkeypatch.setattr(Source, "row", walks)
+    run(mysql, "CREATE DATABASE walked", "CREATE TABLE walked.t (id int PRIMARY KEY, w double(9,2), y year)")
+    values = ", ".join(f"({n}, {n / 7:.2f}, 2026)" for n in range(count))
+    run(mysql, f"INSERT INTO walked.t VALUES {values}")
+    made = Snapshots(spark, mysql, rules(mysql, tmp_path, "walked.*", chunk_rows=5, parallelism=1))
+    assert len(made.rows(made.run(), "t")) == count
+    assert len(asked) > 3
+    assert walking
+    assert {*map(id, asked)} & {*map(id, walking)} == set()
 
 
 def test_what_no_server_has_is_no_number_in_spark(spark: SparkSession) -> None:

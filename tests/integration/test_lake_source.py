@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pymysql
@@ -10,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from contract.checkpoint import Checkpoint
 from contract.pipeline import Pipeline
+from contract.pipeline_columns import Columns
 from spark.errors import LakeError, TableError
 from spark.source.row_texts import rows_of
 from spark.source.source import Source
@@ -82,13 +84,10 @@ def test_a_limit_of_the_servers_own_cuts_no_read(spark: SparkSession, server: Da
         run(server, "SET GLOBAL sql_select_limit = DEFAULT")
 
 
+@pytest.mark.lacks("mysql", "it has none")
+@pytest.mark.lacks("mysql80", "it has none")
 def test_a_year_of_two_digits_is_in_no_snapshot_and_told_before(spark: SparkSession, server: Database) -> None:
-    run(server, "CREATE DATABASE years")
-    try:
-        run(server, "CREATE TABLE years.t (id int primary key, y year(2))")
-    except pymysql.MySQLError:
-        assert server.flavor == "mysql", "MySQL 8.0 has none any more"
-        return
+    run(server, "CREATE DATABASE years", "CREATE TABLE years.t (id int primary key, y year(2))")
     told = [found for found in found_of(pipeline_of(server, "years.*")) if "YEAR(2)" in found.what]
     assert [(found.level, "years.t.y" in found.what) for found in told] == [("warning", True)]
     with Source(pipeline_of(server, "years.*")) as asked:
@@ -103,12 +102,16 @@ def test_a_column_that_each_session_computes_otherwise_is_told_of(server: Databa
     run(
         server,
         "CREATE TABLE computed.t (id int primary key, made timestamp NOT NULL, day date AS (date(made)) VIRTUAL, "
-        "kept date AS (date(made)) STORED, twice int AS (id * 2) VIRTUAL)",
+        "kept date AS (date(made)) STORED, twice int AS (id * 2) VIRTUAL, month int AS (month(day)) VIRTUAL)",
     )
     [told] = [found for found in found_of(pipeline_of(server, "computed.*")) if "VIRTUAL" in found.what]
     assert (told.level, told.name) == ("warning", "columns")
-    assert told.what.endswith("whose values the stream has: computed.t.day")
-    assert 'Make them STORED, leave them out (columns.exclude: ["computed.t.day"]), or write ' in told.statement
+    assert told.what.endswith("whose values the stream has: computed.t.day, computed.t.month")
+    without = ["computed.t.day", "computed.t.month"]
+    assert f"Make them STORED, leave them out (columns.exclude: {json.dumps(without)}), or write " in told.statement
+    rules = Columns(exclude=tuple(without))
+    left = found_of(pipeline_of(server, "computed.*").model_copy(update={"columns": rules}))
+    assert [found for found in left if "VIRTUAL" in found.what] == []
 
 
 @pytest.mark.lacks("mysql80", "its own keys came with 8.0.30")

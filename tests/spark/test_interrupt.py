@@ -41,7 +41,14 @@ ENDS = """\
 import time
 from pyspark.sql import SparkSession
 from spark import job
-SparkSession.stop = lambda self: (print("stopping", flush=True), time.sleep(30))
+SparkSession.stop = lambda self: (print("stopping", flush=True), time.sleep(90))
+job.run("compact", lambda spark, pipeline, tables: {})
+"""
+TELLS = """\
+import os, signal, time
+from spark import job, result
+told = result.tell
+result.tell = lambda **given: (os.kill(os.getpid(), signal.SIGTERM), time.sleep(1), told(**given))
 job.run("compact", lambda spark, pipeline, tables: {})
 """
 INCUBATOR = "WARNING: Using incubator modules: jdk.incubator.vector"  # Java's own
@@ -109,13 +116,16 @@ def test_one_that_comes_while_the_command_becomes_the_job_is_kept_until_that_can
     assert status == 128 + signal.SIGINT
 
 
-def test_one_that_comes_once_all_is_told_ends_a_job_as_it_ended(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("script", "more"), [(ENDS, ["stopping"]), (TELLS, [])], ids=["behind it", "in it"])
+def test_one_that_comes_while_its_end_is_told_ends_a_job_as_it_ended(
+    tmp_path: Path, script: str, more: list[str]
+) -> None:
     file, job = tmp_path / "shop.yaml", tmp_path / "job.py"
     file.write_text(PIPELINE.format(lake=tmp_path))
-    job.write_text(ENDS)
+    job.write_text(script)
     command, variables = spark_process.driver("compact", "local[1]", "--pipeline", str(file))
     began = time.monotonic()
     status, lines = on_a_terminal([command[0], str(job), *command[2:]], variables, signal.SIGTERM, "stopping")
-    assert [line for line in lines if line != INCUBATOR] == ["compact of shop: done", "stopping"]
+    assert [line for line in lines if line != INCUBATOR] == ["compact of shop: done", *more]
     assert status == 0
-    assert time.monotonic() - began < 30, "it waits for nothing"
+    assert time.monotonic() - began < 60, "it waits for nothing"
