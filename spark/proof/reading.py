@@ -98,14 +98,15 @@ class Reading:
         try:  # Spark asks for the columns before it is asked for rows
             rows = self.chunks.rows(answer.shown, answer.split, list(numbers), together=True)
             count = rows.persist(StorageLevel.MEMORY_AND_DISK).count()
+            self.source.awake()
+            high = self.chunks.position(self.source.position())
         except Exception as error:
             if rows is not None:
                 rows.unpersist()
             if not self._altered(source, made, error):
                 raise
             return None
-        self.source.awake()
-        opened = Opened(answer, numbers, rows, seen, self.chunks.position(self.source.position()))
+        opened = Opened(answer, numbers, rows, seen, high)
         chunks, one_by_one = counted(len(numbers), "chunk"), f"{counted(count, 'row')} to compare one by one"
         self.tell(f"{answer.name}: differences in {chunks}, {one_by_one}")
         self.chunks.pace.took(count, began, answer.name, len(numbers), len(numbers))

@@ -157,7 +157,8 @@ def test_kafka_down_at_the_start(make: Make, mysql: MySQL, kafka_server: Callabl
         own.stop()
 
 
-@pytest.mark.parametrize("delivery", [pytest.param("at_least_once", marks=pytest.mark.soak), "exactly_once"])
+@pytest.mark.parametrize("delivery", ["at_least_once", "exactly_once"])
+@pytest.mark.soak
 def test_kafka_down_in_the_middle(make: Make, mysql: MySQL, kafka_server: Callable[..., Kafka], delivery: str) -> None:
     own = kafka_server()
     name = "away" + delivery.replace("_", "")

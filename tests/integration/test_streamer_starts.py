@@ -230,6 +230,7 @@ def test_check_finds_everything_at_once(make: Make, mysql: MySQL, kafka: Kafka) 
     assert "Traceback" not in ill.stdout + ill.stderr
 
 
+@pytest.mark.soak
 def test_a_first_start_at_a_time_and_at_a_position(make: Make, mysql: MySQL, kafka: Kafka) -> None:
     streamer = make("moment")
     insert(mysql, "moment", 0, 3)

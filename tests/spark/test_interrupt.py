@@ -90,7 +90,7 @@ def _send(number: int, pid: int, terminal: int) -> bool:
     [
         pytest.param(signal.SIGINT, "working", ["working"], marks=pytest.mark.soak),
         (signal.SIGTERM, "working", ["working"]),
-        (signal.SIGINT, "starts", ["starts", HELD]),
+        pytest.param(signal.SIGINT, "starts", ["starts", HELD], marks=pytest.mark.soak),
     ],
 )
 def test_it_is_two_lines_and_all_that_was_printed_besides_is_the_jobs_own(
@@ -116,7 +116,10 @@ def test_one_that_comes_while_the_command_becomes_the_job_is_kept_until_that_can
     assert status == 128 + signal.SIGINT
 
 
-@pytest.mark.parametrize(("script", "more"), [(ENDS, ["stopping"]), (TELLS, [])], ids=["behind it", "in it"])
+@pytest.mark.parametrize(
+    ("script", "more"),
+    [pytest.param(ENDS, ["stopping"], marks=pytest.mark.soak, id="behind it"), pytest.param(TELLS, [], id="in it")],
+)
 def test_one_that_comes_while_its_end_is_told_ends_a_job_as_it_ended(
     tmp_path: Path, script: str, more: list[str]
 ) -> None:
