@@ -70,6 +70,20 @@ def test_what_a_broker_does_by_itself_takes_nothing_before_its_time(tmp_path: Pa
         assert {(config["retention.bytes"], "retention.ms" in config) for config in kept} == {("-1", True)}
 
 
+def test_a_topic_that_asks_more_copies_than_wanted_is_as_wanted(tmp_path: Path) -> None:
+    made = load(written(tmp_path, kafka=", replication: 3", rest="lake: {path: lake}"))
+    [wanted] = topics.event_topics(made, [("shop", "b")])
+
+    class Metadata:
+        partitions: Any = dict.fromkeys(range(2), type("Partition", (), {"replicas": [1, 2, 3]}))
+
+    for least, differs in (("1", True), ("2", False), ("3", False)):
+        found = [*topics._differences(wanted, Metadata, wanted.config | {"min.insync.replicas": least})]
+        assert [one.setting for one in found] == ["min.insync.replicas"] * differs
+    told = topics.Report(wanted.name, "differs", (topics.Difference("min.insync.replicas", "2", "1"),)).advice()
+    assert told.endswith("Used as it is; alter the topic."), "the pipeline file has no key for it"
+
+
 def test_a_policy_is_the_same_in_any_order(tmp_path: Path) -> None:
     made = load(written(tmp_path, topic=", cleanup: 'compact,delete'", rest=NO_LAKE))
     [wanted] = topics.event_topics(made, [("shop", "a")])
@@ -77,7 +91,7 @@ def test_a_policy_is_the_same_in_any_order(tmp_path: Path) -> None:
     class Metadata:
         partitions: Any = dict.fromkeys(range(3), type("Partition", (), {"replicas": [1]}))
 
-    found = wanted.config | {"cleanup.policy": "delete,compact", "min.insync.replicas": "3"}
+    found = wanted.config | {"cleanup.policy": "delete,compact"}
     assert list(topics._differences(wanted, Metadata, found)) == []
     assert [one.setting for one in topics._differences(wanted, Metadata, found | {"cleanup.policy": "delete"})] == [
         "cleanup.policy"
