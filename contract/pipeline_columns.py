@@ -121,6 +121,15 @@ class Columns(Section):
         columns = tuple(masks.shown(c, found[c.name]) if c.name in found else c for c in kept)
         return Shown(source, source.model_copy(update={"columns": columns}), found)
 
+    def as_it_is(self, db: str, table: str, column: str) -> bool:
+        """Whether a column's values take part, and not masked."""
+
+        def chosen(by: tuple[str, ...]) -> bool:
+            return patterns.any_matches(by, db, table, column, ignore_case=True)
+
+        masked = any(chosen(rule.columns) for rule in self.masks)
+        return chosen(self.include) and not chosen(self.exclude) and not masked
+
     def unused(self, sources: list[TableSchema]) -> list[tuple[Place, str]]:
         """The patterns of masks and of `exclude` that choose no column of these tables, with their places."""
         places: list[tuple[Place, str]] = [

@@ -11,7 +11,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from contract.patterns import any_matches
 from streamer.preflight.findings import Finding, Server, excluding
 
 VIRTUAL = """
@@ -74,15 +73,9 @@ def depends(expression: str, unsure: set[str]) -> bool:
     return bool(named & unsure or SESSION.search(NAME.sub("", expression)))
 
 
-def _shown(server: Server, row: Row) -> bool:
-    rules, (db, table, column, *_) = server.pipeline.columns, row
-    left_out = any_matches(rules.exclude, db, table, column, ignore_case=True)
-    masked = any(any_matches(rule.columns, db, table, column, ignore_case=True) for rule in rules.masks)
-    return any_matches(rules.include, db, table, column, ignore_case=True) and not left_out and not masked
-
-
 def _told(server: Server, rows: Iterable[Row], what: str, step: str) -> Iterator[Finding]:
-    for _, ours in server.levels(row for row in rows if _shown(server, row)):
+    as_it_is = server.pipeline.columns.as_it_is
+    for _, ours in server.levels(row for row in rows if as_it_is(*row[:3])):
         listed = ", ".join(f"{row[0]}.{row[1]}.{row[2]}" for row in ours)
         names = ", ".join(f'"{row[0]}.{row[1]}.{row[2]}"' for row in ours)
         other = f"leave them out (columns.exclude: [{names}])"
