@@ -34,8 +34,9 @@ def test_every_edge_value_is_what_a_query_says(server: Database) -> None:
         streamed = next(item.table.schema for item in found if isinstance(item, RowsBatch))
         assert [pair for pair in zip(schema.columns, streamed.columns, strict=True) if pair[0] != pair[1]] == []
         assert schema == streamed
+        shown = asked.shown(schema)
         for column, spelled in zip(schema.columns, ("int", *kinds), strict=True):
-            sql = types.of(column, server.flavor).snapshot_sql(f"`{column.name}`")
+            sql = shown.type_of(column.name, server.flavor).snapshot_sql(f"`{column.name}`")
             texts = asked.rows(f"SELECT {sql} FROM edges.edge ORDER BY id")
             said = [None if text is None else _text(text) for (text,) in texts]
             assert pieces(decoded, column) == [comparable(text, column) for text in said], spelled

@@ -86,7 +86,7 @@ def test_a_terminal_has_lines_for_a_person(command: list[str]) -> None:
 def test_an_interrupted_job_is_no_traceback(command: list[str]) -> None:
     ended = piped(command, "raise KeyboardInterrupt")
     assert ended.returncode == 130
-    assert ended.stderr.startswith("error (spark_job): compact of shop: was interrupted. Run it again")
+    assert ended.stderr.startswith("error (spark_job): compact of shop: was interrupted, and left nothing half done")
     assert "Traceback" not in ended.stderr
 
 
