@@ -34,6 +34,7 @@ EVENT = ("tbl", "day", "topic", "partition", "offset", "_seq")
 LETTER = ("topic", "partition", "offset")
 AUDIT = ("run", "tbl", "kind", "key")
 IMAGES = ("key", "before", "after")
+RECORD = "before string, after string, source struct<db: string, table: string>"  # images as the texts that they are
 
 
 @dataclass(frozen=True)
@@ -103,9 +104,10 @@ class Traces:
         yet name one of the keys."""
         if (letters := self.table(names.DEAD_LETTERS)) is None:
             return None
-        text = letters.where(fn.coalesce("value", "record_key").isNotNull() & self._of_table())
-        images = {name: fn.get_json_object(fn.col("value").cast("string"), f"$.{name}") for name in ("before", "after")}
-        text = text.withColumn("key", fn.col("record_key").cast("string")).withColumns(images)
+        said = fn.from_json(fn.col("value").cast("string"), RECORD, READING)
+        text = letters.where(fn.coalesce("value", "record_key").isNotNull()).withColumn("said", said)
+        images = {name: fn.col(f"said.{name}") for name in ("before", "after")}
+        text = text.where(self._of_table()).withColumn("key", fn.col("record_key").cast("string")).withColumns(images)
         return self._of_texts(text, LETTER)
 
     def audited(self, name: str) -> DataFrame | None:
@@ -178,10 +180,9 @@ class Traces:
         return [text for key in self.keys if (text := text_in(shape, key, self.secret)) is not None]
 
     def _of_table(self) -> Column:
-        """Whether a record that is no change may be the table's: it says so, or does not say whose it is and is in a
-        topic of the table."""
-        source = [fn.get_json_object(fn.col("value").cast("string"), f"$.source.{name}") for name in ("db", "table")]
-        said = (source[0] == self.schema.db) & (source[1] == self.schema.table)
+        """Whether a record that is no change may be the table's: it says so (the column `said`), or does not say whose
+        it is and is in a topic of the table."""
+        said = (fn.col("said.source.db") == self.schema.db) & (fn.col("said.source.table") == self.schema.table)
         return fn.coalesce(said, fn.col("topic").isin(self.topics()))
 
     def topics(self) -> list[str]:

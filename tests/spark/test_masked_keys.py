@@ -162,6 +162,16 @@ def test_letters_are_the_tables_by_what_they_say_or_by_their_topic(spark: SparkS
     assert sorted(row["offset"] for row in found.collect()) == [0, 2, 3, 4]
 
 
+def test_letters_longer_than_a_parser_of_json_takes_by_itself(spark: SparkSession, lake: Lake) -> None:
+    source, doc = {"db": "shop", "table": "items"}, "x" * 20_000_001
+    found = [{"source": source, "after": {"doc": doc, "id": 1}}, {"source": source, "before": {"id": 2, "doc": doc}}]
+    rows = [("somebody's", 0, at, None, compact_json(one).encode()) for at, one in enumerate(found)]
+    spark.createDataFrame(rows, LETTER).write.format("delta").save(lake.at("_dead_letters"))
+    letters = Traces(spark, lake, ITEMS, [ITEMS], keys_of("1", ITEMS), checkpoint(900).place).letters()
+    assert letters is not None
+    assert [row["offset"] for row in letters.collect()] == [0]
+
+
 def test_letters_of_before_the_mask_are_found_by_the_plain_key(spark: SparkSession, lake: Lake) -> None:
     keys = ["bob@x", "ann@x", hashed("bob@x")]
     rows = [("shop.shop.people", 0, n, compact_json({"email": key}).encode(), b"?") for n, key in enumerate(keys)]
