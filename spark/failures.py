@@ -88,6 +88,8 @@ RULES = (
         "Without one: {anew}; where it is one of _changes, "
         'see "A file of the lake that is lost" in docs/operations.md',
     ),
+    # The line of Spark's text that names the partition, before those that say what the rest is about.
+    Rule(r"Could not read records in offset|offset was changed from", LOST),
     Rule(
         r"KAFKA_DATA_LOSS|KafkaIllegalStateException|OffsetOutOfRange|Some data may have been lost|were gone",
         LOST,

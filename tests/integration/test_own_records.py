@@ -6,7 +6,6 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -23,8 +22,10 @@ from streamer import schemas
 from streamer.checkpoints.kafka import last
 from streamer.delivery_errors import CheckpointError
 from tests.integration.by_hand import make_topics, pipeline_of, send
-from tests.integration.test_lake_lost import NAME, SCHEMAS, TABLES, Written, lacking
+from tests.integration.written import TABLES, Written, lacking
+from tests.spark.changes_by_hand import ITEMS
 
+NAME = "strange"
 GARBAGE = b"garbage"
 HEADRACE = sys.executable, "-m", "streamer.cli"
 
@@ -46,10 +47,9 @@ def refused(spark: SparkSession, pipeline: Pipeline) -> LakeError:
 
 @pytest.mark.soak  # its parts: tests/spark/test_own_records.py
 def test_what_is_no_record_of_a_topic_of_the_pipeline_is_taken_back(
-    spark: SparkSession, kafka_server: Callable[[], Kafka], tmp_path: Path
+    spark: SparkSession, kafka: Kafka, tmp_path: Path
 ) -> None:
-    kafka = kafka_server()  # the topics are called as those of test_lake_lost.py
-    written = Written(kafka)
+    written = Written(kafka, NAME)
     pipeline = pipeline_of(tmp_path, kafka, NAME)
     lake = Lake(spark, pipeline)
     written.snapshot(spark, lake, "1", 60)
@@ -100,7 +100,7 @@ def test_what_is_no_record_of_a_topic_of_the_pipeline_is_taken_back(
 def test_no_record_that_counts_is_taken_back(kafka: Kafka, tmp_path: Path, what: str) -> None:
     pipeline = pipeline_of(tmp_path, kafka, f"whole{len(what)}")
     topic = names.schemas_topic(pipeline)
-    good = SCHEMAS["late"].model_dump_json().encode()
+    good = ITEMS.model_dump_json().encode()
     make_topics(kafka, topic)
     send(kafka, topic, (b"late", GARBAGE), (b"late", good))
     place, said = {

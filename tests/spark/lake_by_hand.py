@@ -91,8 +91,8 @@ def merge(spark: SparkSession, lake: Lake, *rows: tuple[Any, ...]) -> None:
         merging._batch(changes(spark, row), 0, "q")
 
 
-def ids(spark: SparkSession, lake: Lake) -> list[tuple[int, str]]:
-    frame = spark.read.format("delta").load(lake.table(*NAME)).select("id", "name")
+def ids(spark: SparkSession, lake: Lake, name: tuple[str, str] = NAME) -> list[tuple[int, str]]:
+    frame = spark.read.format("delta").load(lake.table(*name)).select("id", "name")
     return sorted((row["id"], row["name"]) for row in frame.collect())
 
 
