@@ -55,8 +55,20 @@ def keys_of(given: str, schema: TableSchema, secret: bytes = b"", source: TableS
 
 def findable(shape: TableSchema, key: Iterable[str], secret: bytes) -> bool:
     """Whether records of the shape tell what they have in the columns of the key: in plain, or by their hash."""
-    masks_of = {column.name: column.mask for column in shape.columns}
-    return all(name in masks_of and (masks_of[name] is None or bool(masks_of[name] == HASH and secret)) for name in key)
+    masks_of = {column.name.lower(): column.mask for column in shape.columns}
+    told = {name for name, mask in masks_of.items() if mask is None or (mask == HASH and secret)}
+    return all(name.lower() in told for name in key)
+
+
+def like(shape: TableSchema, name: str) -> Column:
+    """The column of that name, in whatever capitals: to a server they are one. Of a shape that has it."""
+    return next(column for column in shape.columns if column.name.lower() == name.lower())
+
+
+def of_key(shape: TableSchema, key: Iterable[str]) -> TableSchema:
+    """The shape with the columns of a key alone, in its order, each as the shape spells it."""
+    columns = tuple(like(shape, name) for name in key)
+    return shape.model_copy(update={"columns": columns, "key": tuple(column.name for column in columns)})
 
 
 def text_in(shape: TableSchema, key: ErasedKey, secret: bytes) -> str | None:
@@ -64,12 +76,12 @@ def text_in(shape: TableSchema, key: ErasedKey, secret: bytes) -> str | None:
     plain. None where the shape's columns cannot have such a value."""
     wires = {}
     for name, value in key.given.items():
-        column = shape.column(name)
+        column = like(shape, name)
         try:
             wire = hashed(key.unmasked[name], secret) if column.mask else value_of(column, value)[0]
         except MISTAKES:
             return None
-        wires[column.sent or name] = wire
+        wires[column.sent or column.name] = wire
     return _json(wires)
 
 

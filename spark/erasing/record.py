@@ -22,6 +22,8 @@ from contract import names
 from contract.checkpoint import Checkpoint
 from contract.pipeline import Pipeline
 from contract.pipeline_sinks import KafkaOutput
+from contract.schema import TableSchema
+from contract.steps import SNAPSHOT_TABLE
 from spark.failpoints import reached
 from spark.lake.delta_log import kept_for
 from spark.lake.erasures import Begun, Topic
@@ -60,8 +62,8 @@ def of_files(spark: SparkSession, paths: Sequence[str], hours: float, at: dateti
         return []
     files = at + timedelta(hours=hours)
     told = [Remains(path, "files of before, removed by the first vacuum behind that", until=files) for path in paths]
-    why = "least and greatest values of files, which the first checkpoint behind that removes"
-    return [*told, *(Remains(f"{path}/_delta_log", why, until=at + kept_for(spark, path)) for path in paths)]
+    why = "least and greatest values of files, which the table's first checkpoint behind that removes"
+    return [*told, *(Remains(f"{path}/_delta_log", why, since=at + kept_for(spark, path)) for path in paths)]
 
 
 MAYBE = "it may have such a record"
@@ -78,6 +80,15 @@ def of_changes(path: str, unsearched: int) -> list[Remains]:
         "topic lacks. maintenance.history_days removes them by age"
     )
     return [Remains(path, why)] if unsearched else []
+
+
+def of_unkeyed(schema: TableSchema, rows: int) -> list[Remains]:
+    """Of rows of the table itself of which nothing tells whose they are."""
+    why = (
+        f"{rows:,} row(s) have no value in a column of its present key ({', '.join(schema.key)}), and were not "
+        f"searched: {SNAPSHOT_TABLE}, which gives them theirs, then run the erasure again"
+    )
+    return [Remains(f"the table {schema.db}.{schema.table}", why)] if rows else []
 
 
 def of_doubtful(path: str, doubtful: int) -> list[Remains]:

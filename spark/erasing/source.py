@@ -14,6 +14,7 @@ from contract.names import quoted
 from contract.pipeline import Pipeline
 from contract.pipeline_columns import Shown
 from contract.schema import TableSchema
+from contract.steps import SNAPSHOT_TABLE
 from spark.errors import LakeError
 from spark.kafka.broker import Broker
 from spark.snapshot.places import Places
@@ -34,11 +35,22 @@ def place_without(pipeline: Pipeline, broker: Broker, db: str, table: str, keys:
         if (schema := source.schema(db, table)) is None:
             return places.now()
         shown = replace(shown_of(pipeline, schema), rounded=source.rounded(schema))
+        _refuse_other_key(shown.schema, keys[0])
         _refuse_present(source, shown, keys)
         place = places.now()
         source.awake()  # that waits as long as the streamer goes on
         _refuse_present(source, shown, keys)  # one that came in between would be erased, and be there
         return place
+
+
+def _refuse_other_key(schema: TableSchema, one: ErasedKey) -> None:
+    if {*schema.key} != {*one.values}:
+        raise LakeError(
+            f"{schema.db}.{schema.table}: the source's key is ({', '.join(schema.key)}) by now, and the lake's is "
+            f"({', '.join(one.values)}), since no row of it was changed behind the ALTER TABLE: {SNAPSHOT_TABLE}, and "
+            "run the erasure again, with the keys as they are there, when a compaction has taken that in. Nothing was "
+            "erased"
+        )
 
 
 def _refuse_present(source: Source, shown: Shown, keys: Sequence[ErasedKey]) -> None:

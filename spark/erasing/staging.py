@@ -15,7 +15,7 @@ def refuse_reading(lake: Lake, schema: TableSchema) -> None:
     """Raises LakeError where a snapshot of the table is being read, or rows of a repair or backfill, whose table nobody
     tells before they are: what was read is not seen from here."""
     for staging in unfinished(lake):
-        if staging.progress(schema.db, schema.table) and not staging.silent():
+        if staging.has(schema.db, schema.table) and not staging.silent():
             raise _busy(f"a snapshot of {schema.db}.{schema.table} is being read ({staging.folder})")
     for name in lake.list(lake.at(names.PARTS)):
         folder = lake.at(names.PARTS, name)

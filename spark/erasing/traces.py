@@ -18,7 +18,7 @@ from pyspark.sql import functions as fn
 
 from contract import names
 from contract.checkpoint import Place
-from contract.erased_key import ErasedKey, findable, text_in
+from contract.erased_key import ErasedKey, findable, like, of_key, text_in
 from contract.names import quoted
 from contract.schema import TableSchema
 from spark.errors import LakeError
@@ -70,12 +70,22 @@ class Traces:
         """How many the current table has."""
         if not self.lake.is_table(self.path):
             return 0
-        now = self.spark.read.format("delta").load(self.path).where(self._before())
+        now = self.spark.read.format("delta").load(self.path).where(_or_unplaced(self._before()))
         return now.join(fn.broadcast(self._wanted_rows()), list(self.schema.key), "left_semi").count()
 
+    def unkeyed(self) -> int:
+        """How many rows of the current table have no value in a column of the key: it is another one since, or has
+        another name, and no snapshot was taken behind that."""
+        if not self.lake.is_table(self.path):
+            return 0
+        lacks = reduce(lambda some, one: some | one, [fn.col(quoted(name)).isNull() for name in self.schema.key])
+        return self.spark.read.format("delta").load(self.path).where(lacks).count()
+
     def texts(self) -> list[str]:
-        """The keys as records have them, or had them when the key was shown otherwise."""
-        return list(dict.fromkeys(text for shape in self._forms() for text in self._texts_in(shape)))
+        """The keys as records have them, or had them when the key was shown otherwise, or was of other types."""
+        of_before = [text_in(shape, key, self.secret) for shape in self._searched() for key in self.keys]
+        texts = [*(text for shape in self._forms() for text in self._texts_in(shape)), *filter(None, of_before)]
+        return list(dict.fromkeys(texts))
 
     def events(self) -> DataFrame | None:
         """The changes of the keys: their place in `_changes`, and `key`."""
@@ -95,7 +105,7 @@ class Traces:
         """How many changes have a hash of the key that may be by another secret: a version does not tell it."""
         if self.shown_since is None or (changes := self.table(names.CHANGES)) is None:
             return 0
-        hashed = [shape.version for shape in self._searched() if _masked(_only(shape, self.schema.key))]
+        hashed = [shape.version for shape in self._searched() if _masked(of_key(shape, self.schema.key))]
         before = fn.col("_seq") < sequence([*self.shown_since, -1, -1])
         return self._mine(changes).where((fn.col("op") != "t") & before & fn.col("schema").isin(hashed)).count()
 
@@ -120,7 +130,7 @@ class Traces:
 
     def erase_rows(self) -> None:
         same = [fn.col(f"t.{quoted(name)}") == fn.col(f"c.{quoted(name)}") for name in self.schema.key]
-        merge = self._merge(self.path, self._wanted_rows(), _all([*same, self._before("t._seq")]))
+        merge = self._merge(self.path, self._wanted_rows(), _all([*same, _or_unplaced(self._before("t._seq"))]))
         try:
             merge.whenMatchedDelete().execute()
         except Exception as error:
@@ -167,12 +177,12 @@ class Traces:
         """The present version, and one for each other form that the key had by its masks."""
         known = [*self.shapes, *([self.applied] if self.applied else [])]
         told = [shape for shape in known if findable(shape, self.schema.key, self.secret)]
-        others = {_only(shape, self.schema.key).columns: shape for shape in told if self._own(shape)}
+        others = {of_key(shape, self.schema.key).columns: shape for shape in told if self._own(shape)}
         return [self.schema, *others.values()]
 
     def _own(self, shape: TableSchema) -> bool:
         """Whether the key is masked there in another way than now."""
-        return any(shape.column(name).mask != self.schema.column(name).mask for name in self.schema.key)
+        return any(like(shape, name).mask != self.schema.column(name).mask for name in self.schema.key)
 
     def _texts_in(self, shape: TableSchema) -> list[str]:
         if not self._own(shape):
@@ -207,7 +217,7 @@ class Traces:
     def _wanted(self, shape: TableSchema, kinds: dict[str, str]) -> DataFrame:
         """The keys' columns by a version, in these types. What the types of a table of before a mask do not take, no
         row of it has."""
-        key = _only(shape, self.schema.key)
+        key = of_key(shape, self.schema.key)
         wires = self._frame(self._texts_in(shape)).withColumn("_wire", parsed("key", key.columns))
         if self._own(shape) or _masked(key):
             return wires.select(*typed("_wire", key, kinds)).dropna().distinct()
@@ -226,7 +236,7 @@ class Traces:
         kinds = {name: kind for name, kind in self._kinds().items() if name.lower() not in masked}
         present, parts = self._wanted(self.schema, kinds), []
         for shape in read_by(changes, self._searched()):
-            key, own = _only(shape, self.schema.key), self._own(shape)
+            key, own = of_key(shape, self.schema.key), self._own(shape)
             wires = [parsed(name, key.columns, "PERMISSIVE") for name in IMAGES]
             values = typed("_wire", key, {} if own else kinds)
             mine = changes.where(fn.col("schema") == shape.version)
@@ -235,12 +245,18 @@ class Traces:
 
     def _of_texts(self, rows: DataFrame, columns: Sequence[str]) -> DataFrame:
         """The same of rows of which nobody knows by what version they are, or whether they are sound."""
-        shape = ", ".join(f"{quoted(name)} string" for name in self.schema.key)
         values = [fn.col(f"_wire.{quoted(name)}").alias(name) for name in self.schema.key]
-        wanted = self._frame(self.texts()).withColumn("_wire", fn.from_json("key", shape, READING)).select(*values)
-        return self._joined(
-            rows, [fn.from_json(name, shape, READING) for name in IMAGES], values, wanted, columns
-        ).distinct()
+        wanted = self._frame(self.texts()).select(fn.explode(fn.array(*self._spelled("key"))).alias("_wire"))
+        wires = [wire for name in IMAGES for wire in self._spelled(name)]
+        return self._joined(rows, wires, values, wanted.select(*values).dropna(), columns).distinct()
+
+    def _spelled(self, json: str) -> list[Column]:
+        """The key's texts of the JSON in that column, by each spelling that the key's columns had."""
+        columns = [[like(shape, name) for name in self.schema.key] for shape in self._searched()]
+        keys = dict.fromkeys([self.schema.key, *(tuple(one.sent or one.name for one in key) for key in columns)])
+        now = f"struct<{', '.join(f'{quoted(name)}: string' for name in self.schema.key)}>"
+        made = [", ".join(f"{quoted(name)} string" for name in key) for key in keys]
+        return [fn.from_json(json, shape, READING).cast(now) for shape in made]
 
     def _joined(
         self, rows: DataFrame, wires: list[Column], values: list[Column], wanted: DataFrame, columns: Sequence[str]
@@ -254,8 +270,9 @@ class Traces:
         return found.select(*[fn.col(beside(str(at))).alias(name) for at, name in enumerate(columns)])
 
 
-def _only(shape: TableSchema, key: Sequence[str]) -> TableSchema:
-    return shape.model_copy(update={"columns": tuple(shape.column(name) for name in key), "key": tuple(key)})
+def _or_unplaced(before: Column) -> Column:
+    """What somebody else put into the table may have no place."""
+    return fn.coalesce(before, fn.lit(True))
 
 
 def _masked(shape: TableSchema) -> set[str]:

@@ -32,11 +32,12 @@ from spark.job import JobFailedError
 from spark.kafka.broker import Broker
 from spark.lake.applied import AppliedSnapshots
 from spark.lake.erasures import Begun, Erased, Erasures
-from spark.lake.lake import UNFINISHED, Lake
+from spark.lake.lake import ASIDE, UNFINISHED, Lake
+from spark.lake.manifests import manifests
 from spark.lake.merged import followed
 from spark.lake.unfinished import unfinished
 from spark.landing.foreign import look
-from spark.maintenance.tidying import vacuum
+from spark.maintenance.tidying import files_of, vacuum
 from spark.merging.parts import sweep
 from spark.merging.tables import Merging
 from spark.tables.merge import sequence
@@ -95,7 +96,8 @@ class Erasing:
         finally:
             if found.events is not None:
                 found.events.unpersist()
-        if any(begun.removed.values()) or not self.hours:  # an earlier one may have left files
+        # An earlier one may have left files; a row that was deleted long ago may be marked as gone in one.
+        if any(begun.removed.values()) or not self.hours or self._marked():
             self._clean()
         else:
             self.compact()
@@ -119,7 +121,8 @@ class Erasing:
             texts |= {row["key"] for row in found.events.select("key").distinct().collect()}
         topics = self.topics.of(self.traces.topics(), found.events, int(time.time() * 1000))
         begun = Begun(id=uuid.uuid4().hex, tbl=self.traces.name, hashes=hashes, removed=found.counts(), topics=topics)
-        known = {"until": self.until.place, "until_ms": self.until.ts_ms, "gtid_set": self.until.gtid_set}
+        until = self.until  # MariaDB's GTID set of before an open XA transaction lacks what was sent behind it
+        known = {"until": until.place, "until_ms": until.ts_ms, "gtid_set": until.seen_set or until.gtid_set}
         return self.erasures.begin(begun, [Erased(tbl=begun.tbl, hash=self._hash(text), **known) for text in texts])
 
     def _hash(self, text: str) -> str:
@@ -152,17 +155,32 @@ class Erasing:
         self.traces.erase_chunks()
         for staging in unfinished(self.lake):
             # A snapshot that began since is behind the erasure; its rows are looked through when they are taken in.
-            if (progress := staging.progress(self.schema.db, self.schema.table)) and staging.silent():
-                staging.forget(progress)
-                self.lake.delete(f"{staging.folder}/{names.escape(self.schema.db)}/{names.escape(self.schema.table)}")
+            if staging.has(self.schema.db, self.schema.table) and staging.silent():
+                staging.forget(self.schema.db, self.schema.table)
+        for put_aside in self._put_aside():
+            self.lake.delete(put_aside)
         sweep(self.lake, at_once=True)  # rows of any table: nobody goes on with them, nor says of which they are
         self.lake.delete(self.lake.at(names.QUALITY, "unfinished.json"))  # where its chunks begin
         reached("staging erased")
+
+    def _put_aside(self) -> list[str]:
+        """The table of before a snapshot, which a hand-off that died behind its last step leaves."""
+        name = self.schema.db, self.schema.table
+        found = [
+            one.rows(self.lake, each)
+            for one in manifests(self.lake)
+            for each in one.tables
+            if (each.db, each.table) == name
+        ]
+        return [f"{rows}{ASIDE}" for rows in found] if self.lake.is_table(self.traces.path) else []
 
     def paths(self) -> list[str]:
         """The tables that may have had something."""
         own = [self.lake.at(name) for name in (names.CHANGES, names.DEAD_LETTERS, *AUDITS)]
         return [path for path in (self.traces.path, *own) if self.lake.is_table(path)]
+
+    def _marked(self) -> bool:
+        return any(files_of(self.spark, path).marked for path in self.paths())
 
     def _clean(self) -> None:
         """Takes it from the files, too."""

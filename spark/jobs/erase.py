@@ -137,6 +137,7 @@ def _remains(erasing: Erasing, topics: list[Any], run: str) -> list[record.Remai
     pipeline = erasing.lake.pipeline
     others = erasing.topics.others({*erasing.until.topics} - {one.name for one in topics}, int(at.timestamp() * 1000))
     found = record.of_files(erasing.spark, erasing.paths(), erasing.hours, at)
+    found += record.of_unkeyed(erasing.schema, erasing.traces.unkeyed())
     found += record.of_changes(erasing.lake.changes, erasing.traces.unsearched())
     found += record.of_doubtful(erasing.lake.changes, erasing.traces.doubtful())
     found += record.of_oversized(pipeline) + record.of_archive(pipeline) + record.of_sinks(pipeline)

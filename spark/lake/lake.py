@@ -33,6 +33,7 @@ from spark.lake.store import configure
 
 UNFINISHED = "_running.json"  # there while a compaction is under way: its counts are not in the status yet
 NEW = ".new-"  # between a file's name and the process that writes it
+ASIDE = ".before"  # behind the name of staged rows: the table that they take the place of
 JSON = ".json"  # how the names of Headrace's own files end; Spark's, that are read here too, have another form
 NONE_MATCH, MATCH = "fs.option.create.conditional.overwrite", "fs.option.create.conditional.overwrite.etag"
 
@@ -264,7 +265,7 @@ class Lake:
         other one is put aside as a whole first: a run that dies while it deletes thousands of files would leave a table
         with a part of its log, which nothing can read."""
         self.settle()  # it may have what the other one alone had
-        aside = f"{by}.before"
+        aside = f"{by}{ASIDE}"
         if self._there(path):
             self._files.delete(self._path(aside), True)
             self._rename(path, aside)

@@ -11,6 +11,8 @@ was found: the snapshot notes the number that it begins at, so that no clock dec
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import reduce
+from operator import and_
 
 from pydantic import BaseModel
 from pyspark.sql import DataFrame, SparkSession
@@ -23,6 +25,7 @@ from spark.lake.lake import Lake
 from spark.lake.stopped import Name
 
 FILE = "_letters.json"
+PLACE = ["topic", "partition", "offset"]
 APP = "headrace-letters-{}"  # and the query's id
 BEFORE_ALL = -1  # the number of letters, or of erasures, of a reading that does not say
 
@@ -53,13 +56,26 @@ class Letters:
     def bury(self, records: DataFrame, number: int, query: str) -> None:
         """Puts aside those of the batch's records that are no change. A batch that comes again adds nothing."""
         bad = opened(records).where("bad").select("topic", "partition", "offset", "record_key", "value")
-        kept = bad.withColumns({"batch": fn.lit(number).cast("bigint"), "query": fn.lit(query)})
+        kept = self._fresh(bad).withColumns({"batch": fn.lit(number).cast("bigint"), "query": fn.lit(query)})
         kept = kept.withColumn("noted", fn.current_timestamp())
         writer = kept.coalesce(1).write.format("delta").mode("append")
         writer = writer.option("txnAppId", APP.format(query)).option("txnVersion", number)
         writer.save(self.table)
         self.lake.settle()  # where the batch's changes are there, it is not asked again for what is none
         reached("records put aside")
+
+    def _fresh(self, bad: DataFrame) -> DataFrame:
+        """Without those that are there by another query, since the topics are read from their beginnings again. Of a
+        place that an erasure emptied nothing else is told again; in a topic made anew it is another record's."""
+        if not self.lake.is_table(self.table):
+            return bad
+        there = self.spark.read.format("delta").load(self.table).select(*bad.columns)
+        emptied = there.where("record_key is null and value is null").select(*PLACE).distinct()
+        emptied = emptied.withColumn("emptied", fn.lit(True))
+        same = [fn.col(f"b.{name}").eqNullSafe(fn.col(f"t.{name}")) for name in bad.columns]
+        fresh = bad.alias("b").join(there.alias("t"), reduce(and_, same), "left_anti").join(emptied, PLACE, "left")
+        texts = {name: fn.when(fn.col("emptied").isNull(), fn.col(name)) for name in ("record_key", "value")}
+        return fresh.withColumns(texts).select(*bad.columns)
 
     def count(self) -> int:
         """Takes note of what there is, of this run or of one that was killed before it did; gives how many records are

@@ -30,6 +30,7 @@ BEAT = "beat.json"  # when it was last seen to be written, and by whom
 BEATS = 3.0  # seconds from one to the next
 LOOKS, AGAIN = 3, 0.5  # how often it is looked for a beat that is not there, and seconds from one look to the next
 BEGINNING = (0, 0, 0)
+WITHIN = 24 * 3600.0  # seconds since its last part, or its begin, in which a snapshot may be gone on with
 SILENT = 20.0  # seconds without one after which nobody writes it any more
 
 
@@ -146,14 +147,27 @@ class Unfinished:
         texts = [text for name in notes if (text := self.lake.text(f"{self.folder}/{name}"))]
         return max((part.at for text in texts for part in Progress.model_validate_json(text).parts), default=0.0)
 
+    def over(self) -> bool:
+        """Whether so long nothing was read of it that nobody is to go on with it. What was read holds for as long as
+        the stream fits (resume.py), so a snapshot of days loses nothing by its length."""
+        since, plan = time.time() - WITHIN, self.plan
+        return plan is not None and plan.began < since and self.last_part() < since
+
     def note(self, progress: Progress) -> None:
         self.prove_own()
         self.lake.write(self._file(progress.shape.db, progress.shape.table), progress.model_dump(mode="json"))
 
-    def forget(self, progress: Progress) -> None:
-        """The table is read anew; so its parts are nobody's."""
+    def has(self, db: str, table: str) -> bool:
+        """Whether rows of the table are there, also such as no note tells of any more."""
+        rows = f"{self.folder}/{names.escape(db)}/{names.escape(table)}"
+        return self.lake.exists(self._file(db, table)) or self.lake.exists(rows)
+
+    def forget(self, db: str, table: str) -> None:
+        """The table is read anew; so its parts are nobody's. The note goes first: rows that it tells of are there."""
         self.prove_own()
-        self.lake.delete(self._file(progress.shape.db, progress.shape.table))
+        self.lake.delete(self._file(db, table))
+        self.lake.delete(f"{self.folder}/{names.escape(db)}/{names.escape(table)}")
+        self.lake.forget_logs()
 
     def leave_out(self, others: Iterable[Progress]) -> None:
         """Removes what was read of tables that are none of these: the manifest does not tell of it, and so no erasure

@@ -21,7 +21,6 @@ from spark.lake.letters import state_of
 from spark.lake.manifests import manifests
 from spark.lake.unfinished import BEAT, Found, Plan, Progress, Unfinished, unfinished
 
-WITHIN = 24 * 3600.0  # seconds since its last part, or its begin, in which a snapshot may be gone on with
 ABANDONED = 3600.0  # seconds without a beat behind which what has no plan is swept
 
 
@@ -39,7 +38,7 @@ class Resume:
         """The one to go on with, or a new one. `all`: as of Plan. Removes those that nobody goes on with any more."""
         for one in unfinished(self.lake):
             plan = one.plan
-            if plan is None or _over(one, plan):
+            if plan is None or one.over():
                 _sweep(one)
             elif (sorted(tables) == plan.tables or (all and plan.all)) and one.silent():
                 if (reason := self._passed_by(one, plan, tables)) is None:
@@ -55,7 +54,7 @@ class Resume:
             return None
         if reason := self._stale(progress, found):
             self.tell(f"{progress.name}: is read again from its beginning: {reason}")
-            job.forget(progress)
+            job.forget(found.schema.db, found.schema.table)
             return None
         state = "was read whole" if progress.whole else f"goes on behind its first {progress.rows:,} rows"
         self.tell(f"{progress.name}: {state}")
@@ -121,13 +120,6 @@ def landing(lake: Lake) -> str | None:
     """The identity of compaction's own place in Kafka: another one begins at what Kafka has left."""
     text = lake.text(f"{lake.checkpoint('changes')}/metadata")
     return str(json.loads(text)["id"]) if text else None
-
-
-def _over(one: Unfinished, plan: Plan) -> bool:
-    """Whether so long nothing was read of it that nobody is to go on with it. What was read holds for as long as the
-    stream fits (`_stale`), so a snapshot of days loses nothing by its length."""
-    since = time.time() - WITHIN
-    return plan.began < since and one.last_part() < since
 
 
 def _sweep(one: Unfinished) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 import pymysql
@@ -91,6 +92,21 @@ def test_a_table_that_is_being_read_refuses_it_also_before_its_first_part_is_not
             refuse_reading(lake, ITEMS)
 
 
+def test_nor_is_anything_left_of_what_a_snapshot_read_and_reads_anew(lake: Lake, pipeline: Pipeline) -> None:
+    one = Unfinished(lake, "20260101T000000000Z")
+    one.begin(Plan(tables=["shop.items"], began=0, landing=None))
+    one.note(Progress(shape=ITEMS, made="1", p0=checkpoint(LAST)))
+    rows = Path(one.folder, "shop", "items")
+    rows.mkdir(parents=True)
+    one.forget("shop", "items")
+    assert not rows.exists()
+    assert not one.has("shop", "items")
+    rows.mkdir()
+    assert one.has("shop", "items"), "as behind a kill between the two"
+    with one.beating(), pytest.raises(LakeError, match=r"a snapshot of shop\.items is being read"):
+        refuse_reading(lake, ITEMS)
+
+
 MASKED = ITEMS.model_copy(
     update={"version": 2, "columns": (masks.shown(ITEMS.columns[0], Mask("hash")), *ITEMS.columns[1:])}
 )
@@ -175,3 +191,16 @@ def test_a_key_that_the_source_spells_otherwise_is_told_by_its_number_alone(
         'shop.people: key 2: {"email":"Ada@x.org"} is {"email":"ada@x.org"} in the source',
         'shop.people: key 4: {"email":"EVE@x.org"} is {"email":"eve@x.org"} in the source',
     ]
+
+
+def test_a_key_that_is_another_in_the_source_by_now_is_told(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No row was changed behind the ALTER TABLE, so the schema topic has the one of before."""
+    monkeypatch.setattr(source, "streamed", lambda *_: nullcontext(Row(pipeline)))
+    monkeypatch.setattr(source, "Places", lambda *_, **__: None)
+    before = PEOPLE.model_copy(update={"columns": (Column(name="id", type="int"),), "key": ("id",)})
+    with pytest.raises(
+        LakeError, match=r"the source's key is \(email\) by now, and the lake's is \(id\).*snapshot DAG"
+    ):
+        source.place_without(pipeline, Broker(), "shop", "people", keys_of("[7]", before))  # type: ignore[arg-type]

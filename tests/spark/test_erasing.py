@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import polars as pl
 import pytest
+from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
 from contract.checkpoint import Checkpoint
@@ -35,6 +36,7 @@ from spark.lake.lake import Lake
 from spark.lake.letters import BEFORE_ALL
 from spark.lake.unfinished import BEAT, Beating, Progress, Unfinished
 from spark.landing.changes import MARK_COLUMNS
+from spark.maintenance.tidying import files_of
 from spark.proof.differences import Difference, next_run, note_differences
 from spark.tables.schema import Schemas
 from tests import checkpoints
@@ -467,3 +469,18 @@ def test_a_log_of_many_commits_is_listed_once_and_forgotten_in_its_order(spark: 
 def properties(spark: SparkSession, path: str) -> dict[str, str]:
     [row] = spark.sql(f"DESCRIBE DETAIL delta.`{path}`").select("properties").collect()
     return dict(row["properties"])
+
+
+@pytest.mark.usefixtures("stats")
+def test_a_row_that_was_deleted_long_ago_is_taken_out_of_the_file_that_has_it(spark: SparkSession, lake: Lake) -> None:
+    """Its deletion only marked it there, and of its changes none is left: nothing is removed, and yet it is there."""
+    land(spark, lake, *FIRST[:2])
+    compaction.compact(spark, lake.pipeline)
+    land(spark, lake, kafka_record(2, (0, 1, 12, 0, 0), "d", None, item(1, GONE)))
+    compaction.compact(spark, lake.pipeline)
+    DeltaTable.forPath(spark, lake.changes).delete("key = '{\"id\":1}'")
+    assert files_of(spark, lake.table(*NAME)).marked == 1
+    begun = erasing(spark, lake, hours=1).run()
+    assert not any(begun.removed.values())
+    assert [files_of(spark, path).marked for path in (lake.table(*NAME), lake.changes)] == [0, 0]
+    assert ids(spark, lake) == [2]

@@ -8,7 +8,9 @@ from typing import Any
 
 import polars as pl
 import pytest
+from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as fn
 
 from contract import status
 from contract.pipeline import Compaction, Pipeline
@@ -133,6 +135,20 @@ def test_its_table_is_unequal_until_a_snapshot_that_began_behind_it(
     Landing(spark, pipeline, lake)._batch(records(spark, bad(11, b"again")), 2, "q")
     again = compact()
     assert (again["unreadable"], again["tables"]["shop.items"]["unequal"] is None) == (1, False)
+
+
+def test_each_is_there_once_where_the_topics_are_read_again_and_an_erased_one_stays_empty(
+    spark: SparkSession, pipeline: Pipeline, lake: Lake
+) -> None:
+    """By another query, as behind a checkpoint that was moved away. Places may be of other records by then."""
+    Landing(spark, pipeline, lake)._batch(poisoned(spark), 0, "q")
+    letters = DeltaTable.forPath(spark, lake.at("_dead_letters"))
+    letters.update("offset = 9", {"record_key": fn.lit(None), "value": fn.lit(None)})
+    again = records(spark, bad(7, b"no change \xfe"), bad(9, b"{}"), bad(7, b"of another topic"), bad(12, b"new"))
+    Landing(spark, pipeline, lake)._batch(again, 0, "other")
+    found = pl.read_delta(lake.at("_dead_letters")).select("offset", "value").rows()
+    known = [(7, b"no change \xfe"), (7, b"of another topic"), (9, None), (9, None), (12, b"new")]
+    assert sorted(found, key=str) == sorted(known, key=str)
 
 
 def stage(spark: SparkSession, lake: Lake, id: str, letters: int) -> None:

@@ -181,6 +181,57 @@ def test_letters_of_before_the_mask_are_found_by_the_plain_key(spark: SparkSessi
     assert sorted(row["offset"] for row in found.collect()) == [0, 2]
 
 
+def test_a_key_whose_letters_alone_were_renamed_is_found_under_both_names(spark: SparkSession, lake: Lake) -> None:
+    """In changes, in findings and in letters: to a server they are one column."""
+    key, *others = PLAIN.columns
+    columns = (key.model_copy(update={"name": "Email"}), *others)
+    now = PLAIN.model_copy(update={"version": 2, "columns": columns, "key": ("Email",)})
+    land(spark, lake, record(0, (0, 1, 10, 0, 0), "c", person("bob@x"), schema=PLAIN))
+    land(spark, lake, record(1, (0, 1, 20, 0, 0), "c", person("ann@x"), schema=PLAIN))
+    land(spark, lake, record(2, (0, 1, 60, 0, 0), "d", None, {"Email": "bob@x", "name": "Bob"}, schema=now))
+    letters = [compact_json({name: who}).encode() for name in ("email", "Email") for who in ("bob@x", "ann@x")]
+    rows = [("shop.shop.people", 0, at, one, b"?") for at, one in enumerate(letters)]
+    spark.createDataFrame(rows, LETTER).write.format("delta").save(lake.at("_dead_letters"))
+    found = traces(spark, lake, [PLAIN, now], "bob@x")
+    assert counts(found) == (2, 0)
+    assert sorted(found.texts()) == ['{"Email":"bob@x"}', '{"email":"bob@x"}'], "by both it must not come back"
+    told_of = found.letters()
+    assert told_of is not None
+    assert sorted(row["offset"] for row in told_of.collect()) == [0, 2]
+
+
+def test_findings_of_before_the_keys_type_are_found_by_the_text_of_then(spark: SparkSession, lake: Lake) -> None:
+    shapes = [
+        TableSchema(
+            db="shop", table="sums", version=at, columns=(Column(name="n", type="decimal", **kind),), key=("n",)
+        )
+        for at, kind in enumerate(({"precision": 6, "scale": 2}, {"precision": 8, "scale": 3}), 1)
+    ]
+    rows = [("r", "shop", "shop.sums", "changed", key) for key in ('{"n":"1.50"}', '{"n":"1.500"}', '{"n":"1.51"}')]
+    made = spark.createDataFrame(rows, "run string, db string, tbl string, kind string, key string")
+    made.write.format("delta").save(lake.at("_repairs"))
+    wanted = keys_of('["1.5"]', shapes[-1])
+    found = Traces(spark, lake, shapes[-1], shapes, wanted, checkpoint(900).place).audited("_repairs")
+    assert found is not None
+    assert sorted(row["key"] for row in found.collect()) == ['{"n":"1.50"}', '{"n":"1.500"}']
+
+
+def test_rows_without_a_value_in_the_present_key_are_told_and_those_without_a_place_go(
+    spark: SparkSession, lake: Lake
+) -> None:
+    """The key is new and no snapshot was taken since; somebody else wrote a row."""
+    rows = [(None, "Bob", (0, 1, 5, -1, -1)), ("bob@x", "Bob", None), ("bob@x", "Bob", (0, 1, 901, 0, 0))]
+    made = spark.createDataFrame(rows, f"email string, name string, _seq {SPARK_TYPE}")
+    made.write.format("delta").save(lake.table("shop", "people"))
+    found = traces(spark, lake, [PLAIN], "bob@x")
+    assert (found.rows(), found.unkeyed()) == (1, 1)
+    found.erase_rows()
+    assert (found.rows(), found.unkeyed()) == (0, 1)
+    [remains] = told.of_unkeyed(PLAIN, 1)
+    assert "1 row(s) have no value in a column of its present key (email), and were not searched" in remains.told()
+    assert told.of_unkeyed(PLAIN, 0) == []
+
+
 MASK_AT: Place = (0, 1, 40)
 
 
