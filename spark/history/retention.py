@@ -1,7 +1,8 @@
 """Which changes of `_changes` go, by `maintenance.history_days`: whole days of a table, and only what nothing needs.
 
 Needed are, whatever their age: the changes that a stopped or excluded table waits for, those behind the beginning of a
-snapshot that is not applied yet, those that an unfinished check compares by, and all since two days before the lake's
+snapshot that is not applied yet, or of a repair or backfill that reads, those that an unfinished check compares by, and
+all since two days before the lake's
 own place, since a streamer that falls back behind a failover sends them again and they are known by these. For the same
 reason nothing goes while the streamer, or the lake, is further behind than the history is long. And the age counts from
 the lake's own day where that is before today: a machine's clock may be ahead.
@@ -15,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
+from functools import cached_property
 from typing import NamedTuple
 
 from delta.tables import DeltaTable
@@ -32,8 +34,8 @@ from spark.lake.applied import AppliedSnapshots
 from spark.lake.lake import Lake
 from spark.lake.manifests import manifests
 from spark.lake.stopped import StoppedTables
-from spark.lake.unfinished import unfinished
-from spark.merging.parts import parts
+from spark.lake.unfinished import Unfinished, unfinished
+from spark.merging.parts import begun, parts
 from spark.proof.kept import unfinished_since
 
 UNCHECKED = "a check that has not come to its end compares by them"
@@ -117,12 +119,17 @@ class Retention:
         for place, why in places:
             if day := days.get(place):
                 needs[place.table].append(Need(day, why))
-        for one in unfinished(self.lake):
+        for one in self._under_way:
             plan = one.plan
             for table in plan.tables if plan else ():
                 if plan and table in needs:
                     needs[table].append(Need(_day(plan.began) - timedelta(DAYS), f"the snapshot {one.id} is under way"))
         return needs
+
+    @cached_property
+    def _under_way(self) -> list[Unfinished]:
+        """The snapshots with which a later run may go on."""
+        return [one for one in unfinished(self.lake) if not (one.over() and one.silent())]
 
     def _for_all(self) -> Iterator[Need]:
         at = self.status.checkpoint
@@ -133,6 +140,8 @@ class Retention:
             yield Need(place - MARGIN, f"the lake is complete up to {place}, and what is behind it may come again")
         if (low := unfinished_since(self.lake)) is not None:
             yield Need(_day(low.ts_ms / 1000) - timedelta(DAYS), UNCHECKED)
+        for id, began in begun(self.lake):
+            yield Need(began.date() - timedelta(DAYS), f"rows for a repair or backfill are being read ({id})")
 
     def _places(self) -> Iterator[tuple[str, list[int], str]]:
         """From where on changes of a table are needed, as a `_seq`."""
@@ -151,12 +160,12 @@ class Retention:
 
     def _begun(self, tables: Collection[str]) -> Iterator[tuple[str, list[int], str]]:
         """The same, of what is under way."""
-        low, under_way = unfinished_since(self.lake), unfinished(self.lake)
+        low = unfinished_since(self.lake)
         for table in tables:
             if low is not None:
                 yield table, [*low.place, -1, -1], UNCHECKED
             known = self.status.tables.get(table)
-            for one in under_way if known else ():
+            for one in self._under_way if known else ():
                 if known and (progress := one.progress(known.db, known.table)):
                     yield table, [*progress.p0.place, -1, -1], f"the snapshot {one.id} is under way"
 

@@ -44,6 +44,16 @@ def rows_of(lake: Lake, path: str, behind: int | None, to: int | None) -> list[C
     return [one for one in found if not HARMLESS.search(one.operation)]
 
 
+def same_rows(lake: Lake, path: str, version: int) -> int:
+    """The newest version of the table at the path that has the rows of this one. Where nothing but a maintenance wrote
+    since, the files of this one may be gone (`maintenance.vacuum_hours`)."""
+    for one in commits(lake, path, version):
+        if one.version != version + 1 or not HARMLESS.search(one.operation):
+            break
+        version = one.version
+    return version
+
+
 def done(lake: Lake, path: str, since: int | None, now: int | None, made: Sequence[Commit]) -> Foreign | None:
     """What was done behind the version; None where nothing was that changes a row, or that was taken back."""
     since = BEGINNING if since is None else since

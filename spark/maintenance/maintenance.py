@@ -27,6 +27,7 @@ from spark.failures import message_of
 from spark.history.retention import Retention
 from spark.job import Facts, JobFailedError
 from spark.kafka.broker import Broker
+from spark.lake.applied import AppliedSnapshots
 from spark.lake.delta_log import shorten
 from spark.lake.lake import UNFINISHED, Lake
 from spark.lake.owner import refuse_foreign
@@ -123,15 +124,21 @@ class Maintaining:
         return facts
 
     def _chosen(self, tables: Collection[str]) -> Iterator[tuple[str, str]]:
-        known = self._status().tables
+        known = self._tables()
         if unknown := set(tables) - {*known}:
             told = ", ".join(table_names.told(name, known) for name in sorted(unknown))
             raise LakeError(f"the lake has no table {told}: check the name, as db.table")
-        for name, table in known.items():
+        for name, path in known.items():
             if name in tables or not tables:
-                yield name, self.lake.table(table.db, table.table)
+                yield name, path
         for name in () if tables else OWN:
             yield name, self.lake.at(name)
+
+    def _tables(self) -> dict[str, str]:
+        """Where each is, also of those that the pipeline file has no more: rows that were erased are in their files."""
+        names_of = [(table.db, table.table) for table in self._status().tables.values()]
+        lost = [name for name in AppliedSnapshots(self.lake).tables if self.lake.is_table(self.lake.table(*name))]
+        return {".".join(name): self.lake.table(*name) for name in [*names_of, *lost]}
 
     def _end_history(self, tables: Collection[str]) -> dict[str, int]:
         """How many changes of which table went."""

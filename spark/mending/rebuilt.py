@@ -25,6 +25,7 @@ from spark.evolution.shapes import shape_of
 from spark.lake.applied import Applied, AppliedSnapshots
 from spark.lake.broken import broken_file
 from spark.lake.erasures import Erasures
+from spark.lake.foreign_commits import same_rows
 from spark.lake.lake import Lake
 from spark.lake.stopped import Name
 from spark.lake.unfinished import Beating
@@ -32,6 +33,7 @@ from spark.mending.base import INSTEAD, Base
 from spark.mending.final import folded
 from spark.mending.from_kafka import sent
 from spark.mending.made import before, made
+from spark.mending.unfound import Unfound
 from spark.mending.unknown_times import refuse_ended, refuse_removed
 from spark.merging.mended import mended
 from spark.merging.parts import CHANGES, KAFKA, Chosen, Part, new_id, put, sweep, write_keys
@@ -53,6 +55,7 @@ class Rebuild:
     name: Name
     source: str = CHANGES
     by: str = ""
+    unfound: Unfound | None = None
 
     def __post_init__(self) -> None:
         self.told = ".".join(self.name)
@@ -111,8 +114,10 @@ class Rebuild:
                 inside = part.inside(self.spark, self.lake)
                 self._refuse_mended(part)
                 self._written(inside(self._rows(part)), f"{folder}/rows")
-                count = self.spark.read.parquet(f"{folder}/rows").count()
-                put(self.lake, part.model_copy(update={"count": count}))
+                part.count = self.spark.read.parquet(f"{folder}/rows").count()
+                if self.unfound:
+                    self.unfound(part)
+                put(self.lake, part)
         except BaseException:
             self.lake.delete(folder)
             raise
@@ -156,7 +161,9 @@ class Rebuild:
 
     def _landed(self) -> DataFrame | None:
         version = self.status.changes_version
-        return None if version is None else self.lake.frame(self.lake.changes, version)
+        if version is None:
+            return None
+        return self.lake.frame(self.lake.changes, same_rows(self.lake, self.lake.changes, version))
 
     def _rows(self, part: Part) -> DataFrame:
         """Up to the lake's checkpoint: the changes behind it come to them when the part is put in its place."""

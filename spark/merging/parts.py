@@ -11,6 +11,7 @@ import secrets
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from datetime import datetime
 
 from pydantic import BaseModel
 from pyspark.sql import DataFrame, SparkSession
@@ -25,7 +26,7 @@ from contract.sequence import file_number
 from spark.errors import LakeError, TableStoppedError
 from spark.failpoints import reached
 from spark.lake.broken import broken_within
-from spark.lake.growing import moment_id
+from spark.lake.growing import moment, moment_id
 from spark.lake.lake import Lake
 from spark.lake.letters import BEFORE_ALL
 from spark.lake.unfinished import BEAT, silent
@@ -168,6 +169,13 @@ def parts(lake: Lake) -> list[Part]:
     found = [Part.model_validate_json(text) for text in texts if text]
     landed = [one.model_copy(update={"shape": lake.pipeline.lake.lands(one.shape)}) for one in found]
     return sorted(landed, key=lambda part: (part.p0.place, part.id))
+
+
+def begun(lake: Lake) -> list[tuple[str, datetime]]:
+    """Those whose rows are being read: their ids, and when they began."""
+    found = [(name, lake.at(names.PARTS, name)) for name in lake.list(lake.at(names.PARTS))]
+    read = [name for name, folder in found if not (lake.exists(f"{folder}/{MANIFEST}") or silent(lake, folder))]
+    return [(name, at) for name in read if (at := moment(name.partition("-")[0]))]
 
 
 def remove(lake: Lake, ids: Collection[str]) -> None:

@@ -17,6 +17,7 @@ from contract.status import LakeStatus, TableStatus, parse
 from quality import suite_files
 from spark.errors import TableGoneError
 from spark.failures import message_of
+from spark.lake.foreign_commits import same_rows
 from spark.lake.lake import Lake
 from spark.proof.finding import GONE, LACKS
 from spark.proof.judged import ROWS
@@ -46,7 +47,8 @@ def aside(check: Verification, names: Iterable[str], shapes: Shapes) -> Aside:
             continue
         try:
             found.schemas[name] = _shape(check, table, status, schemas)
-            found.frames[name] = check.lake.frame(check.lake.table(table.db, table.table), table.version)
+            path = check.lake.table(table.db, table.table)
+            found.frames[name] = check.lake.frame(path, same_rows(check.lake, path, table.version))
         except Exception as error:  # it keeps no other from being judged
             found.unjudged[name] = {ROWS: message_of(error, check.pipeline)}
             found.schemas.pop(name, None)

@@ -144,7 +144,7 @@ class Kept:
     def _write(self) -> None:
         if not self.keeps:
             return
-        facts = {"format": FORMAT, "low": self.low.model_dump(mode="json"), "began": self.began}
+        facts = {"format": FORMAT, "low": self.low.model_dump(mode="json"), "began": self.began, "at": time.time()}
         facts["erasures"] = self.erasures
         known: set[str] | None = None
         while known != (gone := since(self.lake, self.erasures)):  # an erasure may remove the file just before
@@ -174,9 +174,9 @@ def leave(lake: Lake) -> None:
 
 
 def unfinished_since(lake: Lake) -> Checkpoint | None:
-    """Where the first read of a check began that has not come to its end, and may be taken up."""
+    """Where the first read of a check began that has not come to its end, and reads on, or may be taken up."""
     found = lake.read(lake.at(*FILE))
-    if not found or time.time() - found["began"] > HOURS * 3600:
+    if not found or time.time() - found.get("at", found["began"]) > HOURS * 3600:
         return None
     return Checkpoint.model_validate(found["low"])
 

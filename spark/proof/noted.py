@@ -61,9 +61,14 @@ def keep(
     note_differences(spark, lake, run, told)
     lake.settle()  # of a check that is known, its differences are
     note_checks(spark, lake, run, facts, waiting)
-    for table in (facts["expectations"].get("tables") or {}).values():
-        table.pop("evaluations", None)  # a report is to be short
+    shorten(facts)
     write_report(lake, began, facts)
+
+
+def shorten(facts: Mapping[str, Any]) -> None:
+    """A report is to be short."""
+    for table in (facts["expectations"].get("tables") or {}).values():
+        table.pop("evaluations", None)
 
 
 def _of(name: Name, found: Sequence[Difference]) -> list[Difference]:

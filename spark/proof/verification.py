@@ -25,7 +25,7 @@ from contract.status import LakeStatus, TableStatus, parse
 from spark.errors import LakeError, PassingError
 from spark.failures import message_of
 from spark.lake.applied import AppliedSnapshots
-from spark.lake.foreign_commits import did_behind
+from spark.lake.foreign_commits import did_behind, same_rows
 from spark.lake.lake import Lake
 from spark.lake.stopped import Name
 from spark.proof.altered import untold
@@ -254,7 +254,7 @@ class Verification:
     def frame(self, answer: Answer, table: TableStatus) -> DataFrame:
         """The lake's table as the status means it."""
         path = self.lake.table(answer.schema.db, answer.schema.table)
-        return self.spark.read.format("delta").option("versionAsOf", str(table.version)).load(path)
+        return self.lake.frame(path, None if table.version is None else same_rows(self.lake, path, table.version))
 
     def past(self, answer: Answer, status: LakeStatus, schemas: Schemas, now: DataFrame) -> Past | None:
         """The table's changes of about the low place and later."""
@@ -270,7 +270,7 @@ class Verification:
 
     def _changes(self, version: int, name: Name) -> DataFrame:
         """The table's, of that version of `_changes`."""
-        changes = self.lake.frame(self.lake.changes, version)
+        changes = self.lake.frame(self.lake.changes, same_rows(self.lake, self.lake.changes, version))
         return changes.where((fn.col("tbl") == ".".join(name)) & (fn.col("db") == name[0]))
 
     def _unplaced(self, table: TableStatus, status: LakeStatus, rows: DataFrame) -> bool:

@@ -21,7 +21,9 @@ from spark.compaction.compaction import UNFINISHED
 from spark.errors import LakeError
 from spark.failpoints import MAINTENANCE, hooked
 from spark.job import JobFailedError
+from spark.lake.applied import NEVER, AppliedSnapshots
 from spark.lake.delta_log import LOG, kept_for
+from spark.lake.foreign_commits import same_rows
 from spark.lake.lake import Lake
 from spark.lake.slot import writing
 from spark.landing.foreign import foreign_writes, look, since_last
@@ -110,6 +112,34 @@ def test_small_files_become_few_and_every_reader_has_the_same_rows(spark: SparkS
     versions = [lake.version(one) for one in (path, lake.changes)]
     assert Maintaining(spark, lake).run()["freed_bytes"] == 0
     assert [lake.version(one) for one in (path, lake.changes)] == versions, "there was nothing to do"
+
+
+def test_a_check_has_the_rows_that_the_status_means_though_their_files_are_gone(
+    spark: SparkSession, lake: Lake
+) -> None:
+    """No compaction came since; behind the next row the version of before is another state, and is not read."""
+    path = lake.table("shop", "items")
+    before, status = rows(lake), note_status(lake)
+    version = status.tables["shop.items"].version
+    assert version is not None
+    Maintaining(spark, lake).run(["shop.items"])
+    assert vacuum(spark, lake, path, 0) > 0
+    newest = same_rows(lake, path, version)
+    assert newest == lake.version(path)
+    assert sorted(map(tuple, lake.frame(path, newest).collect()), key=str) == before[0]
+    spark.sql(f"DELETE FROM delta.`{path}` WHERE id = 1")
+    assert same_rows(lake, path, version) == newest
+
+
+def test_files_of_a_table_that_the_file_has_no_more_are_looked_after_too(spark: SparkSession, lake: Lake) -> None:
+    """Rows that were erased are in those of before."""
+    applied = AppliedSnapshots(lake)
+    applied.note(("shop", "items"), NEVER.model_copy(update={"id": "1"}))
+    status = note_status(lake)
+    status.tables.pop("shop.items")
+    lake.write(lake.status, status.model_dump(mode="json"))
+    assert Maintaining(spark, lake).run(["shop.items"])["tables"]["shop.items"]["files_after"] == 1
+    assert set(Maintaining(spark, lake).run()["tables"]) == {"shop.items", "shop.lines", "_changes"}
 
 
 def test_what_a_reader_of_the_retention_needs_stays(spark: SparkSession, lake: Lake) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -24,9 +25,12 @@ from spark.failpoints import hooked
 from spark.history.history import History
 from spark.history.retention import Retention, history_of
 from spark.lake.applied import AppliedSnapshots
+from spark.lake.growing import moment_id
 from spark.lake.lake import Lake
 from spark.lake.manifests import Manifest
 from spark.lake.stopped import StoppedTables
+from spark.lake.unfinished import WITHIN, Beating, Plan, Progress, Unfinished
+from spark.lake.unfinished import Part as StagedPart
 from spark.maintenance.maintenance import Maintaining, behind
 from spark.maintenance.tidying import join_small_files, vacuum
 from spark.merging.handoff import apply_ready
@@ -239,6 +243,29 @@ def test_what_a_snapshot_that_waits_needs_stays(spark: SparkSession, lake: Lake)
     assert [row["name"] for row in History(spark, lake, "shop", "items").now().collect()] == ["d"]
     cut(lake, 3)
     assert ages(lake) == []
+
+
+def test_what_rows_that_are_being_read_for_a_repair_need_stays(lake: Lake) -> None:
+    """As of its first day: which table's they are nobody tells before they are staged. One that died needs nothing."""
+    folder = lake.at("_parts", f"{moment_id(ago(10).timestamp())}-abc123")
+    with Beating(lake, folder):
+        _, held = cut(lake, 3)
+    assert (ages(lake), ages(lake, "lines")) == ([5, 10], [4])
+    assert all("rows for a repair or backfill are being read" in told for told in held)
+    assert cut(lake, 3) == ({"shop.items": 2, "shop.lines": 1}, [])
+
+
+@pytest.mark.parametrize(("last", "left"), [(0.5, [5, 10]), (2, [])], ids=["may go on", "nobody goes on with it"])
+def test_what_a_snapshot_that_did_not_end_needs_stays_while_one_may_go_on_with_it(
+    lake: Lake, last: float, left: list[int]
+) -> None:
+    one = Unfinished(lake, moment_id(ago(15).timestamp()))
+    one.begin(Plan(tables=["shop.items"], began=ago(15).timestamp(), landing=None))
+    part = StagedPart(rows=1, at=time.time() - last * WITHIN)
+    one.note(Progress(shape=ITEMS, made="1", p0=checkpoint(985, ago(15)), parts=[part]))
+    _, held = cut(lake, 3)
+    assert ages(lake) == left
+    assert bool(held) == bool(left)
 
 
 @pytest.mark.parametrize(("complete", "left"), [(ago(0), []), (ago(9), [5, 10]), (ago(30), [5, 10, 20])])
