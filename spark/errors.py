@@ -13,7 +13,7 @@ class PassingError(LakeError):
     """What kept the job from its end may be over by the next run, with nothing mended. Airflow starts that itself."""
 
 
-class LakeTakenError(LakeError):
+class LakeTakenError(PassingError):
     """Another job changes the lake, and did so for as long as was waited for it."""
 
 

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from contract.pipeline import Pipeline
 from contract.status import parse
 from spark.compaction.compaction import compact
-from spark.errors import LakeTakenError, PassingError
+from spark.errors import PassingError
 from spark.failures import message_of
 from spark.job import Facts, JobFailedError
 from spark.kafka.broker import Broker
@@ -41,7 +41,7 @@ def _once_more(spark: SparkSession, pipeline: Pipeline, first: Facts, failed: st
             return first, failed
         print(f"{waiting:,} change(s) came meanwhile, which are taken in now", flush=True)
         more, failed = _run(spark, pipeline, 0)
-    except (LakeTakenError, PassingError) as error:
+    except PassingError as error:
         print(f"what came meanwhile waits for the next compaction: {error}", flush=True)
         return first, failed
     except Exception as error:  # whatever it is, the first run has come to its end

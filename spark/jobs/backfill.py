@@ -28,7 +28,7 @@ from spark.mending.choice import Form, Name, blocked, names_of, refusing, shown_
 from spark.mending.from_source import Choose, SourceParts
 from spark.mending.passing import each, refuse_passed_by
 from spark.mending.rebuilt import Rebuild
-from spark.mending.unfound import told_unfound
+from spark.mending.unfound import Unfound
 from spark.merging.parts import CHANGES, KAFKA, MYSQL, Chosen, Part
 
 SOURCES = (CHANGES, KAFKA, MYSQL)
@@ -76,17 +76,17 @@ class Backfill:
         self, spark: SparkSession, pipeline: Pipeline, lake: Lake, status: LakeStatus, source: str, by: str
     ) -> None:
         self.spark, self.pipeline, self.lake, self.status = spark, pipeline, lake, status
-        self.source, self.by = source, by
+        self.source, self.by, self.unfound = source, by, Unfound(spark, lake, asked=False)
         self.schemas = in_lake(lake, Broker(pipeline).schemas())
 
     def run(self, names: list[Name], form: Form, between: tuple[datetime, datetime] | None) -> dict[str, Any]:
         """The report's facts. A table that cannot be had is passed by; LakeError where there is no other."""
+        self.unfound.asked = bool(form.keys)
         with self._staging(names, form, between) as stage:
             staged, refused = each(names, stage)
         parts = list(staged.values())
-        facts: dict[str, dict[str, Any]] = {".".join(part.name): {"part": part.told} for part in parts}
-        for part in parts if form.keys else ():
-            facts[".".join(part.name)] |= told_unfound(self.spark, self.lake, part)
+        told = {".".join(part.name): part.told for part in parts}
+        facts = {name: {"part": part, **self.unfound.facts.get(name, {})} for name, part in told.items()}
         return {
             "p1": parts[-1].p1,  # the one that was read last
             "parts": {part.id: ".".join(part.name) for part in parts},
@@ -105,7 +105,7 @@ class Backfill:
         chosen = self._chosen(self._rebuild(names[0]), form, between) if between else None
         choose: Choose = form.choose if chosen is None else lambda shown: chosen
         with source_of(self.spark, self.pipeline, self.lake, names, "the backfill") as staging:
-            parts = SourceParts(staging, "backfill", self.by)
+            parts = SourceParts(staging, "backfill", self.by, self.unfound)
             yield lambda name: parts.stage(*name, choose)[0]
 
     def _rebuilt(self, name: Name, form: Form, between: tuple[datetime, datetime] | None) -> Part:
@@ -114,7 +114,7 @@ class Backfill:
 
     def _rebuild(self, name: Name) -> Rebuild:
         source = CHANGES if self.source == MYSQL else self.source
-        return Rebuild(self.spark, self.lake, self.status, self.schemas, name, source, self.by)
+        return Rebuild(self.spark, self.lake, self.status, self.schemas, name, source, self.by, self.unfound)
 
     def _chosen(self, rebuild: Rebuild, form: Form, between: tuple[datetime, datetime] | None) -> Chosen:
         if between is None:

@@ -24,7 +24,7 @@ from spark.lake.lake import Lake
 from spark.mending.choice import Form, Name, blocked, names_of, refusing, source_of, standing, tell
 from spark.mending.from_source import Choose, SourceParts
 from spark.mending.passing import each, refuse_passed_by
-from spark.mending.unfound import told_unfound
+from spark.mending.unfound import Unfound
 from spark.merging.parts import Chosen
 from spark.proof.differences import Difference, found_last
 from spark.proof.reports import numbers
@@ -52,23 +52,22 @@ def repair(spark: SparkSession, pipeline: Pipeline, tables: list[str], **given: 
     if chosen:
         lake.prove_writable()
         with source_of(spark, pipeline, lake, [*chosen], "the repair") as staging:
-            _stage(SourceParts(staging, "repair", given.get("by", "")), chosen, facts, bool(form.keys))
+            unfound = Unfound(spark, lake, bool(form.keys))
+            _stage(SourceParts(staging, "repair", given.get("by", ""), unfound), chosen, facts)
     facts["seconds"] = round(time.time() - began, 1)
     facts = take_in(spark, pipeline, facts) if given.get("compact") and chosen else facts
     refuse_passed_by(pipeline, facts)
     return facts
 
 
-def _stage(parts: SourceParts, chosen: Mapping[Name, Choose], facts: dict[str, Any], by_keys: bool) -> None:
+def _stage(parts: SourceParts, chosen: Mapping[Name, Choose], facts: dict[str, Any]) -> None:
     """Into `facts`. A table whose rows cannot be read there is passed by; LakeError where there is no other."""
     staged, refused = each(chosen, lambda name: parts.stage(*name, chosen[name]))
     facts["passed_by"] |= refused
     for name, (part, rows) in staged.items():
         table = ".".join(name)
         facts["p1"], facts["parts"][part.id] = part.p1, table  # the one that was read last
-        facts["tables"][table] = {"part": part.told, "read": rows}
-        if by_keys:
-            facts["tables"][table] |= told_unfound(parts.staging.spark, parts.staging.lake, part)
+        facts["tables"][table] = {"part": part.told, "read": rows, **parts.unfound.facts.get(table, {})}
 
 
 def _named(pipeline: Pipeline, lake: Lake, tables: list[str], form: Form) -> dict[Name, Choose]:

@@ -18,7 +18,7 @@ from contract.pipeline import Pipeline
 from contract.status import LakeStatus
 from quality.report import SUITES, by_kind, differences
 from spark.compaction.compacting import compaction
-from spark.errors import LakeError
+from spark.errors import LakeError, LakeTakenError
 from spark.evolution.renames import in_lake
 from spark.job import JobFailedError, run
 from spark.kafka.broker import Broker
@@ -32,13 +32,14 @@ from spark.proof.differences import Difference
 from spark.proof.finding import Finding, apart, incomparable, result, unread
 from spark.proof.judged import ROWS, Judging, Rules
 from spark.proof.kept import keeping, leave
-from spark.proof.noted import keep
+from spark.proof.noted import keep, shorten
 from spark.proof.pinning import unopened
 from spark.proof.verification import Shapes, Verification
 from spark.snapshot.transformed import refuse_other_rules
 from spark.source.choice import chosen
 from spark.source.streamed import streamed
 
+NOT_KEPT = "what this check found is in no table of the lake, and the next check does not know of it: {}"
 PATIENCE = 3600.0  # seconds that a check waits for a compaction, at its end: what it found is not to be lost
 
 
@@ -72,13 +73,28 @@ def verify(
     expectations = _expectations(check, pipeline, rules, beside, results, bool(tables))
     report = _report(check, began, results, tables, expectations)
     if answers or expectations.get("tables"):
-        with writing(lake, "verify", PATIENCE):  # two writers of a table on S3 could lose what one of them wrote
-            keep(check, began, report, answers, found)
+        _keep(check, began, report, answers, found)
     if wrong := differences(report):
         report["again"] = wrong.keys() <= check.lost
         told = " | ".join(f"{name}: {text}" for name, text in wrong.items())
         raise JobFailedError(f"{_counted(report, wrong)}: {told}{_mended(pipeline, results)}", report)
     return report
+
+
+def _keep(
+    check: Verification, began: datetime, report: dict[str, Any], answers: Sequence[Answer], found: Sequence[Difference]
+) -> None:
+    """Raises LakeTakenError where another job has the lake for too long, and nothing is at fault: else what is wrong is
+    told all the same."""
+    try:
+        with writing(check.lake, "verify", PATIENCE):  # two writers of a table on S3 could lose what one of them wrote
+            keep(check, began, report, answers, found)
+    except LakeTakenError as error:
+        if not differences(report):
+            raise
+        shorten(report)
+        report["warnings"] = [*report.get("warnings", ()), NOT_KEPT.format(error)]
+        _tell(report["warnings"][-1])
 
 
 def _low(pipeline: Pipeline, broker: Broker, lake: Lake) -> Checkpoint:

@@ -95,12 +95,20 @@ class FirstLook:
         read = ReadTopics(self.lake)
         known = {**snapshots, **read.known()}
         begins = self.broker.begins(self.ends) if self.ends else {}
-        losses = list(self._losses({topic: place for topic, place in known.items() if self._fed(topic)}, begins))
+        self._note([*self._losses({topic: place for topic, place in known.items() if self._fed(topic)}, begins)])
+        read.keep(places(self.ids, begins))  # behind the losses: what comes after this is told by it
+        return begins
+
+    def note_unread(self, topics: Collection[str]) -> None:
+        """Of topics that were made again before any record of them was read: nobody knows whether there were any."""
+        partitions = {at: end for at, end in self.ends.items() if at[0] in topics}
+        begins = self.broker.begins(partitions) if partitions else {}
+        self._note([self._loss(*at, self.ids.get(at[0]), begin) for at, begin in sorted(begins.items())])
+
+    def _note(self, losses: list[Loss]) -> None:
         for loss in losses:
             print(f"{told(loss)}: tables that may lack them count as not snapshotted", flush=True)
         Losses(self.lake).note(losses)
-        read.keep(places(self.ids, begins))  # behind the losses: what comes after this is told by it
-        return begins
 
     def _fed(self, topic: str) -> bool:
         """Of one that no template gives, a snapshot saw it by one that the file had then."""

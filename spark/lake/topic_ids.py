@@ -36,6 +36,12 @@ class TopicIds:
                 )
         return None
 
+    def made_again_unread(self, ids: Ids, done: Ends) -> set[str]:
+        """The topics that are others now, and of whose records none was read: there may have been some."""
+        read = {topic for (topic, _), at in done.items() if at}
+        others = {topic for topic, id in self.known().items() if topic in ids and ids[topic] != id}
+        return others - read if done else set()
+
     def keep(self, ids: Ids) -> None:
         """Before anything is read: a topic that is made again while the query runs is then seen by the next run."""
         if ids and self.lake.read(self.path) != ids:

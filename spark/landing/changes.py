@@ -85,14 +85,16 @@ class Landing:
         begins: Ends = {}
         if done:
             ReadTopics(self.lake).keep(places(known.known() or ids, done))
-        else:
-            look = FirstLook(self.lake, Broker(self.pipeline), checkpoint, ids, ends)
+        look = FirstLook(self.lake, Broker(self.pipeline), checkpoint, ids, ends)
+        if not done:
             begins = look.begin(self.seen())
+        if anew := known.made_again_unread(ids, done):
+            look.note_unread(anew)
         if lost := gone(done, ends) or known.made_again(ids, done):
             raise records_lost(self.pipeline, lost)
-        if not any(ends.values()):
+        if not any(ends.values()) and not done:
             return
-        known.keep(ids)
+        known.keep(ids)  # behind what was noted, which is noted once
         if short := self._short(ends):
             refuse_gone_unread(self.pipeline, done, ends)
         for _ in range(3):  # a topic that is new since the query's last run may be seen in the run after

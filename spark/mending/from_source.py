@@ -15,6 +15,7 @@ from contract.pipeline_columns import Shown
 from spark.errors import TableAlteredError, TableError
 from spark.lake.erasures import Erasures
 from spark.lake.unfinished import Beating, Found
+from spark.mending.unfound import Unfound
 from spark.mending.wanted import own_key, source_condition
 from spark.merging.parts import MYSQL, Chosen, Part, new_id, put, sweep, write_keys
 from spark.snapshot.snapshot import ATTEMPTS, Staging, shared_keys
@@ -36,6 +37,7 @@ class SourceParts:
     staging: Staging
     job: str
     by: str
+    unfound: Unfound
 
     def stage(self, db: str, table: str, choose: Choose) -> tuple[Part, int]:
         """Reads what `choose` names of the table as it is shown, and stages it; gives the part and its rows' number.
@@ -62,6 +64,7 @@ class SourceParts:
                         if shown.schema.key != shown.source.key:
                             self._refuse_shared_keys(part, shown)
                         part = part.model_copy(update={"p1": self.staging.end(), "count": rows})
+                        self.unfound(part)
                         put(lake, part)
                         return part, rows
             except BaseException:

@@ -4,6 +4,8 @@ look as if there was nothing to mend.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as fn
 
@@ -17,18 +19,27 @@ from spark.tables.rows import keys_of
 NAMED = 10  # of them
 
 
-def told_unfound(spark: SparkSession, lake: Lake, part: Part) -> dict[str, int]:
-    """Says of which of the part's keys neither its rows nor the lake's table have a row; their number for the report,
-    where there are any."""
-    found = unfound(spark, lake, part)
-    if not found:
-        return {}
-    more = f" and {len(found) - NAMED:,} more" if len(found) > NAMED else ""
-    tell(
-        f"{'.'.join(part.name)}: no row has the key {', '.join(found[:NAMED])}{more}, neither where rows were read nor "
-        "in the lake: it may be written in another way than records have it, such as in capitals"
-    )
-    return {"unfound": len(found)}
+@dataclass
+class Unfound:
+    """Says of which of a part's keys neither its rows nor the lake's table have a row, where a person `asked` for these
+    keys. To be called before the part is staged: behind that a compaction may take it, and its folder, at any moment.
+    `facts`: the report's, by `db.table`; of a table without such keys none."""
+
+    spark: SparkSession
+    lake: Lake
+    asked: bool
+    facts: dict[str, dict[str, int]] = field(default_factory=dict)
+
+    def __call__(self, part: Part) -> None:
+        found = unfound(self.spark, self.lake, part) if self.asked else []
+        if not found:
+            return
+        name, more = ".".join(part.name), f" and {len(found) - NAMED:,} more" if len(found) > NAMED else ""
+        tell(
+            f"{name}: no row has the key {', '.join(found[:NAMED])}{more}, neither where rows were read nor in the "
+            "lake: it may be written in another way than records have it, such as in capitals"
+        )
+        self.facts[name] = {"unfound": len(found)}
 
 
 def unfound(spark: SparkSession, lake: Lake, part: Part) -> list[str]:

@@ -127,7 +127,8 @@ class Staging:
         self.source.awake()
         p0 = self.places.now()
         self.reading.awake()  # that waits as long as the streamer goes on
-        self.reading.wait_for(p0.gtid_set, APPLIED if self.reading.replica else VISIBLE, self.places.job)
+        # Of MariaDB's GTIDs the set is of before an open XA transaction, and the place, which rows get, is behind it.
+        self.reading.wait_for(p0.seen_set or p0.gtid_set, APPLIED if self.reading.replica else VISIBLE, self.places.job)
         return p0
 
     def end(self) -> str:
@@ -202,7 +203,7 @@ class Staging:
                 self._refuse_shared_keys(job, progress, transforms)
                 return progress
             self.tell(f"{progress.name}: the table was altered while it was read; it is read again")
-            job.forget(progress)
+            job.forget(progress.shape.db, progress.shape.table)
             progress = self._anew(now, self.begin())
         raise TableAlteredError(
             f"{progress.name}: the table was altered {ATTEMPTS} times while it was read. Run the snapshot again when "
@@ -225,6 +226,6 @@ class Staging:
         staged = StagedRows(self.spark, self.lake, rows_folder(job.folder, schema), job.id)
         shared = rows - staged.rows(progress.version).select(*map(quoted, key)).distinct().count()
         if shared:
-            job.forget(progress)  # the next run is to see what was done about it
+            job.forget(schema.db, schema.table)  # the next run is to see what was done about it
             told = f"{counted(shared, 'row')} with the key ({', '.join(key)}) of another one"
             raise TableError(shared_keys(self.pipeline, schema, told))

@@ -24,8 +24,9 @@ from spark.lake.lake import Lake
 from spark.lake.lost import Loss, Losses
 from spark.maintenance.tidying import vacuum
 from spark.mending.choice import Form
-from spark.mending.unfound import unfound
+from spark.mending.unfound import Unfound, unfound
 from spark.merging.mended import mended
+from spark.merging.parts import MANIFEST
 from tests.spark.changes_by_hand import ITEMS, change, truncation
 from tests.spark.lake_by_hand import AT, NAME, checkpoint, ids, item, land, part, seq, stage
 from tests.spark.test_repair import damage
@@ -100,16 +101,21 @@ def test_a_part_of_it_and_no_more(
 
 
 @pytest.mark.usefixtures("made")
-@pytest.mark.soak
 def test_a_key_that_nobody_has_is_named(
-    spark: SparkSession, pipeline: Pipeline, lake: Lake, capsys: pytest.CaptureFixture[str]
-) -> None:
+    spark: SparkSession, pipeline: Pipeline, lake: Lake, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
     damage(spark, lake, (1, "a"), (8, "x"))
     told = backfill(spark, pipeline, ["shop.items"], keys="[2, 77, 8]")["tables"]
     assert told == {"shop.items": {"part": "3 keys", "unfound": 1}}
     assert 'shop.items: no row has the key {"id":77}, neither where rows were read nor in' in capsys.readouterr().out
     told = backfill(spark, pipeline, ["shop.items"], keys="[2, 8]")["tables"]
     assert told == {"shop.items": {"part": "2 keys"}}
+    before = list[bool]()
+    staged = partial(lake.at, "_parts")
+    monkeypatch.setattr(Unfound, "__call__", lambda _, one: before.append(lake.exists(staged(one.id, MANIFEST))))
+    backfill(spark, pipeline, ["shop.items"], keys="[2]")
+    assert before == [False], "behind that a compaction may take it, with the keys, at any moment"
     read = part(spark, lake, "p1", AT, item(2), keys=[item(n) for n in (2, 8, 9, 10)])
     assert unfound(spark, lake, read) == ['{"id":10}', '{"id":9}']
 
@@ -167,7 +173,8 @@ def working(parts: dict[str, Any]) -> Any:
             raise TableError(f"{'.'.join(name)} cannot be had")
         return parts[name[1]]
 
-    return SimpleNamespace(source="mysql", _staging=lambda *_: nullcontext(stage))
+    unfound = SimpleNamespace(asked=False, facts={})
+    return SimpleNamespace(source="mysql", unfound=unfound, _staging=lambda *_: nullcontext(stage))
 
 
 def test_a_table_that_cannot_be_had_keeps_no_other_and_is_told(

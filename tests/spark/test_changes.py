@@ -12,13 +12,15 @@ from pyspark.sql import SparkSession
 from contract.pipeline import Pipeline
 from spark.errors import LakeError
 from spark.failpoints import hooked
-from spark.kafka.broker import Ends
+from spark.kafka.broker import Broker, Ends
 from spark.kafka.records import shaped
 from spark.lake.lake import Lake
+from spark.lake.lost import Losses
 from spark.lake.topic_ids import TopicIds
 from spark.landing.changes import Landing
 from spark.landing.marks import Marks
 from tests.spark.changes_by_hand import ITEMS, record, records
+from tests.spark.lake_by_hand import checkpoint
 
 Seq = tuple[int, int, int, int, int]
 
@@ -239,6 +241,27 @@ def test_a_topic_that_lost_what_was_read_stops_the_job(
     landing.run({("shop.shop.items", 0): 5000}, {})
 
 
+@pytest.mark.parametrize("end", [0, 3], ids=["empty", "with records"])
+def test_one_made_again_of_which_nothing_was_read_may_have_had_records(
+    spark: SparkSession, pipeline: Pipeline, lake: Lake, monkeypatch: pytest.MonkeyPatch, end: int
+) -> None:
+    """They are noted as lost, once: a snapshot that began behind them brings them."""
+    Path(lake.changes).parent.mkdir(parents=True)
+    read_up_to(lake, 5000)
+    monkeypatch.setattr(Broker, "begins", lambda _, partitions: dict.fromkeys(partitions, 0))
+    monkeypatch.setattr(Broker, "first", lambda *_: [0, 1, 70, 0, 0] if end else None)
+    monkeypatch.setattr(Landing, "_short", lambda *_: [])
+    items, lines = "shop.shop.items", "shop.shop.lines"
+    landing, ends = Landing(spark, pipeline, lake), {(items, 0): 5000, (lines, 0): 0}
+    landing.run(ends, {items: "one", lines: "two"}, checkpoint(90))
+    assert Losses(lake).known == {}
+    for pos in (95, 99):
+        landing.run({**ends, (lines, 0): end}, {items: "one", lines: "three"}, checkpoint(pos))
+        [loss] = Losses(lake).known.values()
+        assert (loss.topic, loss.partition, loss.until) == (lines, 0, [0, 1, 70, 0, 0] if end else [0, 1, 95, -1, -1])
+    assert Losses(lake).of([items], None, {}) is None
+
+
 def test_a_topic_made_again_is_told_by_its_id_though_its_end_is_past_the_old_offsets(
     spark: SparkSession, pipeline: Pipeline, lake: Lake
 ) -> None:
@@ -248,10 +271,9 @@ def test_a_topic_made_again_is_told_by_its_id_though_its_end_is_past_the_old_off
     ends = {("shop.shop.items", 0): 5000, ("shop.shop.lines", 0): 0}
     landing.run(ends, {"shop.shop.items": "one"})  # a lake of before ids were kept takes those that it finds
     landing.run(ends, {"shop.shop.items": "one", "shop.shop.lines": "two"})
-    landing.run(ends, {"shop.shop.items": "one", "shop.shop.lines": "three"})  # nothing of it was read: nothing lost
     landing.run(ends, {})  # a broker without ids
     ends["shop.shop.items", 0] = 9000
     with pytest.raises(LakeError, match=r"shop\.items was deleted and made again.*Move .* away.*DAG shop\.snapshot"):
-        landing.run(ends, {"shop.shop.items": "other", "shop.shop.lines": "three"})
+        landing.run(ends, {"shop.shop.items": "other", "shop.shop.lines": "two"})
     checkpoint.rename(checkpoint.with_name("away"))
     assert TopicIds(lake, str(checkpoint)).made_again({"shop.shop.items": "other"}, {}) is None

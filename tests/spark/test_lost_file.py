@@ -39,9 +39,20 @@ def refused(compact: Compact, pipeline: Pipeline) -> None:
     assert 'see "A file of the lake that is lost" in docs/operations.md' in told
 
 
-@pytest.mark.parametrize("merged", [False, pytest.param(True, marks=pytest.mark.soak)])
+def broken(file: Path, how: str) -> None:
+    """Gone, or there without what it had."""
+    if how == "gone":
+        file.unlink()
+    else:
+        file.write_bytes(b"PAR1" + b"\0" * 400)
+
+
+@pytest.mark.parametrize(
+    ("merged", "how"),
+    [(False, "gone"), (False, "broken"), pytest.param(True, "gone", marks=pytest.mark.soak)],
+)
 def test_no_compaction_on_the_way_back_brings_a_deleted_row_again(
-    spark: SparkSession, pipeline: Pipeline, lake: Lake, compact: Compact, merged: bool
+    spark: SparkSession, pipeline: Pipeline, lake: Lake, compact: Compact, merged: bool, how: str
 ) -> None:
     """The lost file has row 2's deletion, the others have what made the row; where the snapshot came last, the row was
     there until then. A compaction comes behind each step."""
@@ -51,12 +62,15 @@ def test_no_compaction_on_the_way_back_brings_a_deleted_row_again(
     land(spark, lake, change(seq(3), "u", item(1, "lost")), change(seq(4), "d", item(2)))
     if merged:
         compact()
-    for file in files(lake) - before:
-        file.unlink()
+    lost = files(lake) - before
+    for file in lost:
+        broken(file, how)
     if not merged:
         refused(compact, pipeline)
     stage(spark, lake, "1", AT, item(1, "lost"))
     refused(compact, pipeline)
+    for file in lost:
+        file.unlink(missing_ok=True)  # where it is there, it is to be moved away first
     assert DeltaTable(lake.changes).repair()["files_removed"]
     if not merged:
         refused(compact, pipeline)
