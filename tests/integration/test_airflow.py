@@ -7,6 +7,7 @@ Compaction has no schedule here, so the snapshot and the check start the compact
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import httpx
@@ -226,17 +227,26 @@ def test_a_difference_fails_the_task_which_names_it_and_alerts(api: Api, mysql: 
     assert list(alert["tables"]) == ["dagshop.orders"]
     assert "rows 1000 in the source, 1001 in the lake" in alert["tables"]["dagshop.orders"]
     assert "dagshop.orders" in alert["message"]
+    assert datetime.fromisoformat(alert["since"]["dagshop.orders"]) <= datetime.now(UTC)
+    assert "dags.repair" in alert["next_step"]
+    assert "clear" not in alert or not alert["clear"]
 
 
 @pytest.mark.soak
 @pytest.mark.usefixtures("checked")
-def test_a_repair_mends_what_the_check_found_and_proves_it(api: Api, status: Status) -> None:
+def test_a_repair_mends_what_the_check_found_proves_it_and_says_all_clear(
+    api: Api, airflow_site: Site, status: Status
+) -> None:
+    before = len(airflow_site.told)
     run = done(api, "dags.repair")
     assert api.result(run, "stage")["tables"] == {
         "dagshop.orders": {"part": "1 key that the last check found", "read": 0}
     }
     assert list(api.result(run, "verify")["tables"]) == ["dagshop.orders"]
     assert status().tables["dagshop.orders"].rows == 1000
+    [clear] = airflow_site.told[before:]
+    assert clear["clear"]
+    assert "dagshop.orders" in clear["message"]
     nothing = states(api, ended(api, "dags.repair"))
     assert (nothing["stage"], nothing["verify"]) == ("success", "skipped")
 
