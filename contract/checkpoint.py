@@ -211,6 +211,12 @@ class Checkpoint(BaseModel):
         known."""
         return max((one.until for one in self.other_rules if chooses(one.tables, db, table)), default=None)
 
+    @property
+    def sent(self) -> str:
+        """The GTID set of all that was sent, also behind the place from which a start goes on; empty of a stream by
+        file and position."""
+        return self.gtid_set if self.by_place else self.seen_set or self.gtid_set
+
     def covers(self, gtid_set: str) -> bool:
         """Whether all that the transactions of the set committed was delivered."""
         wanted = gtids.parse(gtid_set)

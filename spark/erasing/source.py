@@ -47,9 +47,9 @@ def _refuse_other_key(schema: TableSchema, one: ErasedKey) -> None:
     if {*schema.key} != {*one.values}:
         raise LakeError(
             f"{schema.db}.{schema.table}: the source's key is ({', '.join(schema.key)}) by now, and the lake's is "
-            f"({', '.join(one.values)}), since no row of it was changed behind the ALTER TABLE: {SNAPSHOT_TABLE}, and "
-            "run the erasure again, with the keys as they are there, when a compaction has taken that in. Nothing was "
-            "erased"
+            f"({', '.join(one.values)}), since no row of it was changed behind the ALTER TABLE. Change one there, "
+            f"whichever and how little, by which the stream learns of the key; {SNAPSHOT_TABLE}; and run the erasure "
+            "again, with the keys as they are there, when a compaction has taken that in. Nothing was erased"
         )
 
 

@@ -121,8 +121,7 @@ class Erasing:
             texts |= {row["key"] for row in found.events.select("key").distinct().collect()}
         topics = self.topics.of(self.traces.topics(), found.events, int(time.time() * 1000))
         begun = Begun(id=uuid.uuid4().hex, tbl=self.traces.name, hashes=hashes, removed=found.counts(), topics=topics)
-        until = self.until  # MariaDB's GTID set of before an open XA transaction lacks what was sent behind it
-        known = {"until": until.place, "until_ms": until.ts_ms, "gtid_set": until.seen_set or until.gtid_set}
+        known = {"until": self.until.place, "until_ms": self.until.ts_ms, "gtid_set": self.until.sent}
         return self.erasures.begin(begun, [Erased(tbl=begun.tbl, hash=self._hash(text), **known) for text in texts])
 
     def _hash(self, text: str) -> str:

@@ -1,8 +1,8 @@
 """Which changes of `_changes` go, by `maintenance.history_days`: whole days of a table, and only what nothing needs.
 
 Needed are, whatever their age: the changes that a stopped or excluded table waits for, those behind the beginning of a
-snapshot that is not applied yet, or of a repair or backfill that reads, those that an unfinished check compares by, and
-all since two days before the lake's
+snapshot that is not applied yet, or of a repair or backfill that reads, those that an unfinished check compares by,
+and all since two days before the lake's
 own place, since a streamer that falls back behind a failover sends them again and they are known by these. For the same
 reason nothing goes while the streamer, or the lake, is further behind than the history is long. And the age counts from
 the lake's own day where that is before today: a machine's clock may be ahead.
@@ -112,7 +112,8 @@ class Retention:
         return min(self._by_clock, _day(known / 1000) - timedelta(self.days)) if known else self._by_clock
 
     def _needs(self, tables: Collection[str]) -> dict[str, list[Need]]:
-        needs: dict[str, list[Need]] = {table: [*self._for_all()] for table in tables}
+        common = [*self._for_all()]
+        needs = {table: [*common] for table in tables}
         found = [*self._places(), *self._begun(tables)]
         places = [(Place(table, Sequence(*seq)), why) for table, seq, why in found if table in needs]
         days = self._since({place for place, _ in places})

@@ -39,7 +39,7 @@ from spark.snapshot.transformed import refuse_other_rules
 from spark.source.choice import chosen
 from spark.source.streamed import streamed
 
-NOT_KEPT = "what this check found is in no table of the lake, and the next check does not know of it: {}"
+NOT_KEPT = "what this check found is in no table of the lake, where a repair looks for it: verify again. {}"
 PATIENCE = 3600.0  # seconds that a check waits for a compaction, at its end: what it found is not to be lost
 
 
@@ -75,9 +75,9 @@ def verify(
     if answers or expectations.get("tables"):
         _keep(check, began, report, answers, found)
     if wrong := differences(report):
-        report["again"] = wrong.keys() <= check.lost
+        lost = report.setdefault("again", wrong.keys() <= check.lost)
         told = " | ".join(f"{name}: {text}" for name, text in wrong.items())
-        raise JobFailedError(f"{_counted(report, wrong)}: {told}{_mended(pipeline, results)}", report)
+        raise JobFailedError(f"{_counted(report, wrong)}: {told}{'' if lost else _mended(pipeline, results)}", report)
     return report
 
 
@@ -93,6 +93,9 @@ def _keep(
         if not differences(report):
             raise
         shorten(report)
+        for name in [answer.name for answer in answers] + [".".join(one) for one in check.reading.unread]:
+            report["tables"][name]["clears"] = False
+        report["again"] = True  # a repair would not know what was found
         report["warnings"] = [*report.get("warnings", ()), NOT_KEPT.format(error)]
         _tell(report["warnings"][-1])
 

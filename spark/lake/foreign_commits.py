@@ -47,10 +47,11 @@ def rows_of(lake: Lake, path: str, behind: int | None, to: int | None) -> list[C
 def same_rows(lake: Lake, path: str, version: int) -> int:
     """The newest version of the table at the path that has the rows of this one. Where nothing but a maintenance wrote
     since, the files of this one may be gone (`maintenance.vacuum_hours`)."""
-    for one in commits(lake, path, version):
-        if one.version != version + 1 or not HARMLESS.search(one.operation):
+    while lake.goes_on(path, version):
+        made = commits(lake, path, version, version + 1)
+        if not made or not HARMLESS.search(made[0].operation):
             break
-        version = one.version
+        version += 1
     return version
 
 

@@ -3,20 +3,11 @@
 from __future__ import annotations
 
 import time
-from datetime import UTC, datetime
 
 
 def moment_id(at: float) -> str:
     """Of a time in Unix seconds."""
     return time.strftime("%Y%m%dT%H%M%S", time.gmtime(at)) + f"{int(at * 1000) % 1000:03d}Z"
-
-
-def moment(id: str) -> datetime | None:
-    """The time of a `moment_id`; None of another text."""
-    try:
-        return datetime.strptime(id[:15], "%Y%m%dT%H%M%S").replace(tzinfo=UTC)
-    except ValueError:
-        return None
 
 
 def grown(made: str, last: str) -> str:

@@ -15,7 +15,7 @@ from functools import reduce
 from operator import and_
 
 from pydantic import BaseModel
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
 from contract import names
@@ -25,7 +25,7 @@ from spark.lake.lake import Lake
 from spark.lake.stopped import Name
 
 FILE = "_letters.json"
-PLACE = ["topic", "partition", "offset"]
+PLACE, TEXTS = ("topic", "partition", "offset"), ("record_key", "value")
 APP = "headrace-letters-{}"  # and the query's id
 BEFORE_ALL = -1  # the number of letters, or of erasures, of a reading that does not say
 
@@ -65,17 +65,15 @@ class Letters:
         reached("records put aside")
 
     def _fresh(self, bad: DataFrame) -> DataFrame:
-        """Without those that are there by another query, since the topics are read from their beginnings again. Of a
-        place that an erasure emptied nothing else is told again; in a topic made anew it is another record's."""
+        """Without those that are there by another query, since the topics are read from their beginnings again, and
+        those that an erasure emptied since. (Of a topic made anew another record may stand where one of these did: its
+        tables wait for a snapshot in any case.)"""
         if not self.lake.is_table(self.table):
             return bad
-        there = self.spark.read.format("delta").load(self.table).select(*bad.columns)
-        emptied = there.where("record_key is null and value is null").select(*PLACE).distinct()
-        emptied = emptied.withColumn("emptied", fn.lit(True))
-        same = [fn.col(f"b.{name}").eqNullSafe(fn.col(f"t.{name}")) for name in bad.columns]
-        fresh = bad.alias("b").join(there.alias("t"), reduce(and_, same), "left_anti").join(emptied, PLACE, "left")
-        texts = {name: fn.when(fn.col("emptied").isNull(), fn.col(name)) for name in ("record_key", "value")}
-        return fresh.withColumns(texts).select(*bad.columns)
+        there = self.spark.read.format("delta").load(self.table).alias("t")
+        place, same = ([_same(name) for name in some] for some in (PLACE, TEXTS))
+        emptied = fn.col("t.record_key").isNull() & fn.col("t.value").isNull()
+        return bad.alias("b").join(there, reduce(and_, place) & (reduce(and_, same) | emptied), "left_anti")
 
     def count(self) -> int:
         """Takes note of what there is, of this run or of one that was killed before it did; gives how many records are
@@ -110,6 +108,10 @@ class Letters:
             for name in topics.get(topic) or names.tables_of(pipeline, topic):
                 found[name] = max(letters.number, found.get(name, letters.number))
         return found
+
+
+def _same(name: str) -> Column:
+    return fn.col(f"b.{name}").eqNullSafe(fn.col(f"t.{name}"))
 
 
 def state_of(lake: Lake) -> State:

@@ -3,8 +3,8 @@
 A query that has read nothing yet begins at the first record that there is, and Spark tells nothing of those before it.
 So before its first read the topics are looked at: what is gone since the lake last read (`_topics.json`, beside the
 checkpoint, which may be moved away), or since a snapshot looked, is noted as a loss (`_lost.json`), for good, before
-anything is landed. A table counts as not snapshotted while it may lack what was lost: until a snapshot that began
-behind it.
+anything is landed. A later run does the same for a topic that was made again before any record of it was read. A table
+counts as not snapshotted while it may lack what was lost: until a snapshot that began behind it.
 """
 
 from __future__ import annotations

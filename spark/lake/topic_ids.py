@@ -43,7 +43,9 @@ class TopicIds:
         return others - read if done else set()
 
     def keep(self, ids: Ids) -> None:
-        """Before anything is read: a topic that is made again while the query runs is then seen by the next run."""
-        if ids and self.lake.read(self.path) != ids:
-            self.lake.write(self.path, dict(ids))
+        """Before anything is read: a topic that is made again while the query runs is then seen by the next run. One
+        that is not there keeps its id: it may be made again."""
+        known = self.known()
+        if ids and known != (now := {**known, **ids}):
+            self.lake.write(self.path, now)
             reached("topic ids kept")

@@ -35,6 +35,6 @@ def refuse_gone_unread(pipeline: Pipeline, done: Ends, ends: Ends) -> None:
         f"the topic {topic} is gone, or some of its partitions. The lake has read nothing of these, since they were "
         f"empty, and nothing that it has is lost; but Spark does not go on without them. Make the topic again, with "
         f"{partitions}: {steps.topics(pipeline)}; where the source has no such table any more, by Kafka's own "
-        f"kafka-topics --create --topic {topic} --partitions {count}. Then run this again. Where it had got records "
-        f"since, {steps.snapshot(pipeline)} for its tables"
+        f"kafka-topics --create --topic {topic} --partitions {count}. Then run this again. Nobody knows whether it had "
+        f"got records since, so its tables count as not snapshotted then: {steps.snapshot(pipeline)} for them"
     )

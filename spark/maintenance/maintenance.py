@@ -21,13 +21,13 @@ from contract.pipeline import Pipeline
 from contract.pipeline_maintenance import STEPS
 from contract.pipeline_topics import settings as topic_settings
 from contract.status import LakeStatus, parse
+from contract.topic_template import unescape
 from spark.errors import LakeError
 from spark.failpoints import reached
 from spark.failures import message_of
 from spark.history.retention import Retention
 from spark.job import Facts, JobFailedError
 from spark.kafka.broker import Broker
-from spark.lake.applied import AppliedSnapshots
 from spark.lake.delta_log import shorten
 from spark.lake.lake import UNFINISHED, Lake
 from spark.lake.owner import refuse_foreign
@@ -136,9 +136,13 @@ class Maintaining:
 
     def _tables(self) -> dict[str, str]:
         """Where each is, also of those that the pipeline file has no more: rows that were erased are in their files."""
-        names_of = [(table.db, table.table) for table in self._status().tables.values()]
-        lost = [name for name in AppliedSnapshots(self.lake).tables if self.lake.is_table(self.lake.table(*name))]
-        return {".".join(name): self.lake.table(*name) for name in [*names_of, *lost]}
+        found = {name: self.lake.table(table.db, table.table) for name, table in self._status().tables.items()}
+        for db in self.lake.list(self.lake.root):
+            for table in self.lake.list(self.lake.at(db)) if db not in names.FOLDERS else ():
+                name, path = f"{unescape(db)}.{unescape(table)}", self.lake.at(db, table)
+                if name not in found and self.lake.is_table(path):
+                    found[name] = path
+        return found
 
     def _end_history(self, tables: Collection[str]) -> dict[str, int]:
         """How many changes of which table went."""

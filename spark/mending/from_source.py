@@ -17,7 +17,7 @@ from spark.lake.erasures import Erasures
 from spark.lake.unfinished import Beating, Found
 from spark.mending.unfound import Unfound
 from spark.mending.wanted import own_key, source_condition
-from spark.merging.parts import MYSQL, Chosen, Part, new_id, put, sweep, write_keys
+from spark.merging.parts import MYSQL, Chosen, Part, begin, new_id, put, sweep, write_keys
 from spark.snapshot.snapshot import ATTEMPTS, Staging, shared_keys
 from spark.source import chunks
 from spark.source.choice import shown_of
@@ -57,6 +57,7 @@ class SourceParts:
             folder = part.folder(lake)
             try:
                 with Beating(lake, folder):
+                    begin(lake, part)
                     rows = self._read(shown, chosen, f"{folder}/rows", found)
                     if rows is not None:
                         if chosen.keys is not None:

@@ -36,7 +36,7 @@ from spark.mending.made import before, made
 from spark.mending.unfound import Unfound
 from spark.mending.unknown_times import refuse_ended, refuse_removed
 from spark.merging.mended import mended
-from spark.merging.parts import CHANGES, KAFKA, Chosen, Part, new_id, put, sweep, write_keys
+from spark.merging.parts import CHANGES, KAFKA, Chosen, Part, begin, new_id, put, sweep, write_keys
 from spark.merging.tables import USED
 from spark.tables.merge import behind, misfit, sequence
 from spark.tables.schema import Schemas, columns_of
@@ -109,6 +109,7 @@ class Rebuild:
         folder = part.folder(self.lake)
         try:
             with Beating(self.lake, folder):
+                begin(self.lake, part)
                 if chosen.keys is not None:
                     write_keys(self.lake, folder, chosen.keys)
                 inside = part.inside(self.spark, self.lake)

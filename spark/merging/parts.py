@@ -11,7 +11,7 @@ import secrets
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 from pydantic import BaseModel
 from pyspark.sql import DataFrame, SparkSession
@@ -26,13 +26,14 @@ from contract.sequence import file_number
 from spark.errors import LakeError, TableStoppedError
 from spark.failpoints import reached
 from spark.lake.broken import broken_within
-from spark.lake.growing import moment, moment_id
+from spark.lake.growing import moment_id
 from spark.lake.lake import Lake
 from spark.lake.letters import BEFORE_ALL
 from spark.lake.unfinished import BEAT, silent
 from spark.tables.rows import keys_of
 
 MANIFEST = "part.json"
+BEGUN = "begun.json"  # there from before its rows are read
 ABANDONED = 60.0  # seconds without a beat behind which nobody writes a folder any more
 MYSQL, CHANGES, KAFKA = SOURCE, "changes", "kafka"  # where the rows come from
 
@@ -171,11 +172,20 @@ def parts(lake: Lake) -> list[Part]:
     return sorted(landed, key=lambda part: (part.p0.place, part.id))
 
 
+def begin(lake: Lake, part: Part) -> None:
+    """Says, before its rows are read, from where on its table's changes are needed."""
+    lake.write(f"{part.folder(lake)}/{BEGUN}", {"ts_ms": part.p0.ts_ms})
+
+
 def begun(lake: Lake) -> list[tuple[str, datetime]]:
-    """Those whose rows are being read: their ids, and when they began."""
+    """Those whose rows are being read: their ids, and the time of P0, from which on they need changes."""
     found = [(name, lake.at(names.PARTS, name)) for name in lake.list(lake.at(names.PARTS))]
-    read = [name for name, folder in found if not (lake.exists(f"{folder}/{MANIFEST}") or silent(lake, folder))]
-    return [(name, at) for name in read if (at := moment(name.partition("-")[0]))]
+    times = [(name, folder, lake.read(f"{folder}/{BEGUN}")) for name, folder in found]
+    return [
+        (name, datetime.fromtimestamp(at["ts_ms"] / 1000, UTC))
+        for name, folder, at in times
+        if at and not (lake.exists(f"{folder}/{MANIFEST}") or silent(lake, folder))
+    ]
 
 
 def remove(lake: Lake, ids: Collection[str]) -> None:

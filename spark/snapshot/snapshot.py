@@ -127,8 +127,8 @@ class Staging:
         self.source.awake()
         p0 = self.places.now()
         self.reading.awake()  # that waits as long as the streamer goes on
-        # Of MariaDB's GTIDs the set is of before an open XA transaction, and the place, which rows get, is behind it.
-        self.reading.wait_for(p0.seen_set or p0.gtid_set, APPLIED if self.reading.replica else VISIBLE, self.places.job)
+        # Of MariaDB `gtid_set` is of before an open XA transaction, and the place, which rows get, is behind it.
+        self.reading.wait_for(p0.sent, APPLIED if self.reading.replica else VISIBLE, self.places.job)
         return p0
 
     def end(self) -> str:

@@ -161,3 +161,10 @@ def test_what_a_file_says_of_cascades_is_nothing_that_a_checkpoint_notes() -> No
     begun = ONE.following(tables)
     assert begun.following(listed) == begun
     assert "cascades" not in begun.following(listed).model_dump_json()
+
+
+def test_what_was_sent_is_more_than_what_a_start_goes_on_from_and_is_no_place() -> None:
+    """Behind an open XA transaction; a stream by file and position has no GTID set, whatever it has seen."""
+    assert checkpoint(gtid_set="0-1-99").sent == "0-1-99"
+    assert checkpoint(gtid_set="0-1-99", seen_set="0-1-500").sent == "0-1-500"
+    assert checkpoint(by_place=True, seen_set="file=binlog.000012,pos=4567").sent == ""

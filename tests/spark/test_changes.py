@@ -255,6 +255,7 @@ def test_one_made_again_of_which_nothing_was_read_may_have_had_records(
     landing, ends = Landing(spark, pipeline, lake), {(items, 0): 5000, (lines, 0): 0}
     landing.run(ends, {items: "one", lines: "two"}, checkpoint(90))
     assert Losses(lake).known == {}
+    landing.run({(items, 0): 5000}, {items: "one"}, checkpoint(91))  # while it is not there
     for pos in (95, 99):
         landing.run({**ends, (lines, 0): end}, {items: "one", lines: "three"}, checkpoint(pos))
         [loss] = Losses(lake).known.values()

@@ -21,7 +21,6 @@ from spark.compaction.compaction import UNFINISHED
 from spark.errors import LakeError
 from spark.failpoints import MAINTENANCE, hooked
 from spark.job import JobFailedError
-from spark.lake.applied import NEVER, AppliedSnapshots
 from spark.lake.delta_log import LOG, kept_for
 from spark.lake.foreign_commits import same_rows
 from spark.lake.lake import Lake
@@ -133,8 +132,6 @@ def test_a_check_has_the_rows_that_the_status_means_though_their_files_are_gone(
 
 def test_files_of_a_table_that_the_file_has_no_more_are_looked_after_too(spark: SparkSession, lake: Lake) -> None:
     """Rows that were erased are in those of before."""
-    applied = AppliedSnapshots(lake)
-    applied.note(("shop", "items"), NEVER.model_copy(update={"id": "1"}))
     status = note_status(lake)
     status.tables.pop("shop.items")
     lake.write(lake.status, status.model_dump(mode="json"))

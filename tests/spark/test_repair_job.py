@@ -29,8 +29,8 @@ def staged(*tables: str) -> dict[str, Any]:
         return SimpleNamespace(id=f"part-{table}", p1="p1", told="2 keys"), 2
 
     facts: dict[str, Any] = {"p1": "", "parts": {}, "tables": {}, "passed_by": {}}
-    parts = cast(SourceParts, SimpleNamespace(stage=stage))
-    _stage(parts, {("shop", table): lambda _: WHOLE for table in tables}, facts, by_keys=False)
+    parts = cast(SourceParts, SimpleNamespace(stage=stage, unfound=SimpleNamespace(facts={})))
+    _stage(parts, {("shop", table): lambda _: WHOLE for table in tables}, facts)
     return facts
 
 
@@ -71,7 +71,7 @@ def found(monkeypatch: pytest.MonkeyPatch, pipeline: Pipeline) -> Any:
         monkeypatch.setattr(repairing, "found_last", lambda *given: asked.append(given) or kept)
         return repairing.repair(None, pipeline, [*named])  # type: ignore[arg-type]
 
-    def stage(parts: SourceParts, chosen: Any, facts: dict[str, Any], by_keys: bool) -> None:
+    def stage(parts: SourceParts, chosen: Any, facts: dict[str, Any]) -> None:
         facts["tables"] = {".".join(name): {"read": 1} for name in chosen}
 
     lake = SimpleNamespace(prove_writable=lambda: None)

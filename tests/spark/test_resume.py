@@ -42,7 +42,7 @@ class Folder:
     def progress(self, db: str, table: str) -> Progress | None:
         return self.known
 
-    def forget(self, progress: Progress) -> None:
+    def forget(self, db: str, table: str) -> None:
         self.forgotten = True
 
 

@@ -34,6 +34,7 @@ from spark.lake.unfinished import Part as StagedPart
 from spark.maintenance.maintenance import Maintaining, behind
 from spark.maintenance.tidying import join_small_files, vacuum
 from spark.merging.handoff import apply_ready
+from spark.merging.parts import Part, begin
 from spark.merging.tables import Merging
 from spark.tables.schema import Schemas, prepare
 from tests.spark.changes_by_hand import ITEMS, LINES, Row, compact_json, key_of
@@ -246,9 +247,9 @@ def test_what_a_snapshot_that_waits_needs_stays(spark: SparkSession, lake: Lake)
 
 
 def test_what_rows_that_are_being_read_for_a_repair_need_stays(lake: Lake) -> None:
-    """As of its first day: which table's they are nobody tells before they are staged. One that died needs nothing."""
-    folder = lake.at("_parts", f"{moment_id(ago(10).timestamp())}-abc123")
-    with Beating(lake, folder):
+    """As of P0: which table's they are nobody tells before they are staged. Of one that died nothing is needed."""
+    with Beating(lake, lake.at("_parts", "p1")):
+        begin(lake, Part.model_construct(id="p1", p0=checkpoint(990, ago(10))))
         _, held = cut(lake, 3)
     assert (ages(lake), ages(lake, "lines")) == ([5, 10], [4])
     assert all("rows for a repair or backfill are being read" in told for told in held)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -84,11 +85,11 @@ def test_who_finds_another_s_beat_writes_and_says_nothing_more(lake: Lake, monke
     with old.beating() as asleep:
         old.note(progress)
         with new.beating() as awake:
-            for write in (old.note, old.forget):
+            for write in (partial(old.note, progress), partial(old.forget, "shop", "items")):
                 with pytest.raises(
                     LakeError, match=r"took it for dead.*_staging/1.*Run this again only where none does"
                 ):
-                    write(progress)
+                    write()
             monkeypatch.setattr(unfinished, "BEATS", 0.01)
             asleep._beats()  # comes to its end by itself
             new.note(progress)

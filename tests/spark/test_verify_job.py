@@ -174,6 +174,9 @@ def test_nothing_is_kept_while_another_job_writes_the_lake(
         check.run()  # what it found is not to be lost for that
     [warning] = told.value.facts["warnings"]
     assert warning.startswith("what this check found is in no table of the lake")
+    assert told.value.facts["again"], "a repair would find nothing of it"
+    assert told.value.facts["tables"]["shop.items"]["clears"] is False
+    assert "repair" not in str(told.value)
     check.facts = {}
     assert not lake.is_table(lake.at("_differences"))
     check.run()
