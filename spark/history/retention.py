@@ -2,10 +2,10 @@
 
 Needed are, whatever their age: the changes that a stopped or excluded table waits for, those behind the beginning of a
 snapshot that is not applied yet, or of a repair or backfill that reads, those that an unfinished check compares by,
-and all since two days before the lake's
-own place, since a streamer that falls back behind a failover sends them again and they are known by these. For the same
-reason nothing goes while the streamer, or the lake, is further behind than the history is long. And the age counts from
-the lake's own day where that is before today: a machine's clock may be ahead.
+and all since two days before the lake's own place, since a streamer that falls back behind a failover sends them again
+and they are known by these. For the same reason nothing goes while the streamer, or the lake, is further behind than
+the history is long. And the age counts from the lake's own day where that is before today: a machine's clock may be
+ahead.
 
 First it is noted that the history begins later (contract/kept_history.py), then the rows go. Days are of commit times,
 which may go back: what is needed is known by its place, and a change that came behind one that stays stays with it.

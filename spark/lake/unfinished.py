@@ -159,14 +159,13 @@ class Unfinished:
 
     def has(self, db: str, table: str) -> bool:
         """Whether rows of the table are there, also such as no note tells of any more."""
-        rows = f"{self.folder}/{names.escape(db)}/{names.escape(table)}"
-        return self.lake.exists(self._file(db, table)) or self.lake.exists(rows)
+        return self.lake.exists(self._file(db, table)) or self.lake.exists(self._rows(db, table))
 
     def forget(self, db: str, table: str) -> None:
         """The table is read anew; so its parts are nobody's. The note goes first: rows that it tells of are there."""
         self.prove_own()
         self.lake.delete(self._file(db, table))
-        self.lake.delete(f"{self.folder}/{names.escape(db)}/{names.escape(table)}")
+        self.lake.delete(self._rows(db, table))
         self.lake.forget_logs()
 
     def leave_out(self, others: Iterable[Progress]) -> None:
@@ -180,6 +179,9 @@ class Unfinished:
                     # First: a run that goes on would look there for the rows that it tells of.
                     self.lake.delete(f"{self.folder}/progress.{db}.{table}.json")
                     self.lake.delete(folder)
+
+    def _rows(self, db: str, table: str) -> str:
+        return f"{self.folder}/{names.escape(db)}/{names.escape(table)}"
 
     def _file(self, db: str, table: str) -> str:
         # Beside the databases' folders, whose names have no dot.
