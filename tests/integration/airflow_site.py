@@ -23,10 +23,15 @@ from stack.ports import HOST, free_port
 PIPELINE = """
 format: 1
 name: {name}
-source: {{host: 127.0.0.1, port: {mysql}, user: headrace, password: "${{HEADRACE_MYSQL_PASSWORD}}", server_id: 7100}}
+source: {{host: 127.0.0.1, port: {mysql}, user: headrace, password: "${{HEADRACE_MYSQL_PASSWORD}}", server_id: {id}}}
 tables: {{include: ["{db}.*"]}}
 kafka: {{bootstrap: "{kafka}", partitions: 2}}
 lake: {{path: {lake}}}
+"""
+CLOCK = """\
+streamer: {{http: {{port: {http}}}}}
+compaction: {{schedule: "* * * * *"}}
+snapshot: {{reread_stale: true}}
 """
 WEBHOOK = """\
 streamer: {{http: {{port: {http}}}}}
@@ -35,13 +40,14 @@ quality: {{webhook: "{webhook}"}}
 
 
 class Site(NamedTuple):
-    """`told`: what the webhook was sent."""
+    """`told`: what the webhook was sent. `clock_port`: of the streamer of the pipeline that has a schedule."""
 
     airflow: Airflow
     api: Api
     pipelines: Path
     lake: Path
     streamer_port: int
+    clock_port: int
     told: list[Any]
 
 
@@ -69,22 +75,25 @@ def webhook() -> Iterator[tuple[str, list[Any]]]:
 def airflow_site(
     mysql: MySQL, kafka: Kafka, webhook: tuple[str, list[Any]], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Site]:
-    """Airflow with the pipelines air-one, air-two, air-three (whose broker is away) and dags, and a wrong file."""
+    """Airflow with the pipelines air-one, air-two, air-three (whose broker is away), dags and clock (which is compacted
+    each minute once its DAG is switched on), and a wrong file."""
     address, told = webhook
     home, port = tmp_path_factory.mktemp("airflow"), free_port()
     settings = {"HEADRACE_PIPELINES": str(home / "pipelines"), "HEADRACE_MYSQL_PASSWORD": mysql.password}
     server = Airflow(home, free_port(), settings)
-    site = Site(server, Api(server.url), home / "pipelines", home / "lake", port, told)
+    site = Site(server, Api(server.url), home / "pipelines", home / "lake", port, free_port(), told)
     site.pipelines.mkdir()
     write(site, mysql, "air-one", kafka.address, "air1")
     write(site, mysql, "air-two", kafka.address, "air2")
     write(site, mysql, "air-three", "127.0.0.1:9", "air1")
     write(site, mysql, "dags", kafka.address, "dagshop", WEBHOOK.format(http=port, webhook=address))
+    write(site, mysql, "clock", kafka.address, "clockshop", CLOCK.format(http=site.clock_port))
     (site.pipelines / "wrong.yaml").write_text("format: 1\nname: wrong\nsorce: {}\n")
     server.start()
     try:
         purposes = ("topics", "snapshot", "compaction", "quality", "maintenance", "repair", "backfill")
-        site.api.wait_for([f"{name}.{purpose}" for name in ("air-one", "air-three", "dags") for purpose in purposes])
+        names = ("air-one", "air-three", "dags", "clock")
+        site.api.wait_for([f"{name}.{purpose}" for name in names for purpose in purposes])
         yield site
     finally:
         server.kill()  # its data is nobody's any more, and its stop takes long
@@ -92,6 +101,7 @@ def airflow_site(
 
 def write(site: Site, mysql: MySQL, name: str, kafka: str, db: str, more: str = "") -> None:
     words = {"name": name, "mysql": mysql.port, "db": db, "kafka": kafka, "lake": site.lake}
+    words["id"] = 7100 + (name == "clock")  # which streams beside the pipeline `dags`
     (site.pipelines / f"{name}.yaml").write_text(PIPELINE.format(**words) + more)
 
 

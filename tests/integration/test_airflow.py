@@ -1,16 +1,20 @@
 """The DAGs in a real Airflow, driven by its REST API, over a real MySQL and a real Kafka; and a pipeline run by them
 alone, end to end: snapshot, changes, proof, and a fault that must be found.
 
-Compaction has no schedule here, so the snapshot and the check start the compactions that they need.
+Compaction has no schedule there, so the snapshot and the check start the compactions that they need; one pipeline more
+is compacted each minute.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 
 import httpx
+import polars as pl
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
@@ -41,7 +45,7 @@ def airflow(airflow_site: Site) -> Airflow:
 
 @pytest.fixture(scope="module")
 def api(mysql: MySQL, airflow_site: Site) -> Api:
-    for db in ("air1", "air2", "dagshop"):
+    for db in ("air1", "air2", "dagshop", "clockshop"):
         execute(
             mysql, f"CREATE DATABASE {db}", f"CREATE TABLE {db}.orders {ORDERS}", f"CREATE TABLE {db}.items {ITEMS}"
         )
@@ -108,7 +112,7 @@ def status(mysql: MySQL, airflow_site: Site, monkeypatch: pytest.MonkeyPatch) ->
 def test_a_wrong_file_is_an_import_error_and_the_others_have_their_dags(airflow: Airflow, api: Api) -> None:
     dags = httpx.get(f"{airflow.url}/api/v2/dags", params={"limit": 100}, timeout=30).json()["dags"]
     found = {dag["dag_id"].partition(".")[0]: dag for dag in dags}
-    assert set(found) == {"air-one", "air-two", "air-three", "dags"}
+    assert set(found) == {"air-one", "air-two", "air-three", "dags", "clock"}
     assert not any(dag["has_import_errors"] for dag in dags)
     errors = httpx.get(f"{airflow.url}/api/v2/importErrors", timeout=30).json()["import_errors"]
     assert [error["filename"] for error in errors] == ["headrace_pipeline_files.py"]
@@ -309,3 +313,61 @@ def test_a_table_that_is_stopped_keeps_no_other_from_being_mended_and_proven(
     assert list(api.result(snapshot, "stage")["tables"]) == ["dagshop.items"]
     log = log_of(airflow_site.airflow, snapshot, "all_staged")
     assert "dagshop.orders was left out: dagshop.orders has no primary key" in log
+
+
+@pytest.fixture(scope="module")
+def clock(mysql: MySQL, airflow_site: Site, api: Api) -> Iterator[Callable[[], LakeStatus | None]]:
+    """The status of the lake that is compacted each minute, of which nothing else runs."""
+    site, file = airflow_site, airflow_site.pipelines / "clock.yaml"
+    home, settings = site.airflow.home / "clock", site.airflow.settings
+    streamer = StreamerService(home, file, site.clock_port, settings)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HEADRACE_MYSQL_PASSWORD", mysql.password)
+        try:
+            streamer.start()
+            execute(mysql, "INSERT INTO clockshop.orders VALUES (1, 'new', 1.00), (2, 'new', 2.00)")
+            api.pause("clock.compaction", False)
+            yield lambda: read(load(file))
+        finally:
+            api.pause("clock.compaction", True)
+            streamer.stop()
+
+
+def test_a_schedule_compacts_what_came(api: Api, clock: Callable[[], LakeStatus | None]) -> None:
+    found = until(lambda: (status := clock()) and status.tables.get("clockshop.orders"))
+    assert (found.changes, found.stopped) == (2, None)
+    [*_, run] = api.runs("clock.compaction", 0)
+    assert run.id.startswith("scheduled__")
+
+
+@pytest.mark.soak
+def test_a_table_that_became_stale_is_read_again_by_the_schedule_alone(
+    api: Api, airflow_site: Site, mysql: MySQL, clock: Callable[[], LakeStatus | None]
+) -> None:
+    done(api, "clock.snapshot")
+    execute(
+        mysql,
+        "ALTER TABLE clockshop.orders ADD COLUMN note INT NOT NULL DEFAULT 5",
+        "UPDATE clockshop.orders SET amount = 3.00 WHERE id = 2",
+    )
+    began = time.time()
+    [run] = until(lambda: api.runs("clock.snapshot", began))
+    assert run.id.startswith("stale__")
+    end_of(api, run)
+    assert states(api, run) == dict.fromkeys(("stage", "all_staged", "applied"), "success")
+    status = clock()
+    assert status is not None
+    table = status.tables["clockshop.orders"]
+    assert (table.rows, table.stale) == (2, None)
+    lake = airflow_site.lake / "clock" / "clockshop" / "orders"
+    rows = pl.scan_delta(str(lake)).select("id", "amount", "note").sort("id").collect().rows()
+    assert rows == [(1, Decimal("1.00"), 5), (2, Decimal("3.00"), 5)]
+
+
+def until(look: Callable[[], Any], seconds: float = 600.0) -> Any:
+    """What is there at last."""
+    deadline = time.monotonic() + seconds
+    while not (found := look()):
+        assert time.monotonic() < deadline, f"nothing within {seconds:.0f} s"
+        time.sleep(1)
+    return found
