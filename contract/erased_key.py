@@ -136,7 +136,7 @@ def _json(wires: Mapping[str, Any]) -> str:
 
 def _of_source(source: TableSchema | None, name: str) -> Column | None:
     columns = source.columns if source else ()
-    return next((column for column in columns if column.name == name and not column.mask), None)
+    return next((column for column in columns if column.name.lower() == name.lower() and not column.mask), None)
 
 
 def _as_written(value: Any) -> tuple[str, Any]:

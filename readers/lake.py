@@ -44,6 +44,8 @@ class Answer:
                 batch = self.cursor.fetchmany(BATCH)
             except duckdb.Error as error:
                 raise LakeReadError(_said(error)) from None
+            except (OverflowError, ValueError) as error:  # an interval of a million years, a date that Python has not
+                raise LakeReadError(f"a value is outside what can be shown: {error}; cast it to VARCHAR") from None
             if not batch:
                 return
             yield from batch

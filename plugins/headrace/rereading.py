@@ -18,12 +18,13 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
+from airflow.providers.standard.operators.trigger_dagrun import DagIsPaused, TriggerDagRunOperator
 from airflow.sdk import DagRunState, Variable
 from airflow.sdk.exceptions import AirflowSkipException
 
 from headrace.forms import TABLE_NAME
 
+PAUSED = "%s is paused, so these are not read again: %s. Switch it on, and the next run of this task starts one"
 UNNAMABLE = "%s is not read again: a name with a comma cannot be given. Start %s of all tables, with none named"
 
 
@@ -31,7 +32,7 @@ class RereadStale(TriggerDagRunOperator):
     """Is skipped where no table is stale by anything new."""
 
     def __init__(self, *, pipeline: str, of: str = "compact", **kwargs: Any) -> None:
-        super().__init__(trigger_dag_id=f"{pipeline}.snapshot", skip_when_already_exists=True, **kwargs)
+        super().__init__(trigger_dag_id=f"{pipeline}.snapshot", skip_when_already_exists=True, fail_when_dag_is_paused=True, **kwargs)
         self.of, self.kept = of, f"headrace_{pipeline}_reread"
 
     def execute(self, context: Any) -> None:
@@ -50,7 +51,11 @@ class RereadStale(TriggerDagRunOperator):
             raise AirflowSkipException("no table is stale by what no run was started for")
         self.conf = {"tables": list(wanted), "existing": True}
         self.trigger_run_id = run
-        super().execute(context)
+        try:
+            super().execute(context)
+        except DagIsPaused:
+            self.log.warning(PAUSED, self.trigger_dag_id, ", ".join(wanted))
+            raise AirflowSkipException(f"{self.trigger_dag_id} is paused") from None
 
     def _namable(self, found: dict[str, str]) -> dict[str, str]:
         for table, reason in found.items():

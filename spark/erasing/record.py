@@ -182,7 +182,7 @@ def note(
     epoch, file, pos = until.place
     left = [(one.place, one.since, one.until, one.why) for one in remains]
     row = (
-        run, by, datetime.now(UTC), db, begun.tbl, begun.hashes, f"{epoch}, {file}, {pos}", until.gtid_set,
+        run, by, datetime.now(UTC), db, begun.tbl, begun.hashes, f"{epoch}, {file}, {pos}", until.sent,
         begun.removed, left,
     )  # fmt: skip
     writer = spark.createDataFrame([row], SHAPE).coalesce(1).write.format("delta").mode("append")

@@ -44,13 +44,18 @@ def place_without(pipeline: Pipeline, broker: Broker, db: str, table: str, keys:
 
 
 def _refuse_other_key(schema: TableSchema, one: ErasedKey) -> None:
-    if {*schema.key} != {*one.values}:
-        raise LakeError(
-            f"{schema.db}.{schema.table}: the source's key is ({', '.join(schema.key)}) by now, and the lake's is "
-            f"({', '.join(one.values)}), since no row of it was changed behind the ALTER TABLE. Change one there, "
-            f"whichever and how little, by which the stream learns of the key; {SNAPSHOT_TABLE}; and run the erasure "
-            "again, with the keys as they are there, when a compaction has taken that in. Nothing was erased"
-        )
+    """Another one, or the same in other letters: the lake finds it by these all the same, but spells records by its
+    newest version."""
+    if {*schema.key} == {*one.values}:
+        return
+    same = {name.lower() for name in schema.key} == {name.lower() for name in one.values}
+    raise LakeError(
+        f"{schema.db}.{schema.table}: the source's key is ({', '.join(schema.key)}) by now, and the lake's is "
+        f"({', '.join(one.values)}): no row of it was changed behind the ALTER TABLE (or the edit of `keys` in the "
+        "pipeline's file), or none that the streamer has reached. Change one there, whichever and how little, by "
+        f"which the stream learns of the key; {'' if same else f'{SNAPSHOT_TABLE}; '}and run the erasure again, with "
+        "the keys as they are there, when a compaction has taken that in. Nothing was erased"
+    )
 
 
 def _refuse_present(source: Source, shown: Shown, keys: Sequence[ErasedKey]) -> None:
@@ -103,7 +108,7 @@ def columns_of(
 
 def _masked(shape: TableSchema, key: Sequence[str]) -> bool:
     """Whether a column of the key is, or is not there at all."""
-    return not {*key} <= {column.name for column in shape.columns if not column.mask}
+    return not {name.lower() for name in key} <= {column.name.lower() for column in shape.columns if not column.mask}
 
 
 def newest(pipeline: Pipeline, broker: Broker) -> Checkpoint:

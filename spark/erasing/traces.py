@@ -28,7 +28,7 @@ from spark.proof.differences import CHUNK
 from spark.tables.merge import sequence
 from spark.tables.refused import refused
 from spark.tables.rows import READING, beside, keyed, parsed, read_by, typed
-from spark.tables.schema import columns_of
+from spark.tables.schema import columns_of, lacks_key
 
 EVENT = ("tbl", "day", "topic", "partition", "offset", "_seq")
 LETTER = ("topic", "partition", "offset")
@@ -68,18 +68,27 @@ class Traces:
 
     def rows(self) -> int:
         """How many the current table has."""
-        if not self.lake.is_table(self.path):
+        if (now := self._present()) is None or self._lacks_key(now):
             return 0
-        now = self.spark.read.format("delta").load(self.path).where(_or_unplaced(self._before()))
+        now = now.where(_or_unplaced(self._before()))
         return now.join(fn.broadcast(self._wanted_rows()), list(self.schema.key), "left_semi").count()
 
     def unkeyed(self) -> int:
         """How many rows of the current table have no value in a column of the key: it is another one since, or has
         another name, and no snapshot was taken behind that."""
-        if not self.lake.is_table(self.path):
+        if (now := self._present()) is None:
             return 0
+        if self._lacks_key(now):  # it was stopped before it got the column
+            return now.count()
         lacks = reduce(lambda some, one: some | one, [fn.col(quoted(name)).isNull() for name in self.schema.key])
-        return self.spark.read.format("delta").load(self.path).where(lacks).count()
+        return now.where(lacks).count()
+
+    def _present(self) -> DataFrame | None:
+        """The current table."""
+        return self.spark.read.format("delta").load(self.path) if self.lake.is_table(self.path) else None
+
+    def _lacks_key(self, now: DataFrame) -> bool:
+        return lacks_key(self.schema, dict(now.dtypes)) is not None
 
     def texts(self) -> list[str]:
         """The keys as records have them, or had them when the key was shown otherwise, or was of other types."""

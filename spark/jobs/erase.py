@@ -156,7 +156,7 @@ def _told(began: float, erasing: Erasing, facts: dict[str, Any], remains: list[r
         print(f"{name}: the lake has nothing of these keys; the record says so, and where else it may be", flush=True)
     return {
         "seconds": round(time.time() - began, 1),
-        "until": erasing.until.gtid_set,
+        "until": erasing.until.sent,
         "remains": [one.told() for one in remains],
         "tables": {erasing.traces.name: facts},
     }

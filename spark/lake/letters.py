@@ -65,15 +65,18 @@ class Letters:
         reached("records put aside")
 
     def _fresh(self, bad: DataFrame) -> DataFrame:
-        """Without those that are there by another query, since the topics are read from their beginnings again, and
-        those that an erasure emptied since. (Of a topic made anew another record may stand where one of these did: its
-        tables wait for a snapshot in any case.)"""
+        """Without those that are there by another query, since the topics are read from their beginnings again. One
+        that stands where an erasure emptied one is noted without its texts: it is the same, or the topic was made
+        anew and it is another, which nobody can tell by now and of which its table is to know."""
         if not self.lake.is_table(self.table):
             return bad
-        there = self.spark.read.format("delta").load(self.table).alias("t")
+        there = self.spark.read.format("delta").load(self.table)
+        empty = there.where("record_key is null and value is null").select(*PLACE).distinct().withColumn("e", fn.lit(1))
         place, same = ([_same(name) for name in some] for some in (PLACE, TEXTS))
-        emptied = fn.col("t.record_key").isNull() & fn.col("t.value").isNull()
-        return bad.alias("b").join(there, reduce(and_, place) & (reduce(and_, same) | emptied), "left_anti")
+        fresh = bad.alias("b").join(there.alias("t"), reduce(and_, [*place, *same]), "left_anti")
+        fresh = fresh.alias("b").join(empty.alias("t"), reduce(and_, place), "left")
+        kept = {name: fn.when(fn.col("e").isNull(), fn.col(f"b.{name}")).alias(name) for name in TEXTS}
+        return fresh.select(*(fn.col(f"b.{name}") for name in PLACE), *kept.values())
 
     def count(self) -> int:
         """Takes note of what there is, of this run or of one that was killed before it did; gives how many records are

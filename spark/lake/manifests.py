@@ -52,11 +52,11 @@ class Manifest(BaseModel):
         return lake.at(names.STAGING, self.id)
 
     def rows(self, lake: Lake, schema: TableSchema) -> str:
-        return rows_folder(self.folder(lake), schema)
+        return rows_folder(self.folder(lake), schema.db, schema.table)
 
 
-def rows_folder(staging: str, schema: TableSchema) -> str:
-    return f"{staging}/{names.escape(schema.db)}/{names.escape(schema.table)}"
+def rows_folder(staging: str, db: str, table: str) -> str:
+    return f"{staging}/{names.escape(db)}/{names.escape(table)}"
 
 
 def manifests(lake: Lake) -> Iterator[Manifest]:

@@ -159,29 +159,26 @@ class Unfinished:
 
     def has(self, db: str, table: str) -> bool:
         """Whether rows of the table are there, also such as no note tells of any more."""
-        return self.lake.exists(self._file(db, table)) or self.lake.exists(self._rows(db, table))
+        return self.lake.exists(self._file(db, table)) or self.lake.exists(rows_folder(self.folder, db, table))
 
     def forget(self, db: str, table: str) -> None:
         """The table is read anew; so its parts are nobody's. The note goes first: rows that it tells of are there."""
         self.prove_own()
         self.lake.delete(self._file(db, table))
-        self.lake.delete(self._rows(db, table))
+        self.lake.delete(rows_folder(self.folder, db, table))
         self.lake.forget_logs()
 
     def leave_out(self, others: Iterable[Progress]) -> None:
         """Removes what was read of tables that are none of these: the manifest does not tell of it, and so no erasure
         would see it."""
         self.prove_own()
-        kept = {rows_folder(self.folder, one.shape) for one in others}
+        kept = {rows_folder(self.folder, one.shape.db, one.shape.table) for one in others}
         for db in self.lake.list(self.folder):
             for table in self.lake.list(f"{self.folder}/{db}") if "." not in db else ():
                 if (folder := f"{self.folder}/{db}/{table}") not in kept:
                     # First: a run that goes on would look there for the rows that it tells of.
                     self.lake.delete(f"{self.folder}/progress.{db}.{table}.json")
                     self.lake.delete(folder)
-
-    def _rows(self, db: str, table: str) -> str:
-        return f"{self.folder}/{names.escape(db)}/{names.escape(table)}"
 
     def _file(self, db: str, table: str) -> str:
         # Beside the databases' folders, whose names have no dot.

@@ -137,12 +137,16 @@ class Maintaining:
     def _tables(self) -> dict[str, str]:
         """Where each is, also of those that the pipeline file has no more: rows that were erased are in their files."""
         found = {name: self.lake.table(table.db, table.table) for name, table in self._status().tables.items()}
-        for db in self.lake.list(self.lake.root):
-            for table in self.lake.list(self.lake.at(db)) if db not in names.FOLDERS else ():
+        for db in set(self._named(self.lake.root)) - {*names.FOLDERS}:
+            for table in self._named(self.lake.at(db)):
                 name, path = f"{unescape(db)}.{unescape(table)}", self.lake.at(db, table)
                 if name not in found and self.lake.is_table(path):
                     found[name] = path
         return found
+
+    def _named(self, folder: str) -> list[str]:
+        """What is named as the pipeline names databases and tables: what is below a file no store has to say."""
+        return [name for name in self.lake.list(folder) if unescape(name) is not None]
 
     def _end_history(self, tables: Collection[str]) -> dict[str, int]:
         """How many changes of which table went."""

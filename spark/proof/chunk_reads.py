@@ -13,7 +13,9 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from itertools import count
 from queue import SimpleQueue
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
@@ -31,7 +33,7 @@ from spark.proof.splits import Buckets, Split
 from spark.snapshot.load import Load
 from spark.source import chunks
 from spark.source.row_wires import wires_of
-from spark.source.servers import Place
+from spark.source.servers import Ask, Place
 from spark.source.source import Source
 from spark.tables.rows import typed
 
@@ -71,6 +73,21 @@ class ChunkReads:
             for at in range(0, len(left), size):
                 yield from _apart(self._by_spark(shown, split, left[at : at + size], snapshots))
 
+    def asking(self, name: str, rows: int) -> Ask:
+        """For a walk along the key of a table, in chunks of so many rows: it looks at every row, so it takes the server
+        no faster than the reads do."""
+        so_far = count(0, rows)  # the first question is for none
+
+        def ask(sql: str, *arguments: Any) -> Sequence[Any] | None:
+            self.source.awake()  # it may have waited for long
+            self.wait()
+            began, done = time.monotonic(), next(so_far)
+            row = self.source.row(sql, *arguments)
+            self.pace.walked(rows if done else 0, began, name, done)
+            return row
+
+        return ask
+
     def _ranges(self, shown: Shown, split: Split, left: list[int], snapshots: bool) -> Iterator[Read]:
         """Each by a read of its own, `snapshot.parallelism` at a time."""
         idle: SimpleQueue[Source] = SimpleQueue()
@@ -98,7 +115,8 @@ class ChunkReads:
         """All of them in one consistent read, which waits in its middle where nobody waits for it then."""
         flavor, source, name = self.pipeline.source.flavor, shown.source, f"{shown.schema.db}.{shown.schema.table}"
         parts = snapshots and source.key
-        walked = list(chunks.walk(source, self.pipeline.snapshot.chunk_rows, self.source.row)) if parts else []
+        rows = self.pipeline.snapshot.chunk_rows
+        walked = list(chunks.walk(source, rows, self.asking(name, rows))) if parts else []
         ranges = chunks.conditions([quoted(column) for column in source.key], walked)
         found = dict.fromkeys(left, NOTHING)
         wanted = "" if len(left) == split.count else f" and {split.source_where(left)}"
@@ -109,9 +127,9 @@ class ChunkReads:
                     self.wait()
                 rows, began = 0, time.monotonic()
                 sql = source_sql(shown, flavor, f"({condition}){wanted}", split.source_number())
-                for number, count, total in self.source.rows(sql):
-                    found[int(number)] = found[int(number)].plus(Total(int(count), int(total)))
-                    rows += int(count)
+                for number, some, total in self.source.rows(sql):
+                    found[int(number)] = found[int(number)].plus(Total(int(some), int(total)))
+                    rows += int(some)
                 if snapshots:
                     self.source.let_alter()
                 self.pace.took(rows, began, name, done, len(ranges))

@@ -32,11 +32,24 @@ class Pace:
         monotonic clock. Returns when the next may be read."""
         with self._lock:
             self.rows += rows
-            self._rate.took(rows, began)
-            now = time.monotonic()
-            wait = self._rate.free - now
-            if now - self._told > TELL_SECONDS:
-                self._told, rate = now, self.rows / max(now - self.began, 0.001)
-                self.tell(f"{table}: {done:,}/{chunks:,} chunks read, {self.rows:,} rows in all, {rate:,.0f} rows/s")
+            rate = self.rows / max(time.monotonic() - self.began, 0.001)
+            told = f"{table}: {done:,}/{chunks:,} chunks read, {self.rows:,} rows in all, {rate:,.0f} rows/s"
+            wait = self._noted(rows, began, told)
         if wait > 0:
             time.sleep(wait)
+
+    def walked(self, rows: int, began: float, table: str, so_far: int) -> None:
+        """The same of rows whose keys alone the server looked at, to find where a chunk ends."""
+        with self._lock:
+            wait = self._noted(rows, began, f"{table}: its key is walked for chunks, {so_far:,} rows so far")
+        if wait > 0:
+            time.sleep(wait)
+
+    def _noted(self, rows: int, began: float, told: str) -> float:
+        """How many seconds nothing may be read."""
+        self._rate.took(rows, began)
+        now = time.monotonic()
+        if now - self._told > TELL_SECONDS:
+            self._told = now
+            self.tell(told)
+        return self._rate.free - now

@@ -162,7 +162,7 @@ class Reading:
         split = self.kept.split(shown, flavor, made)
         if split is None:
             rows = Load(self.pipeline.snapshot, self.source).chunk_rows  # fewer, where a second may take fewer
-            split = split_of(shown, flavor, rows, self.source.row)
+            split = split_of(shown, flavor, rows, self.chunks.asking(f"{shown.schema.db}.{shown.schema.table}", rows))
             self.kept.begin(shown, split, made)
         return split
 

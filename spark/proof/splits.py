@@ -27,7 +27,7 @@ Spelled = Callable[[str], str]  # a column's name -> as it stands in a statement
 class Ranges:
     """Ranges between `boundaries`, literals of the key's columns; the first and the last chunk are open."""
 
-    key: tuple[Column, ...]
+    key: tuple[Column, ...]  # its first columns, or all
     boundaries: Sequence[chunks.Boundary]
 
     @property
@@ -57,8 +57,14 @@ class Ranges:
 
     def source_where(self, numbers: Iterable[int], spelled: Spelled = quoted) -> str:
         """SQL of the source: the condition of the rows of these chunks."""
-        conditions = chunks.conditions([spelled(column.name) for column in self.key], self.boundaries)
-        return " or ".join(f"({conditions[number]})" for number in sorted(numbers))
+        names = [spelled(column.name) for column in self.key]
+        return " or ".join(f"({self._condition(names, number)})" for number in sorted(numbers))
+
+    def _condition(self, names: Sequence[str], number: int) -> str:
+        """Of this chunk alone: there may be very many."""
+        behind = self.boundaries[number - 1] if number else None
+        [*_, found] = chunks.conditions(names, self.boundaries[number : number + 1], behind, number >= self.count - 1)
+        return found
 
     def source_wheres(self) -> list[str]:
         """`source_where` of each chunk by itself."""
@@ -111,7 +117,7 @@ def split_of(shown: Shown, flavor: str, rows: int, ask: Callable[..., Sequence[A
     """Chunks of about `rows` rows. `ask` runs SQL on the source and gives the first row, or None."""
     schema, source = shown.schema, shown.source
     if schema.key and schema.key == source.key and all(schema.column(n).type in INTEGERS for n in schema.key):
-        return Ranges(_columns(shown), list(chunks.walk(source, rows, ask)))
+        return _ranges(shown, list(chunks.walk(source, rows, ask)))
     found = ask(
         "SELECT table_rows FROM information_schema.tables WHERE table_schema = %s AND table_name = %s",
         source.db,
@@ -124,8 +130,10 @@ def split_of(shown: Shown, flavor: str, rows: int, ask: Callable[..., Sequence[A
 def again(shown: Shown, flavor: str, kept: dict[str, Any]) -> Split:
     if "buckets" in kept:
         return Buckets(shown, flavor, kept["buckets"])
-    return Ranges(_columns(shown), [tuple(boundary) for boundary in kept["boundaries"]])
+    return _ranges(shown, [tuple(boundary) for boundary in kept["boundaries"]])
 
 
-def _columns(shown: Shown) -> tuple[Column, ...]:
-    return tuple(shown.schema.column(name) for name in shown.schema.key)
+def _ranges(shown: Shown, boundaries: Sequence[chunks.Boundary]) -> Ranges:
+    """Over as many of the key's columns as were walked."""
+    key = shown.schema.key[: len(boundaries[0])] if boundaries else shown.schema.key
+    return Ranges(tuple(shown.schema.column(name) for name in key), boundaries)

@@ -223,7 +223,7 @@ class Staging:
         key = self.pipeline.show(schema).schema.key
         if (key == schema.key and not transforms.of(schema)) or not rows or not key:
             return
-        staged = StagedRows(self.spark, self.lake, rows_folder(job.folder, schema), job.id)
+        staged = StagedRows(self.spark, self.lake, rows_folder(job.folder, schema.db, schema.table), job.id)
         shared = rows - staged.rows(progress.version).select(*map(quoted, key)).distinct().count()
         if shared:
             job.forget(schema.db, schema.table)  # the next run is to see what was done about it

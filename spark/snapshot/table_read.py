@@ -47,7 +47,7 @@ class TableRead:
     def __post_init__(self) -> None:
         job, shape = self.job, self.progress.shape
         self._shown = shown_of(self.walker.pipeline, shape).schema
-        self._staged = StagedRows(self.spark, job.lake, rows_folder(job.folder, shape), job.id)
+        self._staged = StagedRows(self.spark, job.lake, rows_folder(job.folder, shape.db, shape.table), job.id)
 
     def run(self) -> None:
         """Reads what is missing, and notes each part when it is whole."""

@@ -22,6 +22,12 @@ TEXTS = ("char", "varchar")
 BYTES = ("binary", "varbinary")
 OWN = ("uuid", "inet4", "inet6")  # types whose order is the server's own
 WALKED = (*NUMBERS, *TIMES, *TEXTS, *BYTES, *OWN)
+# Of each of the key's columns: A or D, the index's direction, and p where that has but the value's beginning, or no
+# order at all.
+INDEX = """
+SELECT group_concat(concat(coalesce(collation, 'p'), if(sub_part is null, '', 'p')) ORDER BY seq_in_index SEPARATOR ' ')
+FROM information_schema.statistics WHERE table_schema = {} AND table_name = {} AND index_name = 'PRIMARY'
+"""
 
 
 def walked(schema: TableSchema) -> tuple[str, ...]:
@@ -35,10 +41,22 @@ def table_sql(schema: TableSchema) -> str:
     return f"{quoted(schema.db)}.{quoted(schema.table)}"
 
 
-def boundary_sql(schema: TableSchema, last: Boundary | None, rows: int, within: str = "") -> str:
-    """Gives the key that ends the chunk of `rows` rows behind `last`; no row where less is left. Each value
-    comes as the text from which `literal` makes SQL. `within`: as of `walk`."""
-    columns = [schema.column(name) for name in walked(schema)]
+def index_sql(schema: TableSchema) -> str:
+    return INDEX.format(*(f"_utf8mb4 x'{name.encode().hex()}'" for name in (schema.db, schema.table)))
+
+
+def sorted_alike(index: str) -> int:
+    """How many of the key's first columns the index has in one direction, by the answer to `index_sql`. By more of them
+    a server would sort all that is left of the table, for every chunk anew."""
+    first, *_ = columns = index.split()
+    return sum(1 for _ in takewhile(lambda one: one == first and "p" not in one, columns))
+
+
+def boundary_sql(
+    schema: TableSchema, columns: Sequence[Column], last: Boundary | None, rows: int, within: str = ""
+) -> str:
+    """Gives the key, of these columns, that ends the chunk of `rows` rows behind `last`; no row where less is left.
+    Each value comes as the text from which `literal` makes SQL. `within`: as of `walk`."""
     names = [quoted(column.name) for column in columns]
     conditions = [*([f"({within})"] if within else []), *([above(names, last)] if last else [])]
     where = f" WHERE {' and '.join(conditions)}" if conditions else ""
@@ -97,9 +115,10 @@ def walk(
 ) -> Iterator[Boundary]:
     """The boundaries between the chunks of the rows behind the one given, in the key's order; of those alone that are
     `within` a condition over the columns' names. `ask` runs SQL and gives the first row, or None."""
-    columns = [schema.column(name) for name in walked(schema)]
-    known, last = {behind}, behind
-    while columns and (found := ask(boundary_sql(schema, last, rows, within))):
+    columns, known, last = [schema.column(name) for name in walked(schema)], {behind}, behind
+    if columns and (index := ask(index_sql(schema))) and index[0]:
+        columns = columns[: sorted_alike(_plain(index[0]))]
+    while columns and (found := ask(boundary_sql(schema, columns, last, rows, within))):
         last = tuple(literal(column, _plain(value)) for column, value in zip(columns, found, strict=True))
         if last in known:  # a value that does not compare as its own literal: what is behind it is one chunk
             return

@@ -13,7 +13,7 @@ from contract.pipeline import Pipeline
 from contract.pipeline_columns import Shown
 from contract.schema import TableSchema
 from spark.source import chunks, tls
-from spark.source.source import Source, session_of
+from spark.source.source import SILENT, Source, session_of
 
 LONGER = (
     "is longer than the server's max_allowed_packet: raise that (a blob takes 4/3 of its size), or exclude the table"
@@ -45,7 +45,7 @@ def jdbc_options(spark: SparkSession, pipeline: Pipeline, only: str = "") -> dic
     session = quote(",".join(f"{name}={value}" for name, value in session_of(pipeline).items()), safe="")
     return {
         "url": f"jdbc:mysql://{source.where}/?sessionVariables={session}"
-        f"&characterEncoding=UTF-8&tinyInt1isBit=false&allowPublicKeyRetrieval=true"
+        f"&characterEncoding=UTF-8&socketTimeout={SILENT * 1000}&tinyInt1isBit=false&allowPublicKeyRetrieval=true"
         # A table's name may have a brace.
         f"&processEscapeCodesForPrepStmts=false&{urlencode(encrypted)}",
         "driver": "com.mysql.cj.jdbc.Driver",

@@ -87,7 +87,13 @@ class MySQL:
     named = "@@server_uuid"
     exact = False
     lets_alter = True
-    session: Mapping[str, str] = {**SESSION, "transaction_isolation": REPEATABLE, "max_execution_time": "0"}
+    session: Mapping[str, str] = {
+        **SESSION,
+        "transaction_isolation": REPEATABLE,
+        "max_execution_time": "0",
+        # Else a table is as large as it was when somebody asked, for a day.
+        "information_schema_stats_expiry": "0",
+    }
 
     def executed(self, ask: Ask) -> str:
         return _text(ask("SELECT @@GLOBAL.gtid_executed"))

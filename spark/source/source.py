@@ -49,6 +49,9 @@ OTHER_SERVER = (
     "an address that stands for several servers, or a failover. Name one server alone (source.host, snapshot.replica), "
     "then run this again"
 )
+# Seconds for which a statement may say nothing: behind them the server, or the way to it, stands still. The longest is
+# one checksum over a table that cannot be read in parts.
+SILENT = 6 * 3600
 MADE_ANEW = 1412  # "Table definition has changed, please retry transaction"
 
 
@@ -102,7 +105,7 @@ class Source:
         return pymysql.connect(
             # Of a text it would make Latin-1, and servers keep the hash of its UTF-8.
             host=source.host, port=source.port, user=source.user, password=password.encode(), charset="utf8mb4",
-            autocommit=True, connect_timeout=int(source.connect_timeout_seconds) or 1, program_name="headrace-lake",
+            autocommit=True, read_timeout=SILENT, connect_timeout=int(source.connect_timeout_seconds) or 1, program_name="headrace-lake",
             init_command=f"SET {sets}{information_schema.SHOWS_GENERATED_KEYS}",
             **encrypted,
         )  # fmt: skip

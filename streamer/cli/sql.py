@@ -80,14 +80,24 @@ def _cell(value: Any) -> str:
 
 def _text(value: Any) -> str:
     """Structs and lists as JSON."""
-    nested = isinstance(value, dict | list)
-    return json.dumps(value, ensure_ascii=False, default=_plain) if nested else _plain(value)
+    return json.dumps(_keyed(value), ensure_ascii=False, default=_plain) if _nested(value) else _plain(value)
+
+
+def _nested(value: Any) -> bool:
+    return isinstance(value, dict | list | tuple)
+
+
+def _keyed(value: Any) -> Any:
+    """With keys as JSON has them: a MAP of DuckDB's may have any."""
+    if isinstance(value, dict):
+        return {key if isinstance(key, str) else _text(key): _keyed(one) for key, one in value.items()}
+    return [*map(_keyed, value)] if _nested(value) else value
 
 
 def _json(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     keys = _distinct(names)
     for row in rows:
-        line = dict(zip(keys, row, strict=True))
+        line = dict(zip(keys, map(_keyed, row), strict=True))
         out.file.write(json.dumps(line, ensure_ascii=False, default=_plain) + "\n")
 
 

@@ -85,3 +85,27 @@ def test_a_lake_is_made_proven_and_mended_by_commands(streamer: Streamer, mysql:
     assert mended["tables"][TABLE]["read"] == 1  # of the two, 7 is not there any more
     assert rows(streamer) == 119
     assert command(streamer, "verify", "--compact", "--whole")[0]["tables"][TABLE]["equal"]
+
+
+@pytest.mark.timeout(1500)
+@pytest.mark.soak
+def test_a_table_is_backfilled_tidied_and_rid_of_a_row_by_commands(streamer: Streamer, mysql: MySQL) -> None:
+    streamer.started()
+    command(streamer, "snapshot", "--compact")
+    again, _ = command(streamer, "backfill", TABLE, "--compact", "--source", "mysql", "--keys", "[9]")
+    assert again["tables"] == {TABLE: {"part": "1 key"}}
+
+    execute(mysql, f"DELETE FROM {TABLE} WHERE id = 7")
+    streamer.wait_until_released()
+    command(streamer, "compact")
+    assert rows(streamer) == 99
+    gone, said = command(streamer, "erase", TABLE, "7", "--now")
+    assert (gone["tables"][TABLE]["keys"], rows(streamer)) == (1, 99)
+    assert "password" not in said.lower()
+    changes = polars.scan_delta(str(streamer.file.parent / "lake" / NAME / "_changes"))
+    left = changes.select("key").collect()["key"].to_list()
+    assert all('"id":7}' not in str(key) for key in left), "of the row neither its snapshot nor its end is left"
+
+    tidied, _ = command(streamer, "maintain", "--step", "optimize", "--step", "vacuum", "--table", TABLE)
+    assert list(tidied["tables"]) == [TABLE]
+    assert rows(streamer) == 99

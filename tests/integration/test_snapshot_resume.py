@@ -47,7 +47,7 @@ def killed(snapshots: Snapshots, lake: Lake) -> Unfinished:
     lake.write(f"{left.folder}/{BEAT}", {"at": time.time(), "by": "killed"})
     progress = left.progress("resumed", "late")
     assert progress is not None
-    half = rows_folder(left.folder, progress.shape)
+    half = rows_folder(left.folder, progress.shape.db, progress.shape.table)
     lake.spark.read.format("delta").load(half).limit(5).write.format("delta").mode("append").save(half)
     return left
 

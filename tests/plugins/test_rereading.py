@@ -22,9 +22,13 @@ def no_run(**_: Any) -> int:
     return 0
 
 
+def switched_on(_: str) -> SimpleNamespace:
+    return SimpleNamespace(is_paused=False)
+
+
 def triggered(report: dict[str, Any] | None) -> DagRunTriggerException:
     task = RereadStale(task_id="reread", pipeline="shop")
-    ti = SimpleNamespace(xcom_pull=lambda task_ids: report if task_ids == "compact" else None, get_dr_count=no_run)
+    ti = SimpleNamespace(xcom_pull=lambda task_ids: report if task_ids == "compact" else None, get_dr_count=no_run, get_dag=switched_on)
     with pytest.raises(DagRunTriggerException) as caught:
         task.execute({"ti": ti})
     return caught.value
@@ -56,7 +60,7 @@ def test_a_table_whose_name_no_form_takes_keeps_no_other_from_being_read_again(m
 def test_behind_a_check_its_own_report_says_which_are_stale() -> None:
     task = RereadStale(task_id="reread", pipeline="shop", of="verify")
     report = {"tables": {"shop.a": {"equal": True, "stale": "stale since an ALTER"}, "shop.b": {"equal": True}}}
-    ti = SimpleNamespace(xcom_pull=lambda task_ids: report if task_ids == "verify" else None)
+    ti = SimpleNamespace(xcom_pull=lambda task_ids: report if task_ids == "verify" else None, get_dag=switched_on)
     with pytest.raises(DagRunTriggerException) as caught:
         task.execute({"ti": ti})
     assert caught.value.conf == {"tables": ["shop.a"], "existing": True}
@@ -75,6 +79,7 @@ class Runs:
     def __init__(self) -> None:
         self.states: dict[str, DagRunState] = {}
         self.tables: list[list[str]] = []
+        self.paused = False
 
     def get_dr_count(self, dag_id: str, run_ids: list[str]) -> int:
         return sum(dag_id == "shop.snapshot" and run in self.states for run in run_ids)
@@ -89,6 +94,7 @@ class Runs:
             xcom_pull=lambda task_ids: {"tables": tables},
             get_dr_count=self.get_dr_count,
             get_dagrun_state=self.get_dagrun_state,
+            get_dag=lambda dag: SimpleNamespace(is_paused=self.paused and dag == "shop.snapshot"),
         )
         try:
             RereadStale(task_id="reread", pipeline="shop").execute({"ti": ti})
@@ -142,6 +148,18 @@ def test_a_table_that_is_altered_again_is_read_again_unless_its_run_has_not_begu
     assert runs.behind(a="since 1, and again at 2") is None, "it had not begun when that was told"
     runs.behind(a="since 1, and again at 3")
     assert runs.tables == [["shop.a"], ["shop.a"]]
+
+
+def test_while_the_snapshot_is_paused_none_is_started_and_the_log_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    log, runs = MagicMock(), Runs()
+    monkeypatch.setattr(RereadStale, "log", log)
+    runs.paused = True
+    assert runs.behind(a="since 1") is None
+    text, *told = log.warning.call_args.args
+    assert (text % tuple(told)).startswith("shop.snapshot is paused, so these are not read again: shop.a. Switch it on")
+    runs.paused = False
+    runs.behind(a="since 1")
+    assert runs.tables == [["shop.a"]], "the run that was not there is none that was started"
 
 
 def test_a_run_that_was_never_started_or_was_deleted_is_started_anew(variables: dict[str, Any]) -> None:

@@ -371,6 +371,10 @@ def test_the_command(pipeline: Pipeline) -> None:
     [found] = csv.DictReader(told(odd, "--format", "csv").splitlines(keepends=True))
     assert found == {"s": made, "l": '["x"]', "n": "", "z": "\nz"}
     assert all(text in told(odd) for text in (made, '["x"]', "NULL", "\\nz"))
+    days = "SELECT MAP {DATE '2026-01-02': [MAP {1: 1.50::decimal(3,2)}]} AS m"
+    assert json.loads(told(days, "--format", "json")) == {"m": {"2026-01-02": [{"1": "1.50"}]}}
+    assert '{"2026-01-02": [{"1": "1.50"}]}' in told(days)
+    assert "a value is outside what can be shown" in " ".join(told("SELECT INTERVAL 9999999 YEAR", status=1).split())
     wrong = told("SELECT * FROM itms", status=1)
     assert " ".join(wrong.split()).startswith("error (lake): ")
     assert "the lake has no itms. Did you mean shop.items? Its tables are shop.items." in " ".join(wrong.split())

@@ -52,6 +52,22 @@ def test_progress_is_told_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
     assert told[0].startswith("shop.orders: 3/12 chunks read, 1,500 rows in all, ")
 
 
+def test_a_walk_for_chunks_takes_the_server_no_faster_and_tells_how_far_it_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = Clock()
+    monkeypatch.setattr(pace, "time", clock)
+    told: list[str] = []
+    bounded = Pace(1000, told.append)
+    began = clock.now
+    bounded.walked(500, began, "shop.orders", 500)
+    assert clock.now == began + 0.5
+    clock.now += 60
+    bounded.walked(500, clock.now, "shop.orders", 1000)
+    assert told == ["shop.orders: its key is walked for chunks, 1,000 rows so far"]
+    assert bounded.rows == 0, "none of them was read"
+
+
 def test_the_pace_of_a_check_is_the_snapshots(pipeline: Pipeline) -> None:
     changed = pipeline.snapshot.model_copy(update={"max_rows_per_second": 700})
     reading = Reading(None, pipeline.model_copy(update={"snapshot": changed}), None, 0, None)  # type: ignore[arg-type]
