@@ -32,7 +32,8 @@ class RereadStale(TriggerDagRunOperator):
     """Is skipped where no table is stale by anything new."""
 
     def __init__(self, *, pipeline: str, of: str = "compact", **kwargs: Any) -> None:
-        super().__init__(trigger_dag_id=f"{pipeline}.snapshot", skip_when_already_exists=True, fail_when_dag_is_paused=True, **kwargs)
+        kwargs |= {"skip_when_already_exists": True, "fail_when_dag_is_paused": True}
+        super().__init__(trigger_dag_id=f"{pipeline}.snapshot", **kwargs)
         self.of, self.kept = of, f"headrace_{pipeline}_reread"
 
     def execute(self, context: Any) -> None:

@@ -105,7 +105,8 @@ class Source:
         return pymysql.connect(
             # Of a text it would make Latin-1, and servers keep the hash of its UTF-8.
             host=source.host, port=source.port, user=source.user, password=password.encode(), charset="utf8mb4",
-            autocommit=True, read_timeout=SILENT, connect_timeout=int(source.connect_timeout_seconds) or 1, program_name="headrace-lake",
+            autocommit=True, connect_timeout=int(source.connect_timeout_seconds) or 1, program_name="headrace-lake",
+            read_timeout=SILENT,
             init_command=f"SET {sets}{information_schema.SHOWS_GENERATED_KEYS}",
             **encrypted,
         )  # fmt: skip

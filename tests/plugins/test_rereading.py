@@ -28,7 +28,8 @@ def switched_on(_: str) -> SimpleNamespace:
 
 def triggered(report: dict[str, Any] | None) -> DagRunTriggerException:
     task = RereadStale(task_id="reread", pipeline="shop")
-    ti = SimpleNamespace(xcom_pull=lambda task_ids: report if task_ids == "compact" else None, get_dr_count=no_run, get_dag=switched_on)
+    reports = {"compact": report}
+    ti = SimpleNamespace(xcom_pull=lambda task_ids: reports.get(task_ids), get_dr_count=no_run, get_dag=switched_on)
     with pytest.raises(DagRunTriggerException) as caught:
         task.execute({"ti": ti})
     return caught.value
