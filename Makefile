@@ -126,7 +126,7 @@ bench-streamer: install ## speed from binlog to Kafka, beside Debezium, Maxwell 
 bench-latency: install ## how long a change takes from MySQL to Kafka (BENCH=--help lists its options)
 	@exec $(PYTHON_IN) -m bench.latency $(BENCH)
 
-bench-lake: install ## compaction: a backlog, how old the lake is under load, bytes written (BENCH=backlog, fresh or bytes; --help)
+bench-lake: install ## compaction: a backlog, how old the lake is under load, a check meanwhile, bytes written (BENCH=backlog, fresh, proof or bytes; --help)
 	@exec $(PYTHON_IN) -m bench.lake $(or $(BENCH),backlog)
 
 bench-verify: install ## rows a second that a check proves, by kind of key (BENCH=--help lists its options)

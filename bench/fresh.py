@@ -16,7 +16,7 @@ from statistics import median, quantiles
 from bench import load, spread
 from bench.compacting import Site, rounds_of
 from contract.pipeline import Pipeline
-from contract.status import parse
+from contract.status import LakeStatus, parse
 from stack.airflow import PIPELINES, Airflow
 from stack.demo.airflow_api import Airflow as Api
 from stack.ports import free_port
@@ -111,22 +111,35 @@ def by_airflow(site: Site, chosen: argparse.Namespace) -> Iterator[None]:
 def watched(site: Site, pipeline: Pipeline, chosen: argparse.Namespace) -> list[float]:
     """The lake's age each second while rows are written, from its first run with all rows of before on."""
     ages: list[float] = []
-    step = chosen.rate // 10
+    until = None
+    for _ in writing(site, chosen):
+        if (age := age_of(pipeline)) is not None:
+            until = until or time.monotonic() + chosen.seconds
+            ages.append(age)
+        if until and time.monotonic() > until:
+            return ages
+    raise AssertionError("it writes without end")
+
+
+def writing(site: Site, chosen: argparse.Namespace) -> Iterator[None]:
+    """Updates rows at an even rate, without end, and comes back each second."""
+    step, written = chosen.rate // 10, 0
     next_piece = spread.pieces(spread.tables(chosen.tables), chosen.rows // chosen.tables, step)
     with site.mysql.connect(autocommit=True) as connection, connection.cursor() as cursor:
-        began, written, until = time.monotonic(), 0, None
-        while until is None or time.monotonic() < until:
-            table, at = next(next_piece)
+        began = time.monotonic()
+        for table, at in next_piece:
             cursor.execute(f"UPDATE {table} SET amount = amount + 1 WHERE id >= {at} AND id < {at + step}")
             written += step
-            if written % chosen.rate == 0 and (age := age_of(pipeline)) is not None:
-                until = until or time.monotonic() + chosen.seconds
-                ages.append(age)
+            if written % chosen.rate == 0:
+                yield
             time.sleep(max(0.0, began + written / chosen.rate - time.monotonic()))
-    return ages
 
 
 def age_of(pipeline: Pipeline) -> float | None:
-    file = Path(pipeline.lake.place) / pipeline.name / "_status.json"
-    status = parse(file.read_text()) if file.exists() else None
+    status = status_of(pipeline)
     return time.time() - status.checkpoint.ts_ms / 1000 if status and status.checkpoint else None
+
+
+def status_of(pipeline: Pipeline) -> LakeStatus | None:
+    file = Path(pipeline.lake.place) / pipeline.name / "_status.json"
+    return parse(file.read_text()) if file.exists() else None

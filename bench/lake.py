@@ -1,6 +1,7 @@
 """How fast compaction is: `python -m bench.lake backlog`, changes that wait in Kafka, from their first byte to merged
 tables; `python -m bench.lake fresh`, how old the lake is while changes come at an even rate; `python -m bench.lake
-bytes`, how many bytes merges write into tables of several sizes (written.py).
+proof`, how fast a check is meanwhile; `python -m bench.lake bytes`, how many bytes merges write into tables of several
+sizes (written.py).
 
 MySQL, Kafka, the streamer and Spark on the same machine, as a small installation has it.
 """
@@ -14,7 +15,7 @@ from contextlib import ExitStack
 from math import gcd
 from pathlib import Path
 
-from bench import by_hand, fresh, load, spread, written
+from bench import by_hand, fresh, load, proven, spread, written
 from bench.compacting import Site, rounds_of, told
 from bench.headrace import ROOT
 from contract.names import events_topic
@@ -105,14 +106,19 @@ def arguments() -> argparse.Namespace:
     how.add_argument("--airflow", action="store_true", help="compacted by Airflow's schedule, each minute")
     some_age.add_argument("--goal", type=float, default=60.0, help="seconds that the lake may be behind")
     some_age.set_defaults(work=fresh.fresh)
+    proof = parts.add_parser("proof", help="how fast a whole check is under an even load")
+    proof.add_argument("--rate", type=int, default=1_000, help="changes a second")
+    proof.add_argument("--rows", type=int, default=3_000_000, help="of the table; a multiple of the rate")
+    proof.add_argument("--checks", type=int, default=2, help="one after the other")
+    proof.set_defaults(work=proven.proof)
     merges = parts.add_parser("bytes", help="how many bytes merges write, by changes and by the table's size")
     merges.add_argument("--sizes", type=int, nargs="+", default=written.SIZES, help="rows of the tables")
     merges.add_argument("--changes", type=int, nargs="+", default=written.CHANGES, help="rows that each merge changes")
     merges.add_argument("--out", type=Path, default=ROOT / "bench" / "out", help="folder of written.json, written.svg")
     merges.set_defaults(work=written.run)
-    for part in (some, some_age):
+    for part in (some, some_age, proof):
         part.add_argument("--tables", type=int, default=1, help="over which rows and changes are spread evenly")
-    for part in (some, some_age, merges):
+    for part in (some, some_age, proof, merges):
         part.add_argument("--memory", default="2g", help="spark.driver.memory")
         part.add_argument("--java", default=JAVA, help="spark.driver.extraJavaOptions")
     return parser.parse_args()

@@ -1,0 +1,76 @@
+"""How fast a whole check is while rows are written and a looping compaction follows them: the job as a user starts it,
+from the start of its Spark to its report, with the expectations that MySQL's schema gives."""
+
+from __future__ import annotations
+
+import argparse
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from bench import load, spread
+from bench.compacting import Site
+from bench.fresh import looping, status_of, writing
+from contract import jobs
+from contract.pipeline import Pipeline
+
+PATIENCE = 600.0  # seconds for the rows of before to be in the lake
+
+
+def proof(site: Site, chosen: argparse.Namespace) -> None:
+    start = load.begin(site.mysql).gtids
+    spread.fill_all(site.mysql, chosen.rows, chosen.tables)
+    pipeline = site.pipeline(start, chosen.tables)
+    with site.streamer():
+        site.wait_for(pipeline, chosen.rows)
+        with looping(site, chosen):
+            _wait(pipeline, chosen.rows)
+            with _written(site, chosen):
+                for _ in range(chosen.checks):
+                    _check(site, chosen)
+
+
+def _check(site: Site, chosen: argparse.Namespace) -> None:
+    began = time.monotonic()
+    process = site.job("verify", chosen.memory, chosen.java)
+    said, _ = process.communicate()
+    whole = time.monotonic() - began
+    report = next((found for line in said.splitlines() if (found := jobs.read(line))), {})
+    tables = report.get("tables", {})
+    if process.returncode or not tables or not all(facts["equal"] for facts in tables.values()):
+        raise SystemExit(f"the check failed: {report.get('error')}\n{site.log('verify')}")
+    rows, seconds = sum(facts["lake_count"] for facts in tables.values()), report["seconds"]
+    print(
+        f"{rows:,} rows proven equal in {seconds:.1f} s under {chosen.rate:,} changes a second: "
+        f"{rows / seconds:,.0f} a second; {whole:.1f} s with the start of Spark and its end",
+        flush=True,
+    )
+
+
+def _wait(pipeline: Pipeline, rows: int) -> None:
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until:
+        status = status_of(pipeline)
+        if status and sum(table.rows for table in status.tables.values()) >= rows:
+            return
+        time.sleep(1)
+    raise SystemExit(f"{rows:,} rows were not in the lake in {PATIENCE:.0f} s")
+
+
+@contextmanager
+def _written(site: Site, chosen: argparse.Namespace) -> Iterator[None]:
+    ended = threading.Event()
+
+    def write() -> None:
+        for _ in writing(site, chosen):
+            if ended.is_set():
+                return
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        writer.join()
