@@ -11,7 +11,7 @@ import re
 from streamer.ddl.tokens import END, Token, Tokens
 
 _MODIFIERS = ("LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY", "QUICK", "IGNORE", "INTO")
-_WORD = re.compile(r"[\w$@]")
+_WORD = re.compile(r"[\w$@\u0080-\U0010ffff]")
 # What may stand before a parenthesis and is no user's function: words of the language, and functions of the server's
 # own, whose names it prefers to a user's.
 _KNOWN = frozenset(

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 # Of a versioned comment, /*!80000 ... */ or /*M!100100 ... */, the inside is the statement. What is not closed goes to
-# the end: so that the time is that of the length.
-_TOKEN = r"""\s+ | /\*M?!\d* | \*/ | /\*.*?(?:\*/|\Z) | --(?=\s|$)[^\n]* | \#[^\n]*
+# the end: so that the time is that of the length. A name without quotes may have any character beyond ASCII, as a
+# vowel's sign that Python takes for no part of a word, or a blank that is none to the server.
+_TOKEN = r"""[ \t\n\r\f\v]+ | /\*M?!\d* | \*/ | /\*.*?(?:\*/|\Z) | --(?=[\x00-\x20\x7f]|$)[^\n]* | \#[^\n]*
     | `(?P<quoted>(?:[^`]|``)*)(?:`|\Z)
     | (?P<string>%s)
-    | (?P<word>[\w$@]+) | (?P<mark>.)"""
+    | (?P<word>[0-9A-Za-z_$@\u0080-\U0010ffff]+) | (?P<mark>.)"""
 _TEXT = r"""'(?:[^'\\]|''|\\.)*(?:'|\\?\Z) | "(?:[^"\\]|""|\\.)*(?:"|\\?\Z)"""
 _PLAIN_TEXT = r"""'(?:[^']|'')*(?:'|\Z) | "(?:[^"]|"")*(?:"|\Z)"""
 # By whether a backslash in a text is an escape: with the sql_mode NO_BACKSLASH_ESCAPES it is a character as any other.
@@ -105,4 +106,5 @@ def scan(statement: str, escapes: bool = True) -> Iterator[Token]:
         elif string is not None:  # a name, where the server's sql_mode has ANSI_QUOTES
             yield Token("", string[1:-1].replace('""', '"'))
         elif word or mark:
-            yield Token(word.upper(), word) if word else Token(mark, "")
+            # No word of the language is beyond ASCII, and there are letters whose capitals are.
+            yield Token(word.upper() if word.isascii() else word, word) if word else Token(mark, "")

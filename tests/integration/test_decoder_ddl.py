@@ -28,6 +28,8 @@ Row = dict[str, Any]
 START = ["CREATE TABLE t (id int primary key, a int, b varchar(20)) ENGINE=InnoDB", "INSERT INTO t VALUES (1, 10, 'x')"]
 INSERTS = ("insert", "replace")
 BACKSLASHES = "NO_BACKSLASH_ESCAPES"
+# Names that no server wants in quotes, with characters that are no part of a word, or a blank, to Python.
+PLAIN = ("ลูกค้า", "ग्राहक", "preis€", "cafe\u0301", "a\u3000b", "a\u00a0b", "テスト・表")
 NAMES, NAMED = ("t", "u", "_t_gho", "_t_new"), re.compile(r"(?:INTO|into) (?:`changing`\.)?`?(\w+)")
 
 FORMS = [
@@ -281,6 +283,8 @@ TYPED = [
     ("utf8mb4", BACKSLASHES, r"CREATE TABLE q (p VARCHAR(9) DEFAULT 'C:\', q INT COMMENT 'SELECT')", ("shape", "q")),
     ("utf8mb4", "", "ALTER TABLE gr ADD vector INT DEFAULT 5", ("alter", "gr")),
     ("utf8mb4", "", "ALTER TABLE gr DROP vector", ("alter", "gr")),
+    *[("utf8mb4", "", f"TRUNCATE TABLE {name}", ("truncate", name)) for name in PLAIN],
+    *[("utf8mb4", "", f"ALTER TABLE {name} ADD c INT DEFAULT 5", ("alter", name)) for name in PLAIN],
     ("latin1", "", "DROP TABLE größe", ("drop", "größe")),
 ]
 
@@ -288,7 +292,7 @@ TYPED = [
 def test_statements_are_read_as_their_clients_wrote_them(server: Database) -> None:
     """By the session's character set and sql_mode, which stand with each statement."""
     run(server, "DROP DATABASE IF EXISTS changing", "CREATE DATABASE changing CHARACTER SET utf8mb4")
-    tables = [f"CREATE TABLE `{name}` (id int primary key, v int)" for name in ("größe", "gr", "模", "ģ", "t")]
+    tables = [f"CREATE TABLE `{name}` (id int primary key, v int)" for name in ("größe", "gr", "模", "ģ", "t", *PLAIN)]
     run(server, *tables, database="changing")
     begin = executed(server)
     with server.connect(database="changing", autocommit=True) as connection, connection.cursor() as cursor:

@@ -221,6 +221,20 @@ def test_options_without_commas_are_what_they_are_with_them(chosen: list[str]) -
     assert plain == min(each, key=ddl.KINDS.index)
 
 
+@given(st.text("aZ0$_ſıß\u00a0\u0301\u2028\u3000€・ก้\ufffd", min_size=1).filter(lambda name: not name.isascii()))
+def test_a_name_is_the_same_without_quotes(name: str) -> None:
+    """Any character beyond ASCII may stand in it; none of it is a blank, or a letter of the language's words."""
+    for statement in (
+        "TRUNCATE {}",
+        "DROP TABLE t, {}",
+        "RENAME TABLE t TO {}",
+        "ALTER TABLE {} MODIFY a INT, RENAME u",
+    ):
+        plain, quoted = (ddl.change(statement.format(one), "shop") for one in (name, f"`{name}`"))
+        assert plain == quoted
+        assert ("shop", name) in plain.tables
+
+
 def test_a_backslash_that_is_no_escape() -> None:
     statement = r"ALTER TABLE t COMMENT 'C:\', ADD COLUMN n INT NOT NULL DEFAULT 5, COMMENT 'x'"
     assert ddl.change(statement, "shop", escapes=False).kind == "alter"
