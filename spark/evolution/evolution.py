@@ -23,7 +23,7 @@ from contract.schema import TableSchema
 from contract.status import Stale
 from spark.errors import LakeError
 from spark.evolution import breaks
-from spark.evolution.left_alone import left_alone
+from spark.evolution.left_alone import first_changes, left_alone
 from spark.evolution.marking import Marking
 from spark.evolution.new_shapes import History
 from spark.evolution.open_marks import OpenMarks, around
@@ -114,7 +114,9 @@ class Evolution:
         altered, shaped = marking.between(records)
         between = statements([*self.state.altered, *altered], [*self.state.shaped, *shaped])
         marks = [*self.state.marks, *new]
-        alone = left_alone(self.lake, self.schemas, marks, between, until)
+        behind = first_changes(self.lake, self.schemas, marks, until)
+        marks = [mark.model_copy(update={"followed": behind.get((mark.name, mark.seq))}) for mark in marks]
+        alone = left_alone(self.schemas, marks, between, behind)
         marks, between = [mark for mark in marks if (mark.name, mark.seq) not in alone], between.without(alone)
         still = OpenMarks(marking, between, Explained(self.schemas, between, floors, applied, others))
         renames = self._carried([*filter(still.has, marks)], between)

@@ -40,13 +40,25 @@ PARTS = ("epoch", "file", "pos")
 ASKED = "db string, tbl string, name string, at struct<epoch:bigint,file:bigint,pos:bigint>"
 
 
-def left_alone(lake: Lake, schemas: Schemas, marks: Iterable[Mark], known: Statements, until: Place | None) -> Set[Key]:
-    """Those of the marks' statements, by their tables and places. `until`: the checkpoint's place, read before the
-    statements were; None without one."""
-    asked = {(mark.name, mark.seq): mark for mark in marks if mark.defines and until and mark.seq[0] == until[0]}
+Following = dict[Key, tuple[Place, int]]
+
+
+def first_changes(lake: Lake, schemas: Schemas, marks: Iterable[Mark], until: Place | None) -> Following:
+    """The first change behind each mark, where one is there: its place and version. `until`: the checkpoint's place,
+    read before the statements were; None without one. What stands between the two is known by then, so an answer holds
+    for good, and is asked for once: a table may be stale for days, with all of its changes behind that."""
+    asked = [mark for mark in marks if mark.defines and until and mark.seq[0] == until[0] and _before(schemas, mark)]
+    found = {(mark.name, mark.seq): mark.followed for mark in asked if mark.followed}
+    rest = [key for mark in asked if (key := (mark.name, mark.seq)) not in found]
+    return found | (_next(lake, rest, until) if until and rest else {})
+
+
+def left_alone(schemas: Schemas, marks: Iterable[Mark], known: Statements, following: Following) -> Set[Key]:
+    """Those of the marks' statements, by their tables and places."""
+    asked = {(mark.name, mark.seq): mark for mark in marks if (mark.name, mark.seq) in following}
     shapes = {key: shape for key, mark in asked.items() if (shape := _before(schemas, mark))}
     found: set[Key] = set()
-    for name, seq in sorted(following := _next(lake, shapes, until) if until and shapes else {}):
+    for name, seq in sorted(shapes):
         (behind, version), shape = following[name, seq], shapes[name, seq]
         between = known.between(name, place(shape), behind) or set()
         if version == shape.version and {one for one in between if (name, one) not in found} == {seq}:
@@ -63,7 +75,7 @@ def _before(schemas: Schemas, mark: Mark) -> TableSchema | None:
     return shapes[-1] if shapes and seen else None
 
 
-def _next(lake: Lake, asked: Iterable[Key], until: Place) -> dict[Key, tuple[Place, int]]:
+def _next(lake: Lake, asked: Iterable[Key], until: Place) -> Following:
     """Of each the first change behind it in its epoch, and before the checkpoint: its place and its version."""
     if not lake.is_table(lake.changes):
         return {}

@@ -16,6 +16,8 @@ from spark.tables.schema import Schemas
 
 # Of what such differences leave as it is another column may be computed, from a member's number or a time's digits.
 RECOMPUTED = ("widened", "members")
+# So it may be by a collation, which no shape has, and which a column that is defined anew loses unless it is repeated.
+COLLATES = re.compile(r"\b(modify|change|collate|character\s+set|charset)\b", re.IGNORECASE)
 # Such words do more to rows than the types of the columns tell. FLOAT(7,2), which rounds, looks as FLOAT does.
 MORE = re.compile(
     r"\b(generated|as|import|discard|ignore|convert|partition|exchange|rename)\b|\b(float[48]?|double|precision|real)\s*\(|"
@@ -64,4 +66,5 @@ def _other_values(mark: Mark, before: TableSchema, after: TableSchema) -> bool:
     if {name.lower() for name in mark.dropped} & {one.name.lower() for one in after.columns}:
         return True  # a column that went with its values, and another that has its name
     changes = shape_changes(before, after)
-    return not keeps_values(changes) or (mark.computed and any(one.kind in RECOMPUTED for one in changes))
+    computed = any(one.kind in RECOMPUTED for one in changes) or COLLATES.search(mark.statement)
+    return not keeps_values(changes) or (mark.computed and bool(computed))

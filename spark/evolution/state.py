@@ -22,7 +22,8 @@ Altered = tuple[str, str, Place]
 
 class Mark(BaseModel):
     """A statement that made a table stale, and what was not yet read again. `defines`: the columns that it defines
-    anew, where it does nothing else; none in doubt, and from an earlier version of Headrace."""
+    anew, where it does nothing else; none in doubt, and from an earlier version of Headrace. `followed`: of these, the
+    first change of a row behind it, its place and its version, once that is known (left_alone.py)."""
 
     db: str
     table: str
@@ -36,6 +37,7 @@ class Mark(BaseModel):
     dropped: tuple[str, ...] = ()
     computed: bool = False
     defines: tuple[str, ...] = ()
+    followed: tuple[Place, int] | None = None
 
     @property
     def name(self) -> Name:

@@ -7,7 +7,7 @@ checkpoint, a shape or a statement may be missing. `headrace mend` is the way on
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
+from functools import cache
 from typing import Any, NamedTuple, TypeVar
 
 from contract import names, steps
@@ -21,7 +21,6 @@ from spark.kafka.reading import Record
 
 T = TypeVar("T")
 LONGEST = 200  # characters of a key that are shown
-SHAPES = 4096  # kept; they are frozen
 
 
 class Kind(NamedTuple):
@@ -39,9 +38,9 @@ def _checkpoint(value: bytes) -> Checkpoint:
         raise LakeError(str(error)) from None  # of a newer version, whatever stands behind it
 
 
-@lru_cache(maxsize=SHAPES)
+@cache
 def _shape(value: bytes) -> TableSchema:
-    """Kept from round to round of a looping compaction: each reads all, which of 200 tables with five shapes of 50
+    """Kept from round to round of a looping compaction: each reads all, which are frozen, and of 200 tables with five shapes of 50
     columns took a fifth of a second."""
     return TableSchema.model_validate_json(value)
 

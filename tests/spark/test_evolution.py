@@ -275,6 +275,24 @@ def test_nor_what_the_statement_did_besides(followed: Followed, facts: dict[str,
     assert followed.run(alter.model_copy(update=facts)) == ({NAME} if stale else set())
 
 
+@pytest.mark.parametrize(
+    ("more", "computed", "stale"),
+    [
+        ("", True, False),
+        (", MODIFY name VARCHAR(100)", True, True),
+        (", MODIFY name VARCHAR(100)", False, False),
+        (", DEFAULT COLLATE utf8mb4_bin", True, True),
+    ],
+)
+def test_nor_a_collation_by_which_another_column_is_computed(
+    followed: Followed, more: str, computed: bool, stale: bool
+) -> None:
+    """Which no shape has: it is another one where a column is defined without it."""
+    followed.schemas.append(shape(2, 60, *ITEMS.columns[:2]))
+    alter = ddl(50, statement=f"ALTER TABLE items DROP price{more}", computed=computed)
+    assert followed.run(alter) == ({NAME} if stale else set())
+
+
 def test_a_column_that_comes_back_is_not_taken_for_what_it_was(followed: Followed) -> None:
     followed.schemas.append(shape(2, 60, *ITEMS.columns[:2]))
     followed.run(ddl(50, statement="ALTER TABLE items DROP price"))

@@ -50,6 +50,16 @@ def test_a_change_of_the_same_shape_behind_it_shows_that_nothing_was_changed(fol
     assert Evolution(followed.spark, lake, Schemas([])).state.altered == [], "it counts beside no other one"
 
 
+def test_what_the_first_change_behind_it_says_is_asked_once(
+    followed: Followed, lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A table may be stale for days, and each round of a looping compaction would read all of its changes since."""
+    land(followed.spark, lake, row(60, FIRST.model_copy(update={"version": 2})))
+    assert followed.run(ddl(50)) == {NAME}
+    monkeypatch.setattr(Lake, "frame", lambda *_: pytest.fail("the changes were read again"))
+    assert followed.run() == {NAME}
+
+
 def test_one_behind_the_other_each_by_its_own_change(followed: Followed, lake: Lake) -> None:
     """And a widening behind them is not in doubt by them."""
     land(followed.spark, lake, row(55), row(65), row(70))
