@@ -40,8 +40,8 @@ def _checkpoint(value: bytes) -> Checkpoint:
 
 @cache
 def _shape(value: bytes) -> TableSchema:
-    """Kept from round to round of a looping compaction: each reads all, which are frozen, and of 200 tables with five shapes of 50
-    columns took a fifth of a second."""
+    """Kept from round to round of a looping compaction: they are frozen, and each round reads all, which of 200 tables
+    with five shapes of 50 columns took a fifth of a second."""
     return TableSchema.model_validate_json(value)
 
 
