@@ -71,7 +71,8 @@ def rows(path: str) -> list[tuple[Any, ...]]:
     return sorted(pl.read_delta(path).select("id", "name").rows())
 
 
-@pytest.mark.parametrize("left", [300 * KIB, pytest.param(40 * KIB, marks=pytest.mark.soak)])
+@pytest.mark.soak
+@pytest.mark.parametrize("left", [300 * KIB, 40 * KIB])
 def test_a_maintenance(
     spark: SparkSession, pipeline: Pipeline, lake: Lake, compact: Compact, disk: Path, left: int
 ) -> None:
