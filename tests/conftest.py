@@ -35,7 +35,8 @@ SPARK_SECONDS = 1200  # twice the others': on a slow machine a query's plan alon
 LONG = (
     "test_airflow", "test_by_command", "test_kills", "test_lake_faults", "test_lake_names", "test_lake_repair",
     "test_lake_random", "test_lake_breaks", "test_lake_servers", "test_lake_disk", "test_lake_evolution", "test_lake",
-    "test_lake_kills", "test_erasing", "test_lake_backfill", "test_lake_ways_back", "test_lake_changes_only",
+    "test_lake_kills", "test_lake_kills_rare", "test_erasing", "test_lake_backfill", "test_lake_ways_back",
+    "test_lake_changes_only",
     "test_transforms", "test_serve", "test_keys", "test_away", "test_high_availability", "test_exactly_once",
     "test_seek", "test_oneshot", "test_oversized", "test_lake_loop",
     "test_tables", "test_handoff", "test_streamer_starts", "test_failover", "test_stack_cli", "test_lake_order",

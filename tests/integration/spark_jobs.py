@@ -18,12 +18,15 @@ from pyspark.sql import SparkSession
 
 from contract import spark_process
 from contract.pipeline import Pipeline
+from spark import failpoints
 from spark.failures import message_of
 from stack import spark
 from stack.maven import spark_jars
 from stack.spark_classes import spark_classes
 
 ROOT = Path(__file__).parents[2]
+COMPACT = ROOT / "spark" / "jobs" / "compact.py"
+SECONDS = 200  # for which a job may run until it is where it is killed
 # For jobs of a few rows each, as the tests' own session (tests/spark/sessions.py): compiling a query costs more than
 # its run. Jobs that Airflow's tests start have Spark's own settings.
 QUICK = {
@@ -49,7 +52,7 @@ def kill(job: str, pipeline: Path, environment: dict[str, str], reached: Callabl
         command(job, pipeline), env=settings(environment), cwd=ROOT, start_new_session=True,
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
-    until = time.monotonic() + 200
+    until = time.monotonic() + SECONDS
     try:
         while not reached():
             assert process.poll() is None, f"{job} ended with {process.returncode} before it got there"
@@ -61,12 +64,32 @@ def kill(job: str, pipeline: Path, environment: dict[str, str], reached: Callabl
         process.wait()
 
 
+def killed_at(point: str, pipeline: Path, script: Path = COMPACT) -> None:
+    """Runs a driver which ends by SIGKILL, Java and Python, where it gets to the failpoint. Fails the test where it
+    ends before."""
+    process = subprocess.Popen(
+        submitted(script, pipeline), env=settings({failpoints.VARIABLE: point}), cwd=ROOT, start_new_session=True,
+        text=True, errors="replace", stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+    try:
+        said, _ = process.communicate(timeout=SECONDS)
+    finally:
+        with suppress(ProcessLookupError):  # it has ended, but for one that hangs
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    assert process.returncode == -signal.SIGKILL, f"the run ended before it came to {point!r}:\n{said}"
+
+
 def command(job: str, pipeline: Path, *arguments: str) -> list[str]:
+    return submitted(ROOT / "spark" / "jobs" / f"{job}.py", pipeline, *arguments)
+
+
+def submitted(script: Path, pipeline: Path, *arguments: str) -> list[str]:
     return [
         str(Path(sys.executable).parent / "spark-submit"), "--master", "local[2]", "--driver-memory", "1g",
         "--conf", f"spark.driver.extraJavaOptions={spark_process.spark_java()} {quick_java()}",
         "--jars", ",".join(map(str, spark_jars())),
-        str(ROOT / "spark" / "jobs" / f"{job}.py"), "--pipeline", str(pipeline), *arguments,
+        str(script), "--pipeline", str(pipeline), *arguments,
     ]  # fmt: skip
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from contract.pipeline import load
 from spark.compaction.compaction import compact
+from spark.jobs.repair import repair
 from spark.jobs.snapshot import snapshot
 from spark.lake.lake import Lake
 from spark.landing.changes import Landing
@@ -21,17 +22,11 @@ from stack.mysql import MySQL
 from tests.integration.by_hand import make_topics, pipeline_of, send
 from tests.integration.spark_jobs import message
 from tests.integration.streaming import Streamer, execute
+from tests.small_disk import filled, mounted
 from tests.spark.changes_by_hand import ITEMS, record
 
 ROWS = 20_000
 DATABASE = "disk"
-
-
-def mount(folder: Path, options: str) -> None:
-    command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        pytest.skip(f"a small disk needs the right to mount one: {done.stderr.strip()}")
 
 
 @pytest.fixture(autouse=True)
@@ -42,15 +37,8 @@ def _password(mysql: MySQL, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
     """A disk of 2 MB, read-only at first, where the pipeline's lake is."""
-    folder = tmp_path / "lake"
-    folder.mkdir()
-    if os.geteuid() != 0:
-        pytest.skip("only root can mount a small disk")
-    mount(folder, "ro,size=2m")
-    try:
+    with mounted(tmp_path / "lake", "ro,size=2m") as folder:
         yield folder
-    finally:
-        subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
 def test_a_read_only_and_a_full_disk(
@@ -82,7 +70,7 @@ def test_a_read_only_and_a_full_disk(
 
 
 @pytest.mark.soak
-def test_a_disk_that_fills_in_the_middle_of_a_snapshot(
+def test_a_disk_that_fills_in_the_middle_of_a_snapshot_and_of_a_repair(
     spark: SparkSession, mysql: MySQL, kafka: Kafka, tmp_path: Path, disk: Path
 ) -> None:
     database = "diskful"
@@ -109,6 +97,16 @@ def test_a_disk_that_fills_in_the_middle_of_a_snapshot(
 
     subprocess.run(["mount", "-o", "remount,rw,size=300m", str(disk)], check=True)
     snapshot(spark, pipeline, [])
+    compact(spark, pipeline)
+    assert_equal(mysql, disk, database, ROWS - ROWS // 1000)
+
+    lake, all = Lake(spark, pipeline), {"from": "1", "to": str(ROWS)}
+    spark.sql(f"UPDATE delta.`{lake.table(database, 't')}` SET noise = 'x' WHERE id % 2 = 0")
+    with filled(disk, 2**20):
+        full = message(spark, pipeline, partial(repair, **all), [f"{database}.t"])
+    assert full.startswith("the disk is full: free some space under "), full
+    assert lake.list(lake.at("_parts")) == [], "what was read of it gives its space back"
+    repair(spark, pipeline, [f"{database}.t"], **all)
     compact(spark, pipeline)
     assert_equal(mysql, disk, database, ROWS - ROWS // 1000)
 

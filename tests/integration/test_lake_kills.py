@@ -1,15 +1,14 @@
 """A compaction that is killed between any two of its actions: nothing is lost, nothing is there twice, and the next run
 mends it by itself.
 
-`make faults` kills one at every point; at one of them one is killed in every test run, and at a second in the soaks.
+`make faults` kills one at every point, at those of what is rare in test_lake_kills_rare.py; at one of them one is
+killed in every test run, and at a second in the soaks.
 """
 
 from __future__ import annotations
 
 import os
 import re
-import signal
-import subprocess
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -27,13 +26,12 @@ from spark.lake.lake import Lake
 from spark.merging import handoff, tables, tries
 from stack.kafka import Kafka
 from tests.integration.faulty_lake import LATE, FaultyLake, assert_as_expected
-from tests.integration.spark_jobs import ROOT, command, settings
+from tests.integration.spark_jobs import SECONDS, killed_at
 
 ALWAYS = ("table merged:2", pytest.param("status written", marks=pytest.mark.soak))
 LATER = ("changes written:2", "marks written:2", "table merged:2", "table merged:4")
 FILES = tuple(f"file written:{time}" for time in range(1, 13))  # the first is that which proves the lake writable
 EVERY = (*(point for point in failpoints.POINTS if point != "file written"), *LATER, *FILES)
-SECONDS = 200
 
 
 @pytest.fixture(scope="module")
@@ -51,12 +49,7 @@ def faulty(spark: SparkSession, kafka: Kafka, tmp_path_factory: pytest.TempPathF
 @pytest.mark.parametrize("point", EVERY if os.environ.get("HEADRACE_FAULTS") else ALWAYS)
 def test_a_driver_killed_between_two_actions(spark: SparkSession, faulty: FaultyLake, point: str) -> None:
     pipeline = faulty.copy(point.replace(" ", "-").replace(":", "-"))
-    with subprocess.Popen(
-        command("compact", Path(pipeline.path)), env=settings({failpoints.VARIABLE: point}), cwd=ROOT,
-        start_new_session=True, text=True, errors="replace", stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-    ) as process:  # fmt: skip
-        said, _ = process.communicate(timeout=SECONDS)
-    assert process.returncode == -signal.SIGKILL, f"the run ended before it came to {point!r}:\n{said}"
+    killed_at(point, Path(pipeline.path))
     with pytest.raises(JobFailedError, match=r"faults\.odd: a change names schema version 9"):
         compact(spark, pipeline)
     assert_as_expected(pipeline)

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 from contract.pipeline import load
+from spark.compaction.compaction import compact
 from spark.jobs.snapshot import snapshot
+from spark.lake import unfinished
+from spark.lake.lake import Lake
+from spark.lake.manifests import manifests
+from spark.snapshot.snapshot_records import SnapshotRecords
 from stack.kafka import Kafka
 from stack.mysql import MySQL
-from tests.integration.spark_jobs import message
+from tests.integration.spark_jobs import kill, message
 from tests.integration.streaming import Make, execute, insert, rows
 from tests.integration.topic_records import Record, records
 
@@ -60,6 +66,80 @@ def test_rows_and_changes_together_are_the_table(
     streamer.wait_until_released()
     left = consumed([*records(kafka, "rowsent.rowsent.t"), *sent])
     assert (left, len(left)) == (rows(mysql, "rowsent.t"), 2)
+
+
+ROWS, PART = 4000, 800  # of a part, which has as many chunks of 100 rows as its readers are given
+
+
+class DiedError(Exception):
+    pass
+
+
+def died_behind_a_part(records: SnapshotRecords, *given: Any) -> None:
+    SEND(records, *given)
+    raise DiedError
+
+
+SEND = SnapshotRecords.send
+
+
+@pytest.mark.soak
+def test_behind_a_kill_each_row_is_there_and_what_was_not_noted_comes_again(
+    make: Make, mysql: MySQL, kafka: Kafka, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The job is killed in its middle; the next one dies when a part of it is in the topic, and is not noted yet."""
+    monkeypatch.setenv("TEST_PASSWORD", mysql.password)
+    monkeypatch.setattr(unfinished, "SILENT", unfinished.BEATS + 1)
+    name, topic = "rowskilled", "rowskilled.snapshot-rows"
+    streamer = make(name).started()
+    insert(mysql, name, 0, ROWS)
+    streamer.file.write_text(
+        streamer.file.read_text() + "snapshot: {chunk_rows: 100, parallelism: 1, to_kafka: true}\n"
+    )
+    assert streamer.command("topics").returncode == 0
+    streamer.wait_until_released()
+    pipeline = load(streamer.file)
+    lake = Lake(spark, pipeline)
+
+    def noted() -> int:
+        progress = [one.progress(name, "t") for one in unfinished.unfinished(lake)]
+        return sum(one.rows for one in progress if one is not None)
+
+    kill("snapshot", streamer.file, {"TEST_PASSWORD": mysql.password}, lambda: noted() >= 2 * PART)
+    [left], first = unfinished.unfinished(lake), noted()
+    assert first % PART == 0
+    assert first < ROWS, "it was killed too late"
+    with monkeypatch.context() as dying:
+        dying.setattr(SnapshotRecords, "send", died_behind_a_part)
+        with pytest.raises(DiedError):
+            snapshot(spark, pipeline, [])
+    assert noted() == first
+    changed = "UPDATE rowskilled.t SET v = -1 WHERE id % 3 = 0", "DELETE FROM rowskilled.t WHERE id % 7 = 0"
+    execute(mysql, *changed, "UPDATE rowskilled.t SET id = id + 100000 WHERE id % 11 = 0")
+    facts = snapshot(spark, pipeline, [])
+    streamer.wait_until_released()
+
+    sent = records(kafka, topic)
+    assert_sent(sent, first)
+    [manifest] = manifests(lake)
+    staged = spark.read.format("delta").load(manifest.rows(lake, manifest.tables[0])).select("id").collect()
+    assert (facts["snapshot"], facts["rows"]) == (left.id, len(staged))
+    assert {row["id"] for row in staged} <= {record.key["id"] for record in sent}
+    assert consumed([*records(kafka, f"{name}.{name}.t"), *sent]) == rows(mysql, f"{name}.t")
+    compact(spark, pipeline)
+    found = spark.read.format("delta").load(lake.table(name, "t")).select("id", "v", "name").collect()
+    assert sorted(map(tuple, found)) == sorted(rows(mysql, f"{name}.t").values()), "in the lake none is twice"
+
+
+def assert_sent(sent: list[Record], first: int) -> None:
+    """`first`: the rows of the parts that were noted by the run that was killed."""
+    times = Counter(record.key["id"] for record in sent)
+    again = {id for id, count in times.items() if count > 1}
+    died = set(range(first, first + PART))
+    assert {record.value["op"] for record in sent} == {"r"}
+    assert {*range(first), *died} <= {*times}
+    assert again <= died, "of what was noted nothing comes again"
+    assert again >= {id for id in died if id % 7 and id % 11}, "what was sent and not noted does, but for what is gone"
 
 
 def consumed(sent: list[Record]) -> dict[int, tuple[Any, ...]]:

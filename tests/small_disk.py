@@ -1,0 +1,42 @@
+"""A disk of its own for a lake, which a test fills: a tmpfs, so only root can make one."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+
+def mount(folder: Path, options: str) -> None:
+    command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        pytest.skip(f"a small disk needs the right to mount one: {done.stderr.strip()}")
+
+
+@contextmanager
+def mounted(folder: Path, options: str) -> Iterator[Path]:
+    folder.mkdir()
+    if os.geteuid() != 0:
+        pytest.skip("only root can mount a small disk")
+    mount(folder, options)
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+@contextmanager
+def filled(disk: Path, left: int) -> Iterator[None]:
+    """All of the disk is taken but for so many bytes."""
+    ballast, room = disk / "ballast", os.statvfs(disk)
+    try:
+        with ballast.open("wb") as file:
+            os.posix_fallocate(file.fileno(), 0, room.f_bavail * room.f_frsize - left)
+        yield
+    finally:
+        ballast.unlink(missing_ok=True)
