@@ -42,6 +42,11 @@ TOLD = {
 }
 
 
+STALES = {  # of a table that is stale by it
+    "widened": "the source has the values that were there in another spelling",
+    "members": "the source may have another text for values that were there",
+    "nullability": "the source may have written a value for each NULL that was there",
+}
 STOPS = {"widened": "the lake's column would have to be another type"}  # of a table that is stopped by it
 
 
@@ -66,7 +71,8 @@ class ShapeChange:
         if self.rule == STOPPED:
             why = STOPS.get(self.kind, TOLD[self.kind])
             return f"{what}{values}: {why}; the table is stopped until it is read again"
-        return f"{what}{values}: {TOLD[self.kind]}"
+        stale = STALES.get(self.kind) if self.rule == STALE else None
+        return f"{what}{values}: {stale or TOLD[self.kind]}"
 
 
 def shape_changes(before: TableSchema, after: TableSchema) -> list[ShapeChange]:

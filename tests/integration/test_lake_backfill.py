@@ -34,16 +34,19 @@ SOURCES = ("changes", "kafka", "mysql")
 # Of the rows 5, 9, 20, 103 that are wrong: source, what is chosen, and which it mends. `{altered}`: the time at which
 # 5 and 103 have changed.
 PARTS: list[tuple[str, dict[str, str], set[int]]] = [
+    ("changes", {"since": "{altered}"}, {5, 103}),
     ("kafka", {"from": "10", "to": "103"}, {20, 103}),
     ("mysql", {"since": "{altered}"}, {5, 103}),
 ]
 MORE_PARTS: list[tuple[str, dict[str, str], set[int]]] = [
+    ("changes", {"since": "{altered}"}, {5, 103}),
     ("changes", {"from": "10", "to": "103"}, {20, 103}),
     ("kafka", {"since": "{altered}"}, {5, 103}),
     ("kafka", {"keys": "[9, 20]"}, {9, 20}),
     ("mysql", {"from": "5", "to": "9"}, {5, 9}),
     ("mysql", {"keys": "[20]"}, {20}),
 ]
+TWICE = {("changes", "since")}  # the second finds nothing wrong
 # The server, and those of which a second backfill follows, which finds nothing wrong. A repair of MySQL's rows:
 # test_lake_repair.py.
 FORMS = [
@@ -111,11 +114,12 @@ def test_the_rows_are_the_same_whichever_the_source(
                 kit.changed("id", 103, "b", "string"),
             ])  # fmt: skip
             times = {name: text.format(altered=altered) for name, text in given.items()}
-            backfill(spark, pipeline, [table], source=source, **times)
-            streamer.wait_until_released()
-            compact(spark, pipeline)
-            wrong_still = {row[0] for row in set(right) ^ set(rows(spark, pipeline))}
-            assert wrong_still == {5, 9, 20, 103} - mended, (source, given)
+            for wrong in (len(mended), *((0,) if (source, *given) in TWICE else ())):
+                [id] = backfill(spark, pipeline, [table], source=source, **times)["parts"]
+                streamer.wait_until_released()
+                assert sum(compact(spark, pipeline)["parts"][id]["rows"].values()) == wrong, (source, given)
+                wrong_still = {row[0] for row in set(right) ^ set(rows(spark, pipeline))}
+                assert wrong_still == {5, 9, 20, 103} - mended, (source, given)
 
     parts("changes", "kafka")  # before rows are mended from the source, of which no change says what they are
     for source in SOURCES:

@@ -180,7 +180,6 @@ def altering(site: Site) -> Callable[..., None]:
     return altered
 
 
-@pytest.mark.soak_on("mysql80")
 def test_an_alter_in_the_middle_of_a_snapshot_under_writes(
     spark: SparkSession, site: Site, streamer: Streamer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
