@@ -7,6 +7,7 @@ import argparse
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 from bench import load, spread
@@ -67,10 +68,10 @@ def _written(site: Site, chosen: argparse.Namespace) -> Iterator[None]:
             if ended.is_set():
                 return
 
-    writer = threading.Thread(target=write)
-    writer.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        writer.join()
+    with ThreadPoolExecutor(1) as pool:
+        writer = pool.submit(write)
+        try:
+            yield
+        finally:
+            ended.set()
+        writer.result()  # raises what ended the writes

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 
 # Read from left to right, so that no quote in a comment, and no comment's sign in a text, hides what follows. Where a
 # text with a backslash ends, the session says; a comment with ! or + is part of the statement: both are in doubt.
-TOKEN = re.compile(
-    r"""\s+|/\*(?![!+M]).*?\*/|('(?:[^'\\]|'')*'|"(?:[^"\\]|"")*"|`(?:[^`]|``)+`|[\w$]+|-(?!-)|[(),.=+])""", re.DOTALL
-)
+TEXT = r"""'(?:[^'\\]|'')*'|"(?:[^"\\]|"")*"|`(?:[^`]|``)+`"""
+WORD = r"[\w$\u0080-\U0010ffff]+"  # beyond ASCII any character, as in streamer/ddl/tokens.py
+TOKEN = re.compile(rf"[ \t\n\r\f\v]+|/\*(?![!+M]).*?\*/|({TEXT}|{WORD}|-(?!-)|[(),.=+])", re.DOTALL)
 HOW = {"ALGORITHM": ("INPLACE", "INSTANT", "NOCOPY", "DEFAULT"), "LOCK": ("NONE", "SHARED", "EXCLUSIVE", "DEFAULT")}
 ROUNDS = ("FLOAT", "DOUBLE", "PRECISION", "REAL")  # with digits behind them
 NAMED = ("COLLATE", "CHARSET", "AFTER")  # a name follows

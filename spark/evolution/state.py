@@ -22,8 +22,8 @@ Altered = tuple[str, str, Place]
 
 class Mark(BaseModel):
     """A statement that made a table stale, and what was not yet read again. `defines`: the columns that it defines
-    anew, where it does nothing else; none in doubt, and from an earlier version of Headrace. `followed`: of these, the
-    first change of a row behind it, its place and its version, once that is known (left_alone.py)."""
+    anew, where it does nothing else; none in doubt, and from an earlier version of Headrace. `followed`: of such a
+    mark the first change of a row behind it, its place and its version, once that is known (left_alone.py)."""
 
     db: str
     table: str

@@ -153,7 +153,7 @@ def _remains(erasing: Erasing, topics: list[Any], run: str) -> list[record.Remai
 def _told(began: float, erasing: Erasing, facts: dict[str, Any], remains: list[record.Remains]) -> dict[str, Any]:
     if not any(count for place, count in facts.items() if place != "keys"):
         name = erasing.traces.name
-        print(f"{name}: the lake has nothing of these keys; the record says so, and where else it may be", flush=True)
+        print(f"{name}: nothing of these keys was found; the record says so, and where it may be still", flush=True)
     return {
         "seconds": round(time.time() - began, 1),
         "until": erasing.until.sent,

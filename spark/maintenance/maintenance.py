@@ -137,7 +137,7 @@ class Maintaining:
     def _tables(self) -> dict[str, str]:
         """Where each is, also of those that the pipeline file has no more: rows that were erased are in their files."""
         found = {name: self.lake.table(table.db, table.table) for name, table in self._status().tables.items()}
-        for db in set(self._named(self.lake.root)) - {*names.FOLDERS}:
+        for db in sorted({*self._named(self.lake.root)} - {*names.FOLDERS}):
             for table in self._named(self.lake.at(db)):
                 name, path = f"{unescape(db)}.{unescape(table)}", self.lake.at(db, table)
                 if name not in found and self.lake.is_table(path):

@@ -20,7 +20,7 @@ from spark.lake.lake import Lake
 from spark.lake.stopped import Name
 from spark.tables.merge import sequence
 
-NAME = r"(`(?:[^`]|``)+`|[\w$]+)"
+NAME = r"(`(?:[^`]|``)+`|[\w$\u0080-\U0010ffff]+)"
 MAKES = re.compile(rf"(?:\s|/\*(?![!M]).*?\*/)*CREATE\s+TABLE\s+(?!IF\s){NAME}\s*(?:\.\s*{NAME})?", re.I | re.DOTALL)
 
 

@@ -15,7 +15,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from itertools import count
 from queue import SimpleQueue
-from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
@@ -33,7 +32,7 @@ from spark.proof.splits import Buckets, Split
 from spark.snapshot.load import Load
 from spark.source import chunks
 from spark.source.row_wires import wires_of
-from spark.source.servers import Ask, Place
+from spark.source.servers import Place
 from spark.source.source import Source
 from spark.tables.rows import typed
 
@@ -73,20 +72,22 @@ class ChunkReads:
             for at in range(0, len(left), size):
                 yield from _apart(self._by_spark(shown, split, left[at : at + size], snapshots))
 
-    def asking(self, name: str, rows: int) -> Ask:
-        """For a walk along the key of a table, in chunks of so many rows: it looks at every row, so it takes the server
-        no faster than the reads do."""
-        so_far = count(0, rows)  # the first question is for none
+    @property
+    def chunk_rows(self) -> int:
+        """Fewer, where a second may take fewer."""
+        return Load(self.pipeline.snapshot, self.source).chunk_rows
 
-        def ask(sql: str, *arguments: Any) -> Sequence[Any] | None:
+    def bounded(self, name: str, boundaries: Iterator[chunks.Boundary]) -> Iterator[chunks.Boundary]:
+        """As they are found by a walk along the key of a table: that looks at every row, so it takes the server no
+        faster than the reads do."""
+        for done in count(1):
             self.source.awake()  # it may have waited for long
             self.wait()
-            began, done = time.monotonic(), next(so_far)
-            row = self.source.row(sql, *arguments)
-            self.pace.walked(rows if done else 0, began, name, done)
-            return row
-
-        return ask
+            began = time.monotonic()
+            if (found := next(boundaries, None)) is None:
+                return
+            self.pace.walked(self.chunk_rows, began, name, done * self.chunk_rows)
+            yield found
 
     def _ranges(self, shown: Shown, split: Split, left: list[int], snapshots: bool) -> Iterator[Read]:
         """Each by a read of its own, `snapshot.parallelism` at a time."""
@@ -115,8 +116,8 @@ class ChunkReads:
         """All of them in one consistent read, which waits in its middle where nobody waits for it then."""
         flavor, source, name = self.pipeline.source.flavor, shown.source, f"{shown.schema.db}.{shown.schema.table}"
         parts = snapshots and source.key
-        rows = self.pipeline.snapshot.chunk_rows
-        walked = list(chunks.walk(source, rows, self.asking(name, rows))) if parts else []
+        walk = self.bounded(name, chunks.walk(source, self.chunk_rows, self.source.row))
+        walked = list(walk) if parts else []
         ranges = chunks.conditions([quoted(column) for column in source.key], walked)
         found = dict.fromkeys(left, NOTHING)
         wanted = "" if len(left) == split.count else f" and {split.source_where(left)}"

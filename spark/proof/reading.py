@@ -9,6 +9,7 @@ import random
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import pymysql
 from pyspark import StorageLevel
@@ -27,7 +28,6 @@ from spark.proof.instant import certain
 from spark.proof.kept import Kept
 from spark.proof.known import chunks_of
 from spark.proof.splits import Split, split_of
-from spark.snapshot.load import Load
 from spark.source.choice import shown_of
 from spark.source.source import MADE_ANEW, Source
 from spark.source.unreadable import unreadable
@@ -161,8 +161,8 @@ class Reading:
         flavor, made = self.pipeline.source.flavor, self.source.made(shown.source.db, shown.source.table)
         split = self.kept.split(shown, flavor, made)
         if split is None:
-            rows = Load(self.pipeline.snapshot, self.source).chunk_rows  # fewer, where a second may take fewer
-            split = split_of(shown, flavor, rows, self.chunks.asking(f"{shown.schema.db}.{shown.schema.table}", rows))
+            walked = partial(self.chunks.bounded, f"{shown.schema.db}.{shown.schema.table}")
+            split = split_of(shown, flavor, self.chunks.chunk_rows, self.source.row, walked)
             self.kept.begin(shown, split, made)
         return split
 

@@ -7,7 +7,7 @@ of them in one consistent read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ from spark.source import chunks
 
 INTEGERS = ("tinyint", "smallint", "mediumint", "int", "bigint")
 MOST_BUCKETS = 4096
+Walked = Callable[[Iterator[chunks.Boundary]], Iterator[chunks.Boundary]]
 Spelled = Callable[[str], str]  # a column's name -> as it stands in a statement
 
 
@@ -113,11 +114,14 @@ class Buckets:
 Split = Ranges | Buckets
 
 
-def split_of(shown: Shown, flavor: str, rows: int, ask: Callable[..., Sequence[Any] | None]) -> Split:
-    """Chunks of about `rows` rows. `ask` runs SQL on the source and gives the first row, or None."""
+def split_of(
+    shown: Shown, flavor: str, rows: int, ask: Callable[..., Sequence[Any] | None], walked: Walked = iter
+) -> Split:
+    """Chunks of about `rows` rows. `ask` runs SQL on the source and gives the first row, or None; `walked` may hold the
+    walk along the key between two boundaries."""
     schema, source = shown.schema, shown.source
     if schema.key and schema.key == source.key and all(schema.column(n).type in INTEGERS for n in schema.key):
-        return _ranges(shown, list(chunks.walk(source, rows, ask)))
+        return _ranges(shown, list(walked(chunks.walk(source, rows, ask))))
     found = ask(
         "SELECT table_rows FROM information_schema.tables WHERE table_schema = %s AND table_name = %s",
         source.db,

@@ -83,6 +83,9 @@ def _text(value: Any) -> str:
     return json.dumps(_keyed(value), ensure_ascii=False, default=_plain) if _nested(value) else _plain(value)
 
 
+PLAIN_KEY = (str, int, float, bool, type(None))  # which JSON writes by itself
+
+
 def _nested(value: Any) -> bool:
     return isinstance(value, dict | list | tuple)
 
@@ -90,7 +93,7 @@ def _nested(value: Any) -> bool:
 def _keyed(value: Any) -> Any:
     """With keys as JSON has them: a MAP of DuckDB's may have any."""
     if isinstance(value, dict):
-        return {key if isinstance(key, str) else _text(key): _keyed(one) for key, one in value.items()}
+        return {key if isinstance(key, PLAIN_KEY) else _text(key): _keyed(one) for key, one in value.items()}
     return [*map(_keyed, value)] if _nested(value) else value
 
 

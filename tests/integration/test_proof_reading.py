@@ -305,7 +305,7 @@ def test_a_table_that_is_read_at_one_moment_can_be_altered_while_the_check_waits
             assert not thread.is_alive(), "the ALTER TABLE waits for the check"
 
     monkeypatch.setattr(ChunkReads, "wait", wait)
-    monkeypatch.setattr(ChunkReads, "asking", lambda reads, *_: reads.source.row)  # before that moment
+    monkeypatch.setattr(ChunkReads, "bounded", lambda *given: given[-1])  # before that moment
     assert ask(spark, pipeline, [], "names")["names"].total.rows == ROWS
     assert waits == (1 if server.flavor == "mariadb" else 2 + 3), "before each of three ranges, in the second attempt"
 

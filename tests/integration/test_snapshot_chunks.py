@@ -132,6 +132,17 @@ def test_each_row_of_any_key_is_in_one_chunk(server: Database) -> None:
                 assert plan(source, schema, conditions(names, boundaries)[-1]) == [("range", "PRIMARY")], name
 
 
+def test_a_table_is_as_large_as_it_is_now(server: Database) -> None:
+    """A server may have kept the estimate that somebody asked for when it was empty."""
+    run(server, "DROP DATABASE IF EXISTS keyed", "CREATE DATABASE keyed", "CREATE TABLE keyed.t (id int PRIMARY KEY)")
+    with server.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("SELECT table_rows FROM information_schema.tables WHERE table_schema = 'keyed'")
+    run(server, f"INSERT INTO keyed.t VALUES {', '.join(f'({n})' for n in range(500))}", "ANALYZE TABLE keyed.t")
+    run(server, "INSERT INTO keyed.t SELECT id + 500 FROM keyed.t")
+    with Source(pipeline(server, "keyed.*")) as source:
+        assert source.about("keyed", "t") > 500
+
+
 def asked(source: Source, schema: TableSchema, condition: str) -> list[int]:
     return sorted(number for (number,) in source.rows(f"SELECT v FROM {derived(schema)} WHERE {condition}"))
 

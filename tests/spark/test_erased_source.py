@@ -204,3 +204,15 @@ def test_a_key_that_is_another_in_the_source_by_now_is_told(
         LakeError, match=r"the source's key is \(email\) by now, and the lake's is \(id\).*snapshot DAG"
     ):
         source.place_without(pipeline, Broker(), "shop", "people", keys_of("[7]", before))  # type: ignore[arg-type]
+
+
+def test_other_letters_of_the_same_key_need_a_changed_row_and_no_snapshot(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source, "streamed", lambda *_: nullcontext(Row(pipeline)))
+    monkeypatch.setattr(source, "Places", lambda *_, **__: None)
+    upper = [column.model_copy(update={"name": column.name.upper()}) for column in PEOPLE.columns]
+    before = PEOPLE.model_copy(update={"columns": tuple(upper), "key": ("EMAIL",)})
+    with pytest.raises(LakeError, match=r"source's key is \(email\) by now, and the lake's is \(EMAIL\)") as caught:
+        source.place_without(pipeline, Broker(), "shop", "people", keys_of('["a@x"]', before))  # type: ignore[arg-type]
+    assert "snapshot" not in str(caught.value)

@@ -188,12 +188,14 @@ def test_nothing_of_an_erased_row_is_left_and_the_others_are(stats: None, spark:
     at_status = spark.read.format("delta").option("versionAsOf", str(status.changes_version)).load(lake.changes)
     assert at_status.count() == 2, "a check reads the version that the status names"
 
-    record.note(spark, lake, begun, before.until, [record.Remains("Kafka", "by age", AT, AT)], "manual__1", "ada")
-    record.note(spark, lake, begun, before.until, [], "manual__1", "ada")  # as a run that was killed behind it does
+    until = before.until.model_copy(update={"seen_set": f"{checkpoints.SOURCE}:1-950"})  # an XA transaction is open
+    record.note(spark, lake, begun, until, [record.Remains("Kafka", "by age", AT, AT)], "manual__1", "ada")
+    record.note(spark, lake, begun, until, [], "manual__1", "ada")  # as a run that was killed behind it does
     before.erasures.end(begun)
     [row] = spark.read.format("delta").load(lake.at("_erasures")).collect()
     assert (row["by"], row["tbl"], row["removed"]) == ("ada", "shop.items", COUNTED)
     assert row["key_hashes"] == [Erasures(lake).hash_of("shop.items", '{"id":1}')]
+    assert row["gtid_set"] == until.seen_set, "what is erased is of these, as far as it was sent"
     assert holding(lake, '"id":1}') == []
 
     # What the streamer sends again is not landed: in its old place, and behind a move back, in a new epoch.

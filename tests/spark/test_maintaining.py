@@ -139,6 +139,24 @@ def test_files_of_a_table_that_the_file_has_no_more_are_looked_after_too(spark: 
     assert set(Maintaining(spark, lake).run()["tables"]) == {"shop.items", "shop.lines", "_changes"}
 
 
+def test_what_is_no_tables_folder_is_passed_by(
+    spark: SparkSession, lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """HDFS lets nobody ask for what is below a file, nor any store for what is in a folder of somebody else's."""
+    note_status(lake)
+    (Path(lake.root) / "lost found").mkdir()
+    listed, asked = lake.list, list[str]()
+
+    def of(folder: str) -> list[str]:
+        asked.append(folder.removeprefix(lake.root))
+        return listed(folder)
+
+    monkeypatch.setattr(Lake, "list", lambda _, folder: of(folder))
+    assert set(Maintaining(spark, lake).run()["tables"]) == {"shop.items", "shop.lines", "_changes"}
+    assert {"", "/shop"} <= {*asked}
+    assert not [folder for folder in asked if folder.startswith(("/_status", "/lost"))]
+
+
 def test_what_a_reader_of_the_retention_needs_stays(spark: SparkSession, lake: Lake) -> None:
     path = lake.table("shop", "items")
     before, version = rows(lake), lake.version(path)

@@ -232,6 +232,15 @@ def test_rows_without_a_value_in_the_present_key_are_told_and_those_without_a_pl
     assert told.of_unkeyed(PLAIN, 0) == []
 
 
+def test_a_table_that_was_stopped_before_it_got_the_keys_column_has_rows_that_nobody_can_search(
+    spark: SparkSession, lake: Lake
+) -> None:
+    made = spark.createDataFrame([("Bob", (0, 1, 5, -1, -1))], f"name string, _seq {SPARK_TYPE}")
+    made.write.format("delta").save(lake.table("shop", "people"))
+    found = traces(spark, lake, [PLAIN], "bob@x")
+    assert (found.rows(), found.unkeyed()) == (0, 1)
+
+
 MASK_AT: Place = (0, 1, 40)
 
 

@@ -12,7 +12,7 @@ from contract.schema import Column, TableSchema
 from spark.errors import LakeError
 from spark.source.choice import shown_of
 from spark.source.row_texts import jdbc_options, row_json
-from spark.source.source import session_of
+from spark.source.source import SILENT, session_of
 
 FILE = """\
 format: 1
@@ -60,3 +60,7 @@ def test_no_statement_names_a_column_that_is_taken_out_or_holds_the_secret(path:
 def test_the_server_sends_its_rows_one_by_one(path: Path, spark: SparkSession) -> None:
     """By any other number MySQL's driver holds a chunk's whole result in memory, and with it the largest rows."""
     assert jdbc_options(spark, load(path))["fetchsize"] == "-2147483648"
+
+
+def test_a_server_that_stands_still_is_not_waited_for_without_end(path: Path, spark: SparkSession) -> None:
+    assert f"&socketTimeout={SILENT * 1000}&" in jdbc_options(spark, load(path))["url"]

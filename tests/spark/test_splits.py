@@ -45,6 +45,16 @@ def test_composite_and_unsigned_keys(spark: SparkSession) -> None:
                  json.loads(json.dumps(split.kept()))) == split  # fmt: skip
 
 
+def test_ranges_may_be_of_the_keys_first_columns_and_each_has_a_condition_of_its_own(spark: SparkSession) -> None:
+    shown = Columns().show(TableSchema(db="d", table="t", columns=(ID, N), key=("id", "at")))
+    split = again(shown, "mysql", {"boundaries": [["5"], ["9"]]})
+    assert [f"({split.source_where([n])})" for n in range(3)] == [f"({one})" for one in split.source_wheres()]
+    rows = spark.sql("SELECT cast(id as decimal(20,0)) id, 0L at FROM VALUES (5), (6), (9), (10) AS t(id)")
+    told = rows.select(fn.expr(split.number()).alias("n")).collect()
+    assert [row["n"] for row in told] == [0, 1, 1, 2]
+    assert [rows.where(split.lake_where([n])).count() for n in range(3)] == [1, 2, 1]
+
+
 def test_only_integers_are_split_by_ranges() -> None:
     def ask(sql: str, *arguments: object) -> tuple[int] | None:
         return (900,) if "table_rows" in sql else None
