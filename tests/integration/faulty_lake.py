@@ -16,12 +16,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import polars as pl
+import s3fs
 from pyspark.sql import SparkSession
 
 from contract import status
 from contract.checkpoint import Checkpoint
 from contract.ddl_record import DdlRecord
-from contract.pipeline import Pipeline, Tables
+from contract.pipeline import Pipeline, Tables, load
 from contract.schema import Column, TableSchema
 from contract.sequence import Sequence
 from spark.lake.applied import Applied, AppliedSnapshots
@@ -31,6 +32,7 @@ from spark.lake.unfinished import BEAT
 from spark.landing.marks import KEPT_MARKS, Marks
 from spark.merging.parts import Part, put
 from stack.kafka import Kafka
+from stack.s3 import S3
 from tests import checkpoints
 from tests.integration.by_hand import make_topics, pipeline_of, send
 from tests.spark.changes_by_hand import ITEMS, compact_json, record
@@ -39,6 +41,7 @@ from tests.spark.lake_by_hand import staged
 NAME = "faults"
 OF_DELTA = "filePath"  # which a table with deletion vectors cannot have
 P0 = 60
+PLAIN = {"request_checksum_calculation": "when_required"}  # the test's store knows no newer requests
 BATCH = "compaction: {max_offsets_per_batch: 1000, unreadable: dead_letter}\n"
 
 
@@ -164,6 +167,19 @@ class FaultyLake:
         folder = self.folder / name
         shutil.copytree(self.folder / "lake", folder / "lake")
         return pipeline_of(folder, self.kafka, NAME, BATCH)
+
+    def stored(self, name: str, s3: S3) -> tuple[Pipeline, Pipeline]:
+        """A copy in the bucket `lakes`; and the same as the folder that the store has it in, to look at."""
+        folder, bucket = self.folder / name, s3.home / "data" / "lakes" / name
+        there = {"endpoint_url": s3.endpoint}
+        store = s3fs.S3FileSystem(key=s3.key, secret=s3.secret, client_kwargs=there, config_kwargs=PLAIN)
+        store.put(f"{self.folder / 'lake'}/", f"lakes/{name}/", recursive=True)
+        folder.mkdir()
+        below = pipeline_of(folder, self.kafka, NAME, BATCH)
+        text = below.path.read_text().partition("lake: ")[0] + s3.lake_section(f"lakes/{name}") + BATCH
+        (folder / "s3.yaml").write_text(text)
+        seen = below.model_copy(update={"lake": below.lake.model_copy(update={"path": str(bucket)})})
+        return load(folder / "s3.yaml"), seen
 
     def _reached(self, pos: int) -> Checkpoint:
         return checkpoints.checkpoint(pipeline=NAME, pos=pos, gtid_set=f"{checkpoints.SOURCE}:1-{pos}", ts_ms=pos)

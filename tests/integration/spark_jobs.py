@@ -21,7 +21,7 @@ from contract.pipeline import Pipeline
 from spark import failpoints
 from spark.failures import message_of
 from stack import spark
-from stack.maven import spark_jars
+from stack.maven import spark_jars, spark_s3_jars_folder
 from stack.spark_classes import spark_classes
 
 ROOT = Path(__file__).parents[2]
@@ -88,7 +88,7 @@ def submitted(script: Path, pipeline: Path, *arguments: str) -> list[str]:
     return [
         str(Path(sys.executable).parent / "spark-submit"), "--master", "local[2]", "--driver-memory", "1g",
         "--conf", f"spark.driver.extraJavaOptions={spark_process.spark_java()} {quick_java()}",
-        "--jars", ",".join(map(str, spark_jars())),
+        "--jars", ",".join(map(str, spark_jars())), "--driver-class-path", f"{spark_s3_jars_folder()}/*",
         str(script), "--pipeline", str(pipeline), *arguments,
     ]  # fmt: skip
 

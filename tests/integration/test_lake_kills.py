@@ -36,7 +36,11 @@ EVERY = (*(point for point in failpoints.POINTS if point != "file written"), *LA
 
 @pytest.fixture(scope="module")
 def faulty(spark: SparkSession, kafka: Kafka, tmp_path_factory: pytest.TempPathFactory) -> FaultyLake:
-    made = FaultyLake(tmp_path_factory.mktemp("faults"), kafka)
+    return filled(spark, FaultyLake(tmp_path_factory.mktemp("faults"), kafka))
+
+
+def filled(spark: SparkSession, made: FaultyLake) -> FaultyLake:
+    """Behind its first runs."""
     made.before(spark)
     for number in range(len(LATE) + 1):
         with pytest.raises(JobFailedError, match=r"faults\.waits: a change names schema version 1"):
