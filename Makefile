@@ -135,7 +135,7 @@ bench-verify: install ## rows a second that a check proves, by kind of key (BENC
 .PHONY: faults
 faults: install ## a compaction, a maintenance or an erasure killed at each of the points between its actions in turn
 	@HEADRACE_FAULTS=all $(PYTHON_IN) -m pytest -m "soak or not soak" $(PYTEST) tests/integration/test_lake_kills.py \
-	    tests/integration/test_lake_kills_rare.py tests/integration/test_lake_kills_s3.py
+	    tests/integration/test_lake_kills_rare.py
 	@$(PYTHON_IN) -m pytest -m "soak or not soak" -k killed $(PYTEST) tests/spark/test_maintaining.py \
 	    tests/spark/test_retention.py tests/spark/test_erasing.py tests/spark/test_foreign_changes.py
 

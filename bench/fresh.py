@@ -102,7 +102,8 @@ def by_airflow(site: Site, chosen: argparse.Namespace) -> Iterator[None]:
         runs = api.runs(dag, began)
         if failed := [run.id for run in runs if run.state == "failed"]:
             raise SystemExit(f"{dag} failed: {', '.join(failed)}; Airflow's log: {airflow.log_path}")
-        took = sorted(run.seconds for run in runs if run.state == "success") or [0.0]
+        if not (took := sorted(run.seconds for run in runs if run.state == "success")):
+            raise SystemExit(f"no run of {dag} ended; Airflow's log: {airflow.log_path}")
         print(f"{len(took)} runs of {dag}, {took[0]:.0f} to {took[-1]:.0f} s each", flush=True)
     finally:
         airflow.kill()

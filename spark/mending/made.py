@@ -21,7 +21,9 @@ from spark.lake.stopped import Name
 from spark.tables.merge import sequence
 
 NAME = r"(`(?:[^`]|``)+`|[\w$\u0080-\U0010ffff]+)"
-MAKES = re.compile(rf"(?:\s|/\*(?![!M]).*?\*/)*CREATE\s+TABLE\s+(?!IF\s){NAME}\s*(?:\.\s*{NAME})?", re.I | re.DOTALL)
+MAKES = re.compile(
+    rf"(?:\s|/\*(?![!M]).*?\*/)*CREATE\s+TABLE\s+(?!IF\s){NAME}\s*(?:\.\s*{NAME})?", re.I | re.DOTALL | re.ASCII
+)
 
 
 def made(spark: SparkSession, lake: Lake, name: Name, checkpoint: Checkpoint) -> Applied | None:

@@ -85,10 +85,12 @@ def command(job: str, pipeline: Path, *arguments: str) -> list[str]:
 
 
 def submitted(script: Path, pipeline: Path, *arguments: str) -> list[str]:
+    # Beside these no job has the classes that are kept, so it starts slower.
+    of_s3 = ["--driver-class-path", f"{spark_s3_jars_folder()}/*"] if "s3a://" in pipeline.read_text() else []
     return [
         str(Path(sys.executable).parent / "spark-submit"), "--master", "local[2]", "--driver-memory", "1g",
         "--conf", f"spark.driver.extraJavaOptions={spark_process.spark_java()} {quick_java()}",
-        "--jars", ",".join(map(str, spark_jars())), "--driver-class-path", f"{spark_s3_jars_folder()}/*",
+        "--jars", ",".join(map(str, spark_jars())), *of_s3,
         str(script), "--pipeline", str(pipeline), *arguments,
     ]  # fmt: skip
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -25,22 +25,24 @@ from spark.job import JobFailedError
 from spark.lake.lake import Lake
 from spark.merging import handoff, tables, tries
 from stack.kafka import Kafka
+from stack.s3 import S3
 from tests.integration.faulty_lake import LATE, FaultyLake, assert_as_expected
 from tests.integration.spark_jobs import SECONDS, killed_at
+from tests.s3_server import s3_server
 
 ALWAYS = ("changes written", "table merged:2", pytest.param("status written", marks=pytest.mark.soak))
 LATER = ("changes written:2", "marks written:2", "table merged:2", "table merged:4")
 FILES = tuple(f"file written:{time}" for time in range(1, 13))  # the first is that which proves the lake writable
+ON_S3 = (
+    "read topics kept", "changes written", "marks written:2", "snapshot written", "table merged:2", "part replaced",
+    "status written",
+)  # fmt: skip
 EVERY = (*(point for point in failpoints.POINTS if point != "file written"), *LATER, *FILES)
 
 
 @pytest.fixture(scope="module")
 def faulty(spark: SparkSession, kafka: Kafka, tmp_path_factory: pytest.TempPathFactory) -> FaultyLake:
-    return filled(spark, FaultyLake(tmp_path_factory.mktemp("faults"), kafka))
-
-
-def filled(spark: SparkSession, made: FaultyLake) -> FaultyLake:
-    """Behind its first runs."""
+    made = FaultyLake(tmp_path_factory.mktemp("faults"), kafka)
     made.before(spark)
     for number in range(len(LATE) + 1):
         with pytest.raises(JobFailedError, match=r"faults\.waits: a change names schema version 1"):
@@ -50,6 +52,12 @@ def filled(spark: SparkSession, made: FaultyLake) -> FaultyLake:
     return made
 
 
+@pytest.fixture(scope="module")
+def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3]:
+    with s3_server(tmp_path_factory.mktemp("s3"), "lakes") as server:
+        yield server
+
+
 @pytest.mark.parametrize("point", EVERY if os.environ.get("HEADRACE_FAULTS") else ALWAYS)
 def test_a_driver_killed_between_two_actions(spark: SparkSession, faulty: FaultyLake, point: str) -> None:
     pipeline = faulty.copy(point.replace(" ", "-").replace(":", "-"))
@@ -57,6 +65,21 @@ def test_a_driver_killed_between_two_actions(spark: SparkSession, faulty: Faulty
     with pytest.raises(JobFailedError, match=r"faults\.odd: a change names schema version 9"):
         compact(spark, pipeline)
     assert_as_expected(pipeline)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("point", ON_S3)
+def test_a_driver_killed_between_two_actions_on_s3(
+    spark: SparkSession, faulty: FaultyLake, s3: S3, monkeypatch: pytest.MonkeyPatch, point: str
+) -> None:
+    """There no write takes the place of a file by its name, no folder is renamed, and the slot is a lease of the one
+    that died."""
+    monkeypatch.setenv("S3_SECRET", s3.secret)
+    stored, below = faulty.stored(f"s3-{point.replace(' ', '-').replace(':', '-')}", s3)
+    killed_at(point, Path(stored.path))
+    with pytest.raises(JobFailedError, match=r"faults\.odd: a change names schema version 9"):
+        compact(spark, stored)
+    assert_as_expected(below)
 
 
 def test_a_point_is_behind_every_action(

@@ -65,8 +65,13 @@ class Source(SimpleNamespace):
 
 
 class Chunks:
+    chunk_rows = 100
+
     def __init__(self, spark: Any, pipeline: Pipeline, source: Any, *_: Any) -> None:
         self.source = source
+
+    def bounded(self, name: str, boundaries: Iterator[Any]) -> Iterator[Any]:
+        return boundaries
 
     def reads(self, shown: Any, split: Any, left: list[int]) -> Iterator[Read]:
         for number in left:
@@ -91,7 +96,6 @@ def check(pipeline: Pipeline, lake: Any, source: Any, monkeypatch: pytest.Monkey
     """One check of `percent` of the chunks, that dies behind its reads unless it `ends`."""
     monkeypatch.setattr(reading, "split_of", lambda *_: SPLIT)
     monkeypatch.setattr(reading, "ChunkReads", Chunks)
-    monkeypatch.setattr(reading, "Load", lambda *_: SimpleNamespace(chunk_rows=100))
 
     def run(percent: int = 100, ends: bool = False, found: Any = (), keeps: bool = True, altered: Any = None) -> Answer:
         rules = pipeline.quality.model_copy(update={"sample_percent": percent})

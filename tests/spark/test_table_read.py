@@ -29,6 +29,8 @@ class Walker:
     def awake(self) -> None: ...
 
     def row(self, sql: str) -> Sequence[Any] | None:
+        if "statistics" in sql:
+            return ("A",)
         self.asked += 1
         if self.asked > self.group:
             assert self.read_begun.wait(SECONDS), "the second group was walked before the first was read"
