@@ -77,7 +77,7 @@ def listed(cursor: Any) -> dict[int, str]:
 
 
 @pytest.mark.soak_on("mysql80", "mariadb")
-@pytest.mark.parametrize("parallelism", [1, 2])
+@pytest.mark.parametrize("parallelism", [pytest.param(1, marks=pytest.mark.soak), 2])
 def test_a_snapshot_and_a_check_have_as_many_readers_as_the_file_says(
     spark: SparkSession, server: Database, tmp_path: Path, parallelism: int
 ) -> None:
