@@ -106,6 +106,8 @@ class Server:
 
     def row(self, sql: str) -> tuple[str] | None:
         """The next boundary; none behind the first group's."""
+        if "statistics" in sql:
+            return ("A",)
         self.asked += 1
         return (str(self.asked),) if self.asked < self.most else None
 
