@@ -35,12 +35,10 @@ from spark.lake.stopped import Name
 from spark.tables.schema import Schemas
 
 Key = tuple[Name, Place]
+Following = dict[Key, tuple[Place, int]]
 ROWS = ("c", "u", "d")  # a truncation names the version in force, which no row has shown
 PARTS = ("epoch", "file", "pos")
 ASKED = "db string, tbl string, name string, at struct<epoch:bigint,file:bigint,pos:bigint>"
-
-
-Following = dict[Key, tuple[Place, int]]
 
 
 def first_changes(lake: Lake, schemas: Schemas, marks: Iterable[Mark], until: Place | None) -> Following:
