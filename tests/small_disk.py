@@ -11,19 +11,14 @@ from pathlib import Path
 import pytest
 
 
-def mount(folder: Path, options: str) -> None:
-    command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        pytest.skip(f"a small disk needs the right to mount one: {done.stderr.strip()}")
-
-
 @contextmanager
 def mounted(folder: Path, options: str) -> Iterator[Path]:
     folder.mkdir()
     if os.geteuid() != 0:
         pytest.skip("only root can mount a small disk")
-    mount(folder, options)
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", folder], capture_output=True, text=True)
+    if done.returncode:
+        pytest.skip(f"a small disk needs the right to mount one: {done.stderr.strip()}")
     try:
         yield folder
     finally:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,21 +12,15 @@ from stack.mysql import MySQL
 from tests.integration.archiving import Archive, in_folder, on_server
 from tests.integration.conftest import MySQLServer
 from tests.integration.decoding import run
-from tests.integration.test_lake_disk import mount
+from tests.small_disk import mounted
 
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
     """A disk of 1 MB, where the archive is."""
     folder = tmp_path / "archive"
-    folder.mkdir()
-    if os.geteuid() != 0:
-        pytest.skip("only root can mount a small disk")
-    mount(folder, "size=1m")
-    try:
+    with mounted(folder, "size=1m"):
         yield folder
-    finally:
-        subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
 @pytest.fixture
