@@ -20,6 +20,7 @@ from bench.compacting import Site, rounds_of, told
 from bench.headrace import ROOT
 from contract.names import events_topic
 from contract.pipeline import Pipeline
+from contract.spark_process import COLLECTOR
 from stack.mysql import MySQL
 from stack.spark import JAVA
 
@@ -120,8 +121,10 @@ def arguments() -> argparse.Namespace:
         part.add_argument("--tables", type=int, default=1, help="over which rows and changes are spread evenly")
     for part in (some, some_age, proof, merges):
         part.add_argument("--memory", default="2g", help="spark.driver.memory")
-        part.add_argument("--java", default=JAVA, help="spark.driver.extraJavaOptions")
-    return parser.parse_args()
+        part.add_argument("--java", help="options of Spark's JVM; a job's own, --airflow: the local Airflow's")
+    chosen = parser.parse_args()
+    chosen.java = chosen.java or (JAVA if getattr(chosen, "airflow", False) else COLLECTOR)
+    return chosen
 
 
 def main() -> None:

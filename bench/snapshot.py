@@ -27,6 +27,7 @@ from bench import load
 from bench.figures import peak_mb
 from contract.checkpoint import Checkpoint
 from contract.pipeline import Pipeline
+from contract.spark_process import COLLECTOR
 from spark.lake.lake import Lake
 from spark.merging.handoff import apply_ready
 from spark.session import session
@@ -150,7 +151,7 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--rows", type=int, default=2_000_000)
     options.add_argument("--runs", type=int, default=3)
-    options.add_argument("--java", default="", help="further options of Spark's JVM; a job's default is none")
+    options.add_argument("--java", default=COLLECTOR, help="options of Spark's JVM; a job's own")
     options.add_argument("--one", nargs=4, help=argparse.SUPPRESS)
     chosen = options.parse_args()
     if chosen.one:

@@ -19,6 +19,7 @@ from bench.headrace import ROOT
 from contract.checkpoint import Checkpoint
 from contract.pipeline import Pipeline
 from contract.sequence import file_number
+from contract.spark_process import COLLECTOR
 from contract.status import LakeStatus, TableStatus
 from spark.lake.lake import Lake
 from spark.proof.verification import Verification
@@ -103,7 +104,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.verify", description=__doc__)
     parser.add_argument("--rows", type=int, default=3_000_000, help="of each table; less than a thousand million")
     parser.add_argument("--readers", type=int, default=2, help="snapshot.parallelism")
-    parser.add_argument("--java", default="", help="further options of Spark's JVM; a job's default is none")
+    parser.add_argument("--java", default=COLLECTOR, help="options of Spark's JVM; a job's own")
     parser.add_argument("--out", type=Path, default=ROOT / "bench" / "out" / "verify.json")
     return parser.parse_args()
 
