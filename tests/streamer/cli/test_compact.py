@@ -48,7 +48,8 @@ def test_it_is_the_jobs_process_with_its_arguments_and_options(file: Path, tmp_p
     assert job == f"{ROOT}/spark/jobs/compact.py --pipeline {file}"
     assert submit.startswith(f"--master 'local[*]' --driver-memory 3g --jars '{jars}/a b.jar' --conf")
     logging = f"-Dlog4j2.configurationFile=file://{ROOT}/spark/log4j2.properties"
-    assert submit.endswith(f"'spark.driver.extraJavaOptions=-XX:+UseParallelGC {logging} -Duser.timezone=UTC' pyspark-shell")
+    java = f"-XX:+UseParallelGC {logging} -Duser.timezone=UTC"
+    assert submit.endswith(f"'spark.driver.extraJavaOptions={java}' pyspark-shell")
     assert path == str(ROOT)
     tidied = run(file, "--step", "vacuum", "--table", "shop.a", "--table", "shop.b", command="maintain", **settings)
     job = f"{ROOT}/spark/jobs/maintain.py --pipeline {file} --tables=shop.a,shop.b --steps=vacuum"
