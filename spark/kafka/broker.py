@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicCollection, TopicPartition
-from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
+from confluent_kafka.admin import ConfigResource, ResourceType
 
 from contract import names, steps
 from contract.checkpoint import Checkpoint
@@ -19,14 +19,14 @@ from contract.ddl_record import DdlRecord
 from contract.pipeline import Pipeline
 from contract.schema import TableSchema
 from spark.errors import LakeError, PassingError
+from spark.kafka.offsets import Ends, administrator, begins, committed_ends, written_ends
 from spark.kafka.own_records import COMMIT_LOG, DDL, SCHEMAS, said
-from spark.kafka.reading import SECONDS, Reading, Record, Silent, connection, numbers_of, records_of
+from spark.kafka.reading import SECONDS, Reading, Record, numbers_of, records_of
 
 COMMIT_SECONDS = 5.0
 COMMIT_POLL_SECONDS = 0.1
 BACK = (32, 256)  # records from the end of a partition on, in which its last change is looked for
 NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"  # sixteen zeros, as Kafka prints an id
-Ends = dict[tuple[str, int], int]  # (topic, partition) -> the offset behind the last record
 
 
 class Broker:
@@ -82,7 +82,7 @@ class Broker:
         if not topics:
             return {}
         with Reading(self.pipeline):
-            admin = AdminClient(connection(self.pipeline), logger=Silent())
+            admin = administrator(self.pipeline)
             asked = admin.describe_topics(TopicCollection(list(topics)), request_timeout=SECONDS)
             found = {topic: str(told.result().topic_id) for topic, told in asked.items()}
         return {topic: id for topic, id in found.items() if id != NO_ID}
@@ -95,7 +95,7 @@ class Broker:
         asked = [ConfigResource(ResourceType.TOPIC, topic) for topic in sorted({*topics})]
         found = {}
         with Reading(self.pipeline):
-            admin = AdminClient(connection(self.pipeline), logger=Silent())
+            admin = administrator(self.pipeline)
             for resource, answer in admin.describe_configs(asked, request_timeout=SECONDS).items():
                 with suppress(KafkaException):
                     found[resource.name] = {name: entry.value for name, entry in answer.result().items()}
@@ -109,19 +109,18 @@ class Broker:
         which it cannot begin before the one before is committed everywhere. Another producer's open transaction keeps
         back what stands behind its begin, whoever's that is: PassingError where the checkpoint holds any of it.
         """
-        at = [TopicPartition(name, number) for name, numbers in topics.items() for number in numbers]
-        with Reading(self.pipeline, "read_uncommitted") as consumer:
-            written = _ends(consumer, at)
-        until = time.monotonic() + COMMIT_SECONDS
-        with Reading(self.pipeline) as consumer:
-            ends = _ends(consumer, at)
+        at = [(name, number) for name, numbers in topics.items() for number in numbers]
+        with Reading(self.pipeline):
+            client = administrator(self.pipeline)
+            written, until = written_ends(client, at), time.monotonic() + COMMIT_SECONDS
+            ends = committed_ends(client, at)
             while any(ends[one] < written[one] for one in ends) and time.monotonic() < until:
                 time.sleep(COMMIT_POLL_SECONDS)
-                ends = _ends(consumer, at)
+                ends = committed_ends(client, at)
         held = [one for one in sorted(ends) if ends[one] < written[one]]
         for topic, number in held if checkpoint else ():
             first = self.first(topic, number, ends[topic, number], "read_uncommitted")
-            if checkpoint and first and tuple(first[:3]) <= checkpoint.place:
+            if checkpoint and first and tuple(first[:3]) < checkpoint.place:  # at its place the next one begins
                 raise PassingError(
                     f"a transaction of another producer is open in the topic {topic}, partition {number}, from offset "
                     f"{ends[topic, number]} on, and changes that are committed stand behind it, which nobody can read "
@@ -148,9 +147,8 @@ class Broker:
 
     def begins(self, partitions: Collection[tuple[str, int]]) -> Ends:
         """The first offset that each of these partitions still has."""
-        with Reading(self.pipeline) as consumer:
-            at = [TopicPartition(topic, number) for topic, number in partitions]
-            return {(p.topic, p.partition): consumer.get_watermark_offsets(p, SECONDS)[0] for p in at}
+        with Reading(self.pipeline):
+            return begins(administrator(self.pipeline), partitions)
 
     def bounds(self, topic: str) -> dict[int, tuple[int, int]]:
         """Where each of the topic's partitions begins and ends; of none where the topic is not there."""
@@ -192,7 +190,3 @@ class Broker:
         with Reading(self.pipeline) as consumer:
             for number in numbers_of(consumer, topic):
                 yield from records_of(consumer, topic, number)
-
-
-def _ends(consumer: Consumer, at: list[TopicPartition]) -> Ends:
-    return {(p.topic, p.partition): consumer.get_watermark_offsets(p, SECONDS)[1] for p in at}

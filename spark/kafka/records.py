@@ -18,6 +18,7 @@ OPERATIONS = ("c", "u", "d", "t")
 UNREADABLE = "headrace-unreadable-record"
 NEW_EPOCH = "headrace-new-epoch"
 ABOVE = "mark IS NULL OR _seq > mark"
+TIMES = (-62_135_596_800_000, 253_402_300_799_999)  # the years 1 to 9999 in Unix ms, which are those of a date
 
 
 def opened(records: DataFrame) -> DataFrame:
@@ -42,6 +43,7 @@ def _sound() -> Column:
     s = "v.source"
     told = [fn.col(f"{s}.{name}").isNotNull() for name in ("name", "db", "table", "ts_ms")]
     told += [fn.get(f"{s}.seq", fn.lit(at)).isNotNull() for at in range(len(FIELDS))]  # a null is above no mark
+    told.append(fn.col(f"{s}.ts_ms").between(*TIMES))
     image = fn.when(fn.col("v.op") == "d", fn.col("v.before")).otherwise(fn.col("v.after")).isNotNull()
     image = fn.col("v.op").eqNullSafe("t") | (image & fn.col(f"{s}.schema").isNotNull())  # a truncation has no row
     sound = fn.col("v.op").isin(*OPERATIONS) & image & (fn.size(f"{s}.seq") == len(FIELDS))
@@ -55,7 +57,7 @@ def shaped(records: DataFrame, pipeline: str, strict: bool = True) -> DataFrame:
     Those of another pipeline that writes into the same topic are not ours: their places in a binlog say nothing beside
     ours."""
     where = fn.concat_ws(" ", fn.lit(UNREADABLE), "topic", fn.col("partition"), fn.col("offset"))
-    ts = fn.timestamp_millis("v.source.ts_ms")
+    ts = fn.when(~fn.col("bad"), fn.timestamp_millis("v.source.ts_ms"))  # of a time that is none it dies
     sequence = fn.struct(*[fn.get("v.source.seq", fn.lit(i)).alias(name) for i, name in enumerate(FIELDS)])
     bad, named = fn.col("bad"), fn.col("v.source.name") == pipeline
     ours = opened(records).where(bad | named if strict else ~bad & named)

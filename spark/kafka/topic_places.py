@@ -12,7 +12,8 @@ from pydantic import BaseModel
 
 from contract import names
 from contract.pipeline import Pipeline
-from spark.kafka.broker import Broker, Ends
+from spark.kafka.broker import Broker
+from spark.kafka.offsets import Ends
 
 Ids = Mapping[str, str]  # topic -> its id; without the topics of a broker that gives none
 

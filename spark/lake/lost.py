@@ -15,7 +15,8 @@ from contract import names
 from contract.checkpoint import Checkpoint
 from contract.lost_changes import FILE, LostChanges
 from spark.failpoints import reached
-from spark.kafka.broker import Broker, Ends
+from spark.kafka.broker import Broker
+from spark.kafka.offsets import Ends
 from spark.kafka.topic_places import Ids, TopicPlace, TopicPlaces, missing, places
 from spark.lake.lake import Lake
 

@@ -8,7 +8,7 @@ operator who moves that away, to begin anew, begins with the new ids; what is lo
 from __future__ import annotations
 
 from spark.failpoints import reached
-from spark.kafka.broker import Ends
+from spark.kafka.offsets import Ends
 from spark.kafka.topic_places import Ids
 from spark.lake.lake import Lake
 

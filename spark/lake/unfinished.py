@@ -122,6 +122,10 @@ class Unfinished:
         self._writer = Beating(self.lake, self.folder)
         return self._writer
 
+    def claim(self) -> None:
+        """The first beat, before anything else is there: without one the folder would be nobody's."""
+        Beating(self.lake, self.folder).show()
+
     def prove_own(self) -> None:
         """Raises LakeError where another job has taken it over from who writes it here."""
         if self._writer:
@@ -216,8 +220,11 @@ class Beating:
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._beats, daemon=True)
 
-    def __enter__(self) -> Beating:
+    def show(self) -> None:
         self._beat(time.time())
+
+    def __enter__(self) -> Beating:
+        self.show()
         self._thread.start()
         return self
 

@@ -27,8 +27,9 @@ from contract.sequence import FIELDS, SPARK_TYPE
 from spark.errors import LakeError, chain
 from spark.failpoints import reached
 from spark.failures import records_lost
-from spark.kafka.broker import Broker, Ends
+from spark.kafka.broker import Broker
 from spark.kafka.epochs import first_sent
+from spark.kafka.offsets import Ends
 from spark.kafka.records import NEW_EPOCH, UNREADABLE, above, once, shaped, unreadable
 from spark.kafka.settings import spark_options
 from spark.kafka.topic_places import Ids, Look, TopicPlace, first_known, in_json, own_topics, places

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contract import steps
 from contract.pipeline import Pipeline
 from spark.errors import LakeError
-from spark.kafka.broker import Ends
+from spark.kafka.offsets import Ends
 
 
 def gone(done: Ends, ends: Ends) -> str | None:

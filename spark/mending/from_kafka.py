@@ -13,8 +13,9 @@ from pyspark.sql import functions as fn
 
 from contract import names
 from spark.errors import TableError
-from spark.kafka.broker import Broker, Ends
+from spark.kafka.broker import Broker
 from spark.kafka.epochs import first_sent
+from spark.kafka.offsets import Ends
 from spark.kafka.records import once, shaped
 from spark.kafka.settings import spark_options
 from spark.kafka.topic_places import in_json

@@ -15,7 +15,7 @@ from contract import names
 from contract.checkpoint import Checkpoint
 from spark.kafka.topic_places import TopicPlaces
 from spark.lake.applied import AppliedSnapshots
-from spark.lake.growing import grown, moment_id
+from spark.lake.growing import grown, moment_id, moment_of
 from spark.lake.lake import Lake
 from spark.lake.letters import state_of
 from spark.lake.manifests import manifests
@@ -73,6 +73,7 @@ class Resume:
         made = Unfinished(self.lake, self._id(now))
         letters, to_kafka = state_of(self.lake).number, self.lake.pipeline.snapshot.to_kafka
         facts = {"landing": self.landing, "to_kafka": to_kafka, "letters": letters, "seen": self.seen}
+        made.claim()
         made.begin(Plan(tables=sorted(tables), all=all, began=now, place=self.now.place, **facts))
         return made
 
@@ -124,7 +125,7 @@ def landing(lake: Lake) -> str | None:
 
 def _sweep(one: Unfinished) -> bool:
     """Whether it was removed: nobody has written it for long."""
-    beat = one.lake.read(f"{one.folder}/{BEAT}") or {"at": 0.0}
+    beat = one.lake.read(f"{one.folder}/{BEAT}") or {"at": moment_of(one.id)}
     if time.time() - beat["at"] <= ABANDONED or not one.silent():
         return False
     one.lake.delete(one.folder)

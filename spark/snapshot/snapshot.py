@@ -88,9 +88,9 @@ class Staging:
         SnapshotTransforms(self.spark, self.pipeline, p0, self.tell)  # what is wrong with one is told before the reads
         resume = Resume(self.lake, p0, self.tell, self.seen)
         job = resume.job([f"{one.schema.db}.{one.schema.table}" for one in planned], all)
-        begun = [resume.table(job, found) or self._anew(found, p0) for found in planned]
         try:
             with job.beating(), self.reading.again() as walker:
+                begun = [resume.table(job, found) or self._anew(found, p0) for found in planned]
                 read = [progress for one in begun if (progress := self._read(job, one, walker, named))]
                 if not read:
                     raise LakeError("; ".join(self.refused.values()))

@@ -19,6 +19,7 @@ from stack.demo.airflow_api import Run
 from stack.kafka import Kafka
 from stack.mysql import MySQL
 from stack.ports import HOST, free_port
+from tests.plugins.told_by_hand import Mail
 
 PIPELINE = """
 format: 1
@@ -37,10 +38,18 @@ WEBHOOK = """\
 streamer: {{http: {{port: {http}}}}}
 quality: {{webhook: "{webhook}"}}
 """
+MAILED = """\
+quality:
+  notifier:
+    type: airflow.providers.smtp.notifications.smtp.SmtpNotifier
+    settings:
+      {from_email: h@example.org, to: ada@example.org, subject: "{{ alert.dag }}", html_content: "{{ alert.text }}"}
+"""
 
 
 class Site(NamedTuple):
-    """`told`: what the webhook was sent. `clock_port`: of the streamer of the pipeline that has a schedule."""
+    """`told`: what the webhook was sent; `mail`: who takes a mail of air-three's. `clock_port`: of the streamer of the
+    pipeline that has a schedule."""
 
     airflow: Airflow
     api: Api
@@ -49,6 +58,7 @@ class Site(NamedTuple):
     streamer_port: int
     clock_port: int
     told: list[Any]
+    mail: Mail
 
 
 @pytest.fixture(scope="module")
@@ -78,14 +88,17 @@ def airflow_site(
     """Airflow with the pipelines air-one, air-two, air-three (whose broker is away), dags and clock (which is compacted
     each minute once its DAG is switched on), and a wrong file."""
     address, told = webhook
-    home, port = tmp_path_factory.mktemp("airflow"), free_port()
-    settings = {"HEADRACE_PIPELINES": str(home / "pipelines"), "HEADRACE_MYSQL_PASSWORD": mysql.password}
+    home, port, mail = tmp_path_factory.mktemp("airflow"), free_port(), Mail()
+    settings = {
+        "HEADRACE_PIPELINES": str(home / "pipelines"), "HEADRACE_MYSQL_PASSWORD": mysql.password,
+        "AIRFLOW_CONN_SMTP_DEFAULT": mail.connection,
+    }  # fmt: skip
     server = Airflow(home, free_port(), settings)
-    site = Site(server, Api(server.url), home / "pipelines", home / "lake", port, free_port(), told)
+    site = Site(server, Api(server.url), home / "pipelines", home / "lake", port, free_port(), told, mail)
     site.pipelines.mkdir()
     write(site, mysql, "air-one", kafka.address, "air1")
     write(site, mysql, "air-two", kafka.address, "air2")
-    write(site, mysql, "air-three", "127.0.0.1:9", "air1")
+    write(site, mysql, "air-three", "127.0.0.1:9", "air1", MAILED)
     write(site, mysql, "dags", kafka.address, "dagshop", WEBHOOK.format(http=port, webhook=address))
     write(site, mysql, "clock", kafka.address, "clockshop", CLOCK.format(http=site.clock_port))
     (site.pipelines / "wrong.yaml").write_text("format: 1\nname: wrong\nsorce: {}\n")
@@ -96,6 +109,7 @@ def airflow_site(
         site.api.wait_for([f"{name}.{purpose}" for name in names for purpose in purposes])
         yield site
     finally:
+        mail.close()
         server.kill()  # its data is nobody's any more, and its stop takes long
 
 

@@ -63,13 +63,13 @@ class Cluster:
         self.running.callback(process.terminate)  # a worker that is killed would leave its executors
         return log
 
-    def run(self, job: str, file: Path, variables: Mapping[str, str]) -> dict[str, Any]:
+    def run(self, job: str, file: Path, variables: Mapping[str, str], *arguments: str) -> dict[str, Any]:
         """The job's report (contract/jobs.py), with its driver on this machine. Fails the test where it ends without
         one."""
         with pytest.MonkeyPatch.context() as patch:
             for name, value in variables.items():
                 patch.setenv(name, value)
-            command, more = spark_process.driver(job, self.master, "--pipeline", str(file))
+            command, more = spark_process.driver(job, self.master, "--pipeline", str(file), *arguments)
         done = subprocess.run(
             command,
             env={**self.environment, **variables, **more},

@@ -7,6 +7,7 @@ is compacted each minute.
 
 from __future__ import annotations
 
+import email
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -152,6 +153,8 @@ def test_a_broker_that_is_away_fails_with_the_next_step(
     assert "127.0.0.1:9" in log
     assert "kafka.bootstrap" in log
     assert (airflow_site.lake / "air-three" / "_quality" / "alerts.jsonl").exists()
+    sent = email.message_from_string(airflow_site.mail.text.partition("data\r\n")[2])
+    assert (sent["To"], sent["Subject"]) == ("ada@example.org", "air-three.topics")
 
 
 def test_a_misspelled_parameter_fails_the_run_at_once_and_says_which_there_are(airflow: Airflow, api: Api) -> None:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -18,6 +19,7 @@ from stack.maven import spark_jars_folder, spark_s3_jars_folder
 from stack.mysql import MySQL
 from stack.ports import free_port
 from stack.s3 import S3
+from tests.faults import kit
 from tests.integration.by_hand import make_topics, pipeline_of, send
 from tests.integration.cluster import Cluster
 from tests.integration.streaming import Make, execute, insert, rows
@@ -101,4 +103,22 @@ def test_every_job_with_a_transform_and_a_lake_on_s3(
     assert proof["ok"], proof
     plain = proof["tables"][f"{name}.plain"]
     assert (plain["equal"], plain["lake_count"]) == (True, 499)
+
+    def ran(job: str, *arguments: str) -> dict[str, Any]:
+        report = cluster.run(job, streamer.file, variables, *arguments)
+        assert report["ok"], report
+        return report
+
+    kit.unlogged(mysql, f"UPDATE {name}.plain SET v = -5 WHERE id = 20")
+    execute(mysql, f"DELETE FROM {name}.plain WHERE id = 30")
+    streamer.wait_until_released()
+    of_plain = f"--tables={name}.plain"
+    assert ran("repair", of_plain, "--keys=[20]")["tables"][f"{name}.plain"]["read"] == 1
+    ran("backfill", of_plain, "--keys=[21]", "--source=changes")
+    parts = ran("compact")["parts"].values()
+    assert [(part["refused"], part["rows"]) for part in parts] == [(None, {"changed": 1}), (None, {})]
+    assert ran("erase", of_plain, "--keys=[30]", "--now=yes", "--by=ada")["tables"][f"{name}.plain"]["changes"] == 1
+    assert f"{name}.plain" in ran("maintain")["tables"]
+    plain = ran("verify", of_plain, "--whole=yes")["tables"][f"{name}.plain"]
+    assert (plain["equal"], plain["lake_count"]) == (True, 498)
     assert len(cluster.used()) == 2

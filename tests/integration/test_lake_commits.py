@@ -81,6 +81,27 @@ def change(pos: int) -> bytes:
     return json.dumps({"source": {"name": "commits", "seq": [0, 1, pos, 0, 0]}}).encode()
 
 
+def test_the_streamers_own_transaction_behind_its_checkpoint_keeps_nobody_waiting(
+    kafka: Kafka, pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It begins where that of the checkpoint ends, and is open for as long as it takes to send, or until the broker
+    ends that of a streamer that was killed."""
+    monkeypatch.setattr(spark_kafka, "COMMIT_SECONDS", 1.0)
+    topic = "commits.commits.large"
+    client = AdminClient({"bootstrap.servers": kafka.address})
+    client.create_topics([NewTopic(topic, 1)])[topic].result()
+    own = Producer({"bootstrap.servers": kafka.address, "transactional.id": topic})
+    own.init_transactions(30)
+    for pos in (90, 100):
+        own.begin_transaction()
+        own.produce(topic, change(pos))
+        own.flush(30)
+        if pos == 90:
+            own.commit_transaction(30)
+    assert Broker(pipeline).ends({topic: [0]}, checkpoint(pipeline="commits", pos=100)) == {(topic, 0): 2}
+    own.abort_transaction(30)
+
+
 def test_what_another_producer_keeps_back_is_not_passed_by(
     kafka: Kafka, pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -91,7 +112,7 @@ def test_what_another_producer_keeps_back_is_not_passed_by(
     own = Producer({"bootstrap.servers": kafka.address, "transactional.id": f"{topic}.own"})
     own.init_transactions(30)
     own.begin_transaction()
-    own.produce(topic, change(100))
+    own.produce(topic, change(99))
     own.commit_transaction(30)
     broker, at = Broker(pipeline), checkpoint(pipeline="commits", pos=100)
     with pytest.raises(

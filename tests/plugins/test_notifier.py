@@ -108,9 +108,7 @@ def test_one_that_cannot_be_made_is_a_mistake_of_the_file_and_the_alert_is_kept(
 @pytest.fixture
 def mail(monkeypatch: pytest.MonkeyPatch) -> Iterator[Mail]:
     server = Mail()
-    more = {"disable_ssl": True, "disable_tls": True}
-    known = {"conn_type": "smtp", "host": "127.0.0.1", "port": server.port, "extra": more}
-    monkeypatch.setenv("AIRFLOW_CONN_SMTP_DEFAULT", json.dumps(known))
+    monkeypatch.setenv("AIRFLOW_CONN_SMTP_DEFAULT", server.connection)
     yield server
     server.close()
 

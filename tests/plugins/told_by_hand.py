@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import threading
 from collections.abc import Sequence
@@ -28,12 +29,14 @@ class Told(BaseNotifier):
 
 
 class Mail:
-    """Takes one mail. `text`: all that it was sent."""
+    """Takes one mail. `text`: all that it was sent; `connection`: of Airflow, to it."""
 
     def __init__(self) -> None:
         self.server = socket.create_server(("127.0.0.1", 0))
         self.port: int = self.server.getsockname()[1]
         self.text = ""
+        more = {"disable_ssl": True, "disable_tls": True}
+        self.connection = json.dumps({"conn_type": "smtp", "host": "127.0.0.1", "port": self.port, "extra": more})
         self.thread = threading.Thread(target=self._answer, daemon=True)
         self.thread.start()
 

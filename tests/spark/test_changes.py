@@ -12,7 +12,8 @@ from pyspark.sql import SparkSession
 from contract.pipeline import Pipeline
 from spark.errors import LakeError
 from spark.failpoints import hooked
-from spark.kafka.broker import Broker, Ends
+from spark.kafka.broker import Broker
+from spark.kafka.offsets import Ends
 from spark.kafka.records import shaped
 from spark.lake.lake import Lake
 from spark.lake.lost import Losses

@@ -18,6 +18,7 @@ from contract.sequence import Sequence
 from spark.errors import TableStoppedError
 from spark.failpoints import hooked
 from spark.lake.applied import Applied, AppliedSnapshots
+from spark.lake.growing import moment_id
 from spark.lake.lake import Lake
 from spark.lake.manifests import MANIFEST
 from spark.lake.unfinished import BEAT
@@ -280,8 +281,11 @@ def test_only_a_staging_that_no_snapshot_writes_any_more_is_swept(spark: SparkSe
     for name, age in (("running", 60.0), ("killed", 2 * ABANDONED)):
         lake.write(lake.at("_staging", name, BEAT), {"at": time.time() - age})
     lake.write(lake.at("_staging", "without", "part"), {})
+    just, long_ago = (moment_id(time.time() - age) for age in (1.0, 2 * ABANDONED))
+    for name in (just, long_ago):
+        lake.write(lake.at("_staging", name, "part"), {})
     new = Resume(lake, checkpoint(AT), print).job(["shop.items"])
-    assert lake.list(lake.at("_staging")) == sorted([new.id, "ready", "running"])
+    assert lake.list(lake.at("_staging")) == sorted([just, new.id, "ready", "running"])
 
 
 def test_keys_are_compared_by_value_where_a_key_column_changed_while_it_was_read(

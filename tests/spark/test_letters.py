@@ -60,8 +60,18 @@ def bad(offset: int, value: bytes, partition: int = 1, topic: str = TOPIC) -> tu
     return b"\xff key", value, topic, partition, offset
 
 
-def poisoned(spark: SparkSession) -> Any:
-    return records(spark, good(1), bad(7, b"no change \xfe"), good(2), bad(9, b"{}"), good(3))
+def in_nanoseconds(n: int) -> bytes:
+    """A change whose time is no time."""
+    value = json.loads(good(n)[1])
+    value["source"]["ts_ms"] *= 1_000_000
+    return json.dumps(value).encode()
+
+
+LATE = in_nanoseconds(4)
+
+
+def poisoned(spark: SparkSession, *more: tuple[Any, ...]) -> Any:
+    return records(spark, good(1), bad(7, b"no change \xfe"), good(2), bad(9, b"{}"), good(3), *more)
 
 
 def put_aside(lake: Lake) -> list[tuple[int, bytes, bytes]]:
@@ -99,18 +109,19 @@ def test_each_is_kept_once_as_it_came_and_counted_once_through_a_kill(
     spark: SparkSession, pipeline: Pipeline, lake: Lake, compact: Callable[[], dict[str, Any]], point: str
 ) -> None:
     with hooked(crash_at(point)), pytest.raises(CrashError):
-        Landing(spark, pipeline, lake)._batch(poisoned(spark), 0, "q")
-    Landing(spark, pipeline, lake)._batch(poisoned(spark), 0, "q")
+        Landing(spark, pipeline, lake)._batch(poisoned(spark, bad(11, LATE)), 0, "q")
+    Landing(spark, pipeline, lake)._batch(poisoned(spark, bad(11, LATE)), 0, "q")
     with hooked(crash_at("letters counted")), pytest.raises(CrashError):
         compact()
     told = compact()
-    assert put_aside(lake) == [(7, b"\xff key", b"no change \xfe"), (9, b"\xff key", b"{}")]
+    kept = [(7, b"\xff key", b"no change \xfe"), (9, b"\xff key", b"{}"), (11, b"\xff key", LATE)]
+    assert put_aside(lake) == kept
     assert positions(lake) == [1, 2, 3]
-    assert (told["unreadable"], told["tables"]["shop.items"]["rows"]) == (2, 3)
+    assert (told["unreadable"], told["tables"]["shop.items"]["rows"]) == (3, 3)
     assert compact()["unreadable"] == 0
     standing = status.read(pipeline)
     assert standing is not None
-    assert standing.unreadable == 2
+    assert standing.unreadable == 3
 
 
 def test_its_table_is_unequal_until_a_snapshot_that_began_behind_it(

@@ -17,7 +17,8 @@ from spark.errors import LakeError
 from spark.evolution.evolution import Evolution
 from spark.failpoints import hooked
 from spark.kafka import reading as kafka_reading
-from spark.kafka.broker import Broker, Ends
+from spark.kafka.broker import Broker
+from spark.kafka.offsets import Ends
 from spark.kafka.topic_places import End, Look, TopicPlace, TopicPlaces, first_known, seen, seen_for
 from spark.lake.applied import Applied, AppliedSnapshots
 from spark.lake.lake import Lake

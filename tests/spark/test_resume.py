@@ -13,11 +13,12 @@ from contract.checkpoint import Checkpoint
 from contract.pipeline import Lake as LakeSection
 from contract.pipeline import Tables
 from contract.schema import Column, TableSchema
+from spark.lake import unfinished
 from spark.lake.applied import Applied, AppliedSnapshots
 from spark.lake.growing import grown
 from spark.lake.in_staging import in_staging
 from spark.lake.lake import Lake
-from spark.lake.unfinished import Found, Part, Progress, Unfinished
+from spark.lake.unfinished import BEAT, Found, Part, Progress, Unfinished
 from spark.snapshot.resume import Resume
 from tests.checkpoints import checkpoint
 
@@ -50,6 +51,11 @@ def resumed(now: Checkpoint, found: Found = FOUND, *parts: Part) -> tuple[Progre
     job, told = Folder(Progress(shape=ITEMS, made=FOUND.made, p0=P0, parts=list(parts))), list[str]()
     progress = Resume(job, now, told.append).table(job, found)  # type: ignore[arg-type]
     return progress, told, job.forgotten
+
+
+@pytest.fixture(autouse=True)
+def each_that_began_one_has_died(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unfinished, "SILENT", 0.0)
 
 
 READ = Part(rows=40, to=("40",), version=1)
@@ -148,6 +154,7 @@ def test_one_of_days_goes_on_where_its_last_part_is_of_today(lake: Lake, hours: 
     first.begin(first.plan.model_copy(update={"began": now - 30 * 3600}))
     parts = [READ.model_copy(update={"at": now - ago * 3600}) for ago in (29, hours)]
     first.note(Progress(shape=ITEMS, made=FOUND.made, p0=P0, parts=parts))
+    lake.write(f"{first.folder}/{BEAT}", {"at": now - 29 * 3600, "by": "who died"})
     Path(first.folder, "progress.shop.lines.json.new-1-x").write_text('{"shape": ')  # a kill in the middle of a note
     again = Resume(lake, P0, told.append)
     job = again.job(["shop.items"])
