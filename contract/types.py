@@ -42,6 +42,11 @@ class Type:
     text_sql: Callable[[str], str] | None = None
     number_sql: Callable[[str], str] | None = None
 
+    @property
+    def free(self) -> bool:
+        """Whether its checksum text may be any text, also such as stands between two of them."""
+        return self.spark == "string" and self.checksum_spark is _same
+
     def column_sql(self, x: str) -> str:
         """The wire value in a column of its own: as a number, which costs its reader much less than a text, or as a
         text without JSON around it, where it has no parts."""

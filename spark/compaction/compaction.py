@@ -191,7 +191,9 @@ class Compaction:
     def _mend(self, merging: Merging, handoff: HandOff, schemas: Schemas) -> Mending:
         """Takes in the parts that repairs and backfills staged."""
         stopped = [*merging.stopped.tables, *handoff.refused]
-        mending = Mending(self.spark, self.lake, schemas, handoff.snapshots, stopped, merging.looked.version)
+        before = self.last.tables.values() if self.last else ()
+        foreign = {*self.foreign.told, *((one.db, one.table) for one in before if one.foreign)}
+        mending = Mending(self.spark, self.lake, schemas, handoff.snapshots, stopped, merging.looked.version, foreign)
         mending.run(self.checkpoint)
         merging.emptied |= {*self.foreign.told} | mending.tables  # nobody counted their rows
         return mending

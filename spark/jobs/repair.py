@@ -107,8 +107,8 @@ def _found(
 def _choosing(found: Sequence[Difference]) -> Choose:
     keys = tuple(dict.fromkeys(one.key for one in found if one.key))
     chunks = [one for one in found if one.lake_where and one.source_where]
-    if len(chunks) > MOST_CHUNKS:
-        whole = Chosen(f"all rows, since {len(chunks):,} chunks differ")
+    if why := _why_all(keys, len(chunks)):
+        whole = Chosen(f"all rows, since {why}")
         return lambda shown: whole
     told = [counted(len(keys), "key")] if keys else []
     told += [counted(len(chunks), "chunk")] if chunks else []
@@ -116,6 +116,13 @@ def _choosing(found: Sequence[Difference]) -> Choose:
     chosen = Chosen(f"{' and '.join(told)} that the last check found", lake, source, keys or None)
     anew = Chosen("all rows, since its key is another one than the last check's")
     return lambda shown: chosen if _of_key(found, shown.schema.key) else anew
+
+
+def _why_all(keys: Iterable[str], chunks: int) -> str | None:
+    if chunks > MOST_CHUNKS:
+        return f"{chunks:,} chunks differ"
+    keyless = any(None in json.loads(key).values() for key in keys)
+    return "a row without a key is there, which somebody else wrote" if keyless else None
 
 
 def _of_key(found: Iterable[Difference], key: Sequence[str]) -> bool:

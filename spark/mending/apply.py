@@ -10,7 +10,7 @@ does not take them, those that it lacks go out of `_repairs` again: a snapshot l
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field
 
 from delta.tables import DeltaTable
@@ -22,6 +22,7 @@ from contract.checkpoint import Checkpoint
 from contract.names import quoted
 from contract.pipeline_keys import told_of
 from contract.status import PartStatus
+from contract.steps import SNAPSHOT_TABLE
 from spark.errors import TableStoppedError
 from spark.evolution.renames import renames_of, since
 from spark.failpoints import reached
@@ -35,6 +36,7 @@ from spark.merging.mended import keys_behind, mended
 from spark.merging.parts import MYSQL, Part, parts, remove
 from spark.merging.tables import USED
 from spark.proof.differences import EXTRA, MISSING
+from spark.proof.unplaced import behind_all
 from spark.tables.merge import behind, sequence
 from spark.tables.refused import unfit
 from spark.tables.rows import beside, keyed, parsed
@@ -47,7 +49,7 @@ TOLD: set[tuple[str, str]] = set()  # lake and part, of those that wait
 @dataclass
 class Mending:
     """One run's. `waiting`: the tables whose changes wait themselves. `at`: the version of `_changes` that counts, None
-    where there is none. `done`: what became of each part, by its id;
+    where there is none. `foreign`: the tables that somebody else wrote. `done`: what became of each part, by its id;
     `tables`: those that were written; `whole`: those of which all rows were compared and are right now."""
 
     spark: SparkSession
@@ -56,14 +58,16 @@ class Mending:
     snapshots: AppliedSnapshots
     waiting: Iterable[Name]
     at: int | None
+    foreign: Container[Name] = ()
     done: dict[str, PartStatus] = field(default_factory=dict)
     tables: set[Name] = field(default_factory=set)
     whole: set[Name] = field(default_factory=set)
     erased: list[Erased] = field(default_factory=list, init=False)
+    merged: Checkpoint | None = field(default=None, init=False)
 
     def run(self, checkpoint: Checkpoint | None) -> None:
         """`checkpoint`: what the lake is merged up to."""
-        self.erased = Erasures(self.lake).known.erased
+        self.erased, self.merged = Erasures(self.lake).known.erased, checkpoint
         for part in parts(self.lake):
             if checkpoint and checkpoint.place >= part.p0.place and checkpoint.covers(part.p1):
                 self._part(part)
@@ -124,6 +128,10 @@ class Mending:
         if applied and (applied.floor > part.sequence or part.snapshot not in (None, applied.id)):
             name = ".".join(part.name)
             return f"the snapshot {applied.id} has read all of {name} since: nothing is left to do but to check it"
+        if part.source != MYSQL and self.snapshots.gap(part.name):
+            return (
+                f"{'.'.join(part.name)} lacks changes, and so do rows that were made of its changes: {SNAPSHOT_TABLE}"
+            )
         if since(renames_of(self.lake), part.shape, part.p0.place):
             return f"a column of {'.'.join(part.name)} was renamed since the rows were read: run the {part.job} again"
         if part.source != MYSQL and (count := mended(self.spark, self.lake, part, applied or NEVER)):
@@ -143,7 +151,7 @@ class Mending:
         inside = self._inside(part)
         rows = inside(folded(self._staged(part, columns), self._later(part), part.shape, self.schemas, columns))
         table = inside(self.spark.read.format("delta").load(path))
-        found = compared(table, rows, part.shape).persist()
+        found = compared(table, rows, part.shape, self._strange(part)).persist()
         try:
             if found.isEmpty():
                 return
@@ -156,6 +164,14 @@ class Mending:
         finally:
             found.unpersist()
         self.tables.add(part.name)
+
+    def _strange(self, part: Part) -> Column | None:
+        """Of a table that somebody else wrote: whether a row's order is one that no change can have."""
+        if part.name not in self.foreign or self.merged is None:
+            return None
+        changes = None if self.at is None else self.lake.frame(self.lake.changes, self.at)
+        mine = None if changes is None else changes.where(fn.col("tbl") == ".".join(part.name))
+        return behind_all(mine, self.merged.place)
 
     def _inside(self, part: Part) -> Callable[[DataFrame], DataFrame]:
         """Takes the part's rows out, without those that were mended already as the source had them later."""
@@ -194,9 +210,11 @@ class Mending:
         nothing = [fn.lit(None).cast(dict(rows.dtypes)[name]).alias(alias) for name, alias in other.items()]
         source = gone.unionByName(made.select("*", *nothing, fn.lit(False).alias(GONE)), allowMissingColumns=True)
         values: dict[str, str | Column] = {quoted(name): f"c.{quoted(name)}" for name in (*columns, "_seq", "_ts")}
-        same = " and ".join(f"t.{quoted(name)} = c.{quoted(alias)}" for name, alias in other.items())
+        # A row without a key, which somebody else wrote, is to go, too.
+        equal = [f"t.{quoted(name)} <=> c.{quoted(alias)}" for name, alias in other.items()]
+        same = " and ".join([f"c.{quoted(GONE)}", *equal])
         merge = DeltaTable.forPath(self.spark, path).alias("t").merge(source.alias("c"), same)
-        merge = merge.whenMatchedDelete(f"c.{quoted(GONE)}").whenNotMatchedInsert(f"not c.{quoted(GONE)}", values)
+        merge = merge.whenMatchedDelete().whenNotMatchedInsert(f"not c.{quoted(GONE)}", values)
         try:
             merge.execute()
         except Exception as error:

@@ -13,13 +13,13 @@ from pyspark.sql import functions as fn
 
 from contract.names import quoted
 from contract.schema import TableSchema
-from contract.sequence import FIELDS
 from contract.steps import SNAPSHOT_TABLE
 from spark.errors import TableStoppedError
 from spark.lake.keys import key_json
 from spark.merging.parts import empty
 from spark.proof.checksum import row_hash
 from spark.proof.differences import CHANGED, DUPLICATE, EXTRA, MISSING
+from spark.proof.unplaced import orderless
 from spark.tables.merge import OP, latest, sequence, together
 from spark.tables.rows import beside
 from spark.tables.schema import OWN, Schemas
@@ -66,11 +66,12 @@ def _refuse_other_keys(shape: TableSchema, shapes: Sequence[TableSchema]) -> Non
         )
 
 
-def compared(lake: DataFrame, rows: DataFrame, shape: TableSchema) -> DataFrame:
+def compared(lake: DataFrame, rows: DataFrame, shape: TableSchema, strange: Column | None = None) -> DataFrame:
     """The keys at which the lake's rows are not the rows that are to be: the key's columns, KIND, and the hashes of
     the other columns (spark/proof/checksum.py) on both sides: LAKE, ROWS. A row that somebody else wrote without an
-    order counts as changed, whatever it has: no later change would replace it."""
-    ours = _hashed(lake, shape, LAKE, _ordered()).groupBy(*map(quoted, shape.key)).agg(
+    order, or that is `strange`, counts as changed, whatever it has: no later change would replace it."""
+    odd = orderless() if strange is None else orderless() | strange
+    ours = _hashed(lake, shape, LAKE, ~odd).groupBy(*map(quoted, shape.key)).agg(
         fn.count("*").alias(COUNT), fn.first(LAKE).alias(LAKE)
     )  # fmt: skip
     both = ours.join(_hashed(rows, shape, ROWS), list(shape.key), "full_outer")
@@ -82,10 +83,6 @@ def compared(lake: DataFrame, rows: DataFrame, shape: TableSchema) -> DataFrame:
         .otherwise(EQUAL)
     )
     return both.withColumn(KIND, kind).where(fn.col(KIND) != EQUAL).drop(COUNT)
-
-
-def _ordered() -> Column:
-    return ~fn.greatest(*[fn.col(f"_seq.{field}").isNull() for field in FIELDS])
 
 
 def _hashed(rows: DataFrame, shape: TableSchema, name: str, which: Column | None = None) -> DataFrame:

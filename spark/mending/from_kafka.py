@@ -22,6 +22,7 @@ from spark.kafka.topic_places import in_json
 from spark.lake.erasures import Erasures
 from spark.lake.lake import Lake
 from spark.lake.stopped import Name
+from spark.lake.topic_ids import TopicIds
 from spark.landing.changes import BOUNDS, MARK_COLUMNS, Landing
 
 
@@ -38,6 +39,7 @@ def sent(spark: SparkSession, lake: Lake, name: Name, floor: list[int], begin: s
         )
     broker = Broker(pipeline)
     _refuse_gone(broker, ends, told)
+    _refuse_made_again(lake, broker, ends, told)
     _refuse_compacted(broker, ends, told)
     begins = broker.begins(ends)
     options = {
@@ -70,6 +72,15 @@ def _refuse_gone(broker: Broker, ends: Ends, told: str) -> None:
                 f"{told}: compaction has read the topic {topic}, and Kafka does not have all of it any more. Nothing "
                 "was written: take the rows from changes or mysql instead"
             )
+
+
+def _refuse_made_again(lake: Lake, broker: Broker, ends: Ends, told: str) -> None:
+    ids = TopicIds(lake, lake.checkpoint("changes"))
+    if why := ids.made_again(broker.topic_ids({topic for topic, _ in ends}), ends):
+        raise TableError(
+            f"{told}: {why}; what it has now are other records. Nothing was written: take the rows from changes or "
+            "mysql instead"
+        )
 
 
 def _refuse_compacted(broker: Broker, ends: Ends, told: str) -> None:

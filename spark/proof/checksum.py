@@ -1,7 +1,8 @@
 """The hash of a row, the same in MySQL and in Spark, and its sums.
 
 A row's hash is the first 48 bits of the SHA-256 of its values' texts (`~` for NULL, else `=` and the text of
-contract/types.py, a unit separator between). A table's checksum is the sum of its rows' hashes: a row more, less
+contract/types.py, a unit separator between; before the `=` of a text that may have such a separator stand its bytes'
+number, so that no two rows have one line). A table's checksum is the sum of its rows' hashes: a row more, less
 or other changes it, whatever the order; equal rows do not cancel out as they would in an XOR.
 
 A VECTOR has no text that both sides agree on: rows with one are hashed by Spark on both sides.
@@ -56,7 +57,9 @@ def source_texts(shown: Shown, names: Iterable[str], flavor: str, spelled: Calla
     for name in names:
         column, kind = spelled(name), shown.type_of(name, flavor)
         assert kind.checksum_sql is not None  # hashed_by_source; no key has a VECTOR
-        texts.append(f"if({kind.missing_sql(column)}, '~', concat('=', {kind.checksum_sql(column)}))")
+        text = kind.checksum_sql(column)
+        size = f"length({text}), " if kind.free else ""
+        texts.append(f"if({kind.missing_sql(column)}, '~', concat({size}'=', {text}))")
     return texts
 
 
@@ -83,8 +86,10 @@ def lake_texts(columns: Iterable[Column], present: Iterable[str], struct: str = 
     texts = []
     for column in columns:
         name = (quoted(struct) + "." if struct else "") + quoted(column.name)
-        text = types.of(column).checksum_spark or "cast({} as string)".format
-        texts.append(f"nvl(concat('=', {text(name)}), '~')" if column.name.lower() in names else "'~'")
+        kind = types.of(column)
+        text = (kind.checksum_spark or "cast({} as string)".format)(name)
+        size = f"octet_length({text}), " if kind.free else ""
+        texts.append(f"nvl(concat({size}'=', {text}), '~')" if column.name.lower() in names else "'~'")
     return texts
 
 

@@ -35,7 +35,7 @@ from spark.proof.rewind import Position
 from spark.proof.splits import Split, again
 
 FILE = (QUALITY, "unfinished.json")
-FORMAT = 2  # what an earlier version wrote is read anew
+FORMAT = 3  # what an earlier version wrote is read anew
 SLOT = "_check"
 HOURS = 6
 SECONDS = 10.0  # between two writes

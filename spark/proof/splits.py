@@ -7,7 +7,7 @@ of them in one consistent read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,7 +37,8 @@ class Ranges:
 
     def number(self, struct: str = "") -> str:
         """Spark SQL: the number, from 0, of the chunk of the row whose columns are in `struct` (empty: in the row
-        itself). It is how many boundaries are below the key, found by halving."""
+        itself). It is how many boundaries are below the key, found by halving; 0 of a row without a key, which somebody
+        else wrote."""
         if not self.boundaries:
             return "0"
         inside = quoted(struct) + "." if struct else ""
@@ -47,7 +48,11 @@ class Ranges:
         # The variables' names are such as no column has.
         below = f"get({bounds}, headrace_at + headrace_step - 1) < {key}"
         step = f"if({below}, headrace_at + headrace_step, headrace_at)"
-        return f"aggregate(array({steps}), 0, (headrace_at, headrace_step) -> {step})"
+        found = f"aggregate(array({steps}), 0, (headrace_at, headrace_step) -> {step})"
+        return f"if({self._keyless(inside)}, 0, {found})"
+
+    def _keyless(self, inside: str = "") -> str:
+        return " or ".join(f"{inside}{quoted(column.name)} is null" for column in self.key)
 
     def _tuple(self, values: Sequence[str]) -> str:
         typed = [f"cast({value} as {types.of(c).spark})" for c, value in zip(self.key, values, strict=True)]
@@ -72,9 +77,10 @@ class Ranges:
         conditions = chunks.conditions([quoted(column.name) for column in self.key], self.boundaries)
         return [f"({condition})" for condition in conditions]
 
-    def lake_where(self, numbers: Iterable[int]) -> str:
+    def lake_where(self, numbers: Collection[int]) -> str:
         """The same in Spark SQL: of integers both speak one language."""
-        return self.source_where(numbers)
+        found, keyless = self.source_where(numbers), self._keyless()
+        return f"{found} or {keyless}" if 0 in numbers else f"({found}) and not ({keyless})"
 
     def kept(self) -> dict[str, Any]:
         """As JSON, from which `again` makes it."""

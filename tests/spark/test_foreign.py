@@ -100,6 +100,27 @@ def test_such_a_part_replaces_right_rows_that_have_no_order(spark: SparkSession,
     assert ids(spark, lake) == [(1, "new"), (2, "a")]
 
 
+def test_such_a_part_replaces_right_rows_whose_order_is_behind_all_changes_and_removes_those_without_a_key(
+    spark: SparkSession, lake: Lake, compact: Compact
+) -> None:
+    """Copied from a lake of a later epoch: a change to come would be before them, and be left out."""
+    land(spark, lake, change(seq(50), "c", item(1)), change(seq(51), "c", item(2)))
+    compact()
+    rows = pl.read_delta(lake.table(*NAME)).filter(pl.col("id") == 1)
+    later = rows.with_columns(pl.col("_seq").struct.with_fields(pl.lit(7, pl.Int32).alias("epoch")))
+    later = later.cast({"_seq": rows.schema["_seq"]})
+    DeltaTable(lake.table(*NAME)).delete("id = 1")
+    keyless = rows.with_columns(pl.lit(None, rows.schema["id"]).alias("id"))
+    write_deltalake(lake.table(*NAME), pl.concat([later, keyless]), mode="append")
+    assert foreign(compact())
+    part(spark, lake, "p1", AT, item(1), item(2))
+    report = compact()
+    assert (report["parts"]["p1"]["rows"], foreign(report)) == ({"changed": 1, "extra": 1}, False)
+    land(spark, lake, change(seq(AT + 5), "u", item(1, "new")))
+    compact()
+    assert ids(spark, lake) == [(1, "new"), (2, "a")]
+
+
 @pytest.mark.usefixtures("marked")
 def test_by_a_snapshot(spark: SparkSession, lake: Lake, compact: Compact) -> None:
     stage(spark, lake, "2", AT, item(1), item(2))

@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from contract.pipeline import Pipeline
 from spark.errors import LakeError
 from spark.lake.lake import Lake
+from spark.lake.topic_ids import TopicIds
 from spark.mending import from_kafka
 from tests.spark.changes_by_hand import record, records
 from tests.spark.lake_by_hand import NAME, item
@@ -67,6 +68,7 @@ def there(
     broker = SimpleNamespace(
         begins=lambda ends: {at: begin if at[0] == OLD else 0 for at in ends},
         bounds=lambda topic: {} if topic in gone else {0: (0, 1)},
+        topic_ids=lambda topics: dict.fromkeys(topics, "of now"),
         settings=lambda topics: {one: {"cleanup.policy": policies[one]} for one in topics if one in policies},
     )
     monkeypatch.setattr(from_kafka, "Broker", lambda _: broker)
@@ -77,6 +79,15 @@ def test_the_changes_of_before_the_edit_are_in_a_topic(kafka: Any, lake: Lake, e
     lake.pipeline = named(lake.pipeline, earlier)
     found = from_kafka.sent(kafka, lake, NAME, FLOOR, "the snapshot s1")
     assert sorted(row["key"] for row in found.collect()) == ['{"id":1}', '{"id":2}']
+
+
+def test_a_topic_that_was_made_again_has_other_records(kafka: Any, lake: Lake) -> None:
+    known = TopicIds(lake, lake.checkpoint("changes"))
+    known.keep({OLD: "of now", NEW: "of now"})
+    assert from_kafka.sent(kafka, lake, NAME, FLOOR, "the snapshot s1").count() == 2
+    known.keep({OLD: "of before"})
+    with pytest.raises(LakeError, match=f"the topic {OLD} was deleted and made again.*changes or mysql"):
+        from_kafka.sent(kafka, lake, NAME, FLOOR, "the snapshot s1")
 
 
 def test_without_that_topic_or_its_first_records_it_is_refused(

@@ -27,7 +27,7 @@ from spark.lake.lake import Lake
 from spark.mending.apply import Mending
 from spark.merging.mended import mended
 from spark.merging.parts import parts, put
-from spark.proof.differences import CHANGED, CHUNK, MISSING, Difference, next_run, note_checks, note_differences
+from spark.proof.differences import CHANGED, CHUNK, EXTRA, MISSING, Difference, next_run, note_checks, note_differences
 from spark.tables.schema import Schemas
 from tests.spark.changes_by_hand import ITEMS, change, truncation
 from tests.spark.lake_by_hand import AT, NAME, checkpoint, executed, ids, item, land, part, seq, stage
@@ -237,6 +237,20 @@ def test_where_the_key_is_another_one_since_all_rows_are_read_again(found: Diffe
     assert "that the last check found" in _choosing([found])(of_id).told
     anew = _choosing([found])(of_name)
     assert (anew.told, anew.all) == ("all rows, since its key is another one than the last check's", True)
+
+
+def test_for_a_row_without_a_key_all_rows_are_read_again() -> None:
+    found = [
+        Difference("shop", "items", EXTRA, key='{"id":null}'),
+        Difference("shop", "items", MISSING, key='{"id":1}'),
+    ]
+    shown: Any = SimpleNamespace(schema=ITEMS)
+    assert _choosing(found[1:])(shown).keys == ('{"id":1}',)
+    chosen = _choosing(found)(shown)
+    assert (chosen.told, chosen.all) == (
+        "all rows, since a row without a key is there, which somebody else wrote",
+        True,
+    )
 
 
 def test_a_part_waits_until_the_lake_has_what_its_rows_may_show(

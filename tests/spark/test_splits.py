@@ -55,6 +55,15 @@ def test_ranges_may_be_of_the_keys_first_columns_and_each_has_a_condition_of_its
     assert [rows.where(split.lake_where([n])).count() for n in range(3)] == [1, 2, 1]
 
 
+def test_a_row_without_a_key_is_in_the_first_chunk(spark: SparkSession) -> None:
+    """Of somebody else: the source has none, and a repair of the chunk takes it away."""
+    rows = spark.sql("SELECT cast(id as decimal(20,0)) id, at FROM VALUES (null, 1L), (7, null), (9, 9L) AS t(id, at)")
+    split = Ranges((ID, N), [("5", "5"), ("8", "8")])
+    assert [row[0] for row in rows.select(fn.expr(split.number())).collect()] == [0, 0, 2]
+    assert [rows.where(split.lake_where([n])).count() for n in range(3)] == [2, 0, 1]
+    assert " null" not in split.source_where([0])
+
+
 def test_only_integers_are_split_by_ranges() -> None:
     def ask(sql: str, *arguments: object) -> tuple[int] | None:
         return (900,) if "table_rows" in sql else None
