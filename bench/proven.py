@@ -41,10 +41,12 @@ def _check(site: Site, chosen: argparse.Namespace) -> None:
     tables = report.get("tables", {})
     if process.returncode or not tables or not all(facts["equal"] for facts in tables.values()):
         raise SystemExit(f"the check failed: {report.get('error')}\n{site.log('verify')}")
-    rows, seconds = sum(facts["lake_count"] for facts in tables.values()), report["seconds"]
+    rows = sum(facts["lake_count"] for facts in tables.values())
+    source, lake = (sum(facts[f"{side}_seconds"] for facts in tables.values()) for side in ("source", "lake"))
     print(
-        f"{rows:,} rows proven equal in {seconds:.1f} s under {chosen.rate:,} changes a second: "
-        f"{rows / seconds:,.0f} a second; {whole:.1f} s with the start of Spark and its end",
+        f"{rows:,} rows proven equal under {chosen.rate:,} changes a second: read and compared in {source:.1f} s (MySQL) "
+        f"and {lake:.1f} s (the lake), {rows / (source + lake):,.0f} a second; the whole check, which waits for the lake "
+        f"and tries what MySQL's schema says of the rows, {report['seconds']:.1f} s, with Spark's start {whole:.1f} s",
         flush=True,
     )
 
