@@ -45,8 +45,8 @@ def _check(site: Site, chosen: argparse.Namespace) -> None:
     source, lake = (sum(facts[f"{side}_seconds"] for facts in tables.values()) for side in ("source", "lake"))
     print(
         f"{rows:,} rows proven equal under {chosen.rate:,} changes a second: MySQL's read in {source:.1f} s, the "
-        f"lake's in {lake:.1f} s, {rows / (source + lake):,.0f} a second; the whole check, which waits for the lake, and "
-        f"tries what MySQL's schema says of the rows: {report['seconds']:.1f} s, with Spark's start {whole:.1f} s",
+        f"lake's in {lake:.1f} s, {rows / (source + lake):,.0f} a second; the whole check, which waits for the "
+        f"lake and tries what MySQL's schema says of the rows: {report['seconds']:.1f} s, with Spark's start {whole:.1f} s",
         flush=True,
     )
 
