@@ -37,6 +37,12 @@ def compaction(pipeline: Pipeline) -> str:
     return _run(pipeline.name, "compaction", f"compact {pipeline.path}")
 
 
+def check(pipeline: Pipeline) -> str:
+    """Of all rows, also where the file asks for samples."""
+    command = f"headrace verify {pipeline.path} --whole"
+    return f"run the DAG {pipeline.name}.quality with its switch for all rows, or `{command}`"
+
+
 def staged(pipeline: Pipeline) -> str:
     """Of rows that are beside the lake: what takes them in. Continues "it is"."""
     if pipeline.compaction.schedule:

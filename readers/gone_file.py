@@ -15,5 +15,6 @@ def told(message: str) -> str | None:
     return (
         f"a file of the lake is not there{named}: a snapshot that was taken in "
         "meanwhile puts others in the place of a table's files, and maintenance removes old ones. Run it again; where "
-        "it says the same, the file is lost, and a snapshot of its table makes it anew"
+        "it says the same, the file is lost: a snapshot of its table makes it anew; of the lake's own tables, whose "
+        "names begin with _, docs/operations.md tells the way back"
     )

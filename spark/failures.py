@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import pymysql
@@ -18,6 +18,7 @@ from quality.found import guarded
 from spark.errors import LakeError, PassingError, chain, reason
 from spark.frames import frames
 from spark.lake.broken import BROKEN
+from spark.lake.own_tables import own_back
 from spark.source.servers import SERVERS
 from spark.source.source import OTHER_ANSWERS, OTHER_SERVER
 
@@ -83,10 +84,7 @@ RULES = (
     ),
     Rule(
         BROKEN,
-        "a file of the lake is missing or cannot be read ({reason}). Run this again: a snapshot that was taken in "
-        "meanwhile puts others in the place of a table's files. Where it says the same, put it back from a copy. "
-        "Without one: {anew}; where it is one of _changes, "
-        'see "A file of the lake that is lost" in docs/operations.md',
+        "a file of the lake is missing or cannot be read ({reason}). {back}",
     ),
     # The line of Spark's text that names the partition, before those that say what the rest is about.
     Rule(r"Could not read records in offset|offset was changed from", LOST),
@@ -132,7 +130,7 @@ def message_of(error: BaseException, pipeline: Pipeline) -> str:
             return str(known)
     if rule := _rule(error):
         said, told = _said(error, rule.pattern), _told(error)
-        return rule.meaning.format(reason=said, anew=_anew(pipeline, told), **_words(pipeline))
+        return rule.meaning.format(reason=said, back=_back(pipeline, told), **_words(pipeline))
     print(frames(_causes(error)), file=sys.stderr, flush=True)
     said = guarded(reason(error), "\n".join(chain(error)), "it tells a value of a row, and is left out")
     return f"{type(error).__name__}: {said}. The log above has the details"
@@ -171,6 +169,15 @@ def _words(pipeline: Pipeline) -> dict[str, str]:
         "kafka": pipeline.kafka.bootstrap,
         "checkpoint": f"{lake_root(pipeline)}/_checkpoints/changes",
     }
+
+
+def _back(pipeline: Pipeline, told: Sequence[str]) -> str:
+    """The way back from a file of the lake that is lost, which the texts may name."""
+    return own_back(pipeline, told) or (
+        "Run this again: a snapshot that was taken in meanwhile puts others in the place of a table's files. Where it "
+        f"says the same, put it back from a copy. Without one: {_anew(pipeline, told)}; where it is one of _changes, "
+        'see "A file of the lake that is lost" in docs/operations.md'
+    )
 
 
 def _anew(pipeline: Pipeline, told: Iterable[str]) -> str:

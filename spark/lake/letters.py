@@ -31,10 +31,12 @@ BEFORE_ALL = -1  # the number of letters, or of erasures, of a reading that does
 
 
 class Found(BaseModel):
-    """`count`: of the topic's records in `_dead_letters`. `number`: the find at which the last of them was there."""
+    """`count`: of the topic's records that were put aside; `before`: of those the ones in a `_dead_letters` that is
+    gone since. `number`: the find at which the last of them was there."""
 
     count: int
     number: int
+    before: int = 0
 
 
 class State(BaseModel):
@@ -55,6 +57,8 @@ class Letters:
 
     def bury(self, records: DataFrame, number: int, query: str) -> None:
         """Puts aside those of the batch's records that are no change. A batch that comes again adds nothing."""
+        if self.lake.version(self.table) is None:
+            self._begin_anew()  # before there is another, of whose versions nothing tells that they are not the last's
         bad = opened(records).where("bad").select("topic", "partition", "offset", "record_key", "value")
         kept = self._fresh(bad).withColumns({"batch": fn.lit(number).cast("bigint"), "query": fn.lit(query)})
         kept = kept.withColumn("noted", fn.current_timestamp())
@@ -88,16 +92,32 @@ class Letters:
 
     def _look(self, version: int | None) -> None:
         if version is None:
+            self._begin_anew()
             return
         rows = self.spark.read.format("delta").load(self.table).groupBy("topic").count().collect()
-        counts = {row["topic"]: int(row["count"]) for row in rows}
-        known = {topic: found.count for topic, found in self.state.topics.items()}
-        fresh = {topic: count for topic, count in counts.items() if known.get(topic) != count}
+        known = self.state.topics
+        before = {topic: found.before for topic, found in known.items()}
+        counts = {row["topic"]: int(row["count"]) + before.get(row["topic"], 0) for row in rows}
+        fresh = {topic: count for topic, count in counts.items() if topic not in known or known[topic].count != count}
         number = self.state.number + bool(fresh)
-        found = {topic: Found(count=count, number=number) for topic, count in fresh.items()}
-        self.state = State(number=number, version=version, topics={**self.state.topics, **found})
-        self.lake.write(self.path, self.state.model_dump(mode="json"))
+        found = {
+            topic: Found(count=count, number=number, before=before.get(topic, 0)) for topic, count in fresh.items()
+        }
+        self._note(State(number=number, version=version, topics={**known, **found}))
         reached("letters counted")
+
+    def _begin_anew(self) -> None:
+        """There is no table. Where there was one, a person has moved it away: its letters count all the same, and so do
+        those of the next one, whose first version may have as many."""
+        if self.state.version is not None:
+            gone = {
+                topic: found.model_copy(update={"before": found.count}) for topic, found in self.state.topics.items()
+            }
+            self._note(State(number=self.state.number, topics=gone))
+
+    def _note(self, state: State) -> None:
+        self.state = state
+        self.lake.write(self.path, state.model_dump(mode="json"))
 
     def tables(self, known: Iterable[Name]) -> dict[Name, int]:
         """The tables that lack something, each with the number of the last find in its topic: those of `known` that

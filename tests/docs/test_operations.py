@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from spark.lake.own_tables import FORGOTTEN, SECTION
 from streamer import binlog_file, delivery_errors
 from streamer.archive import errors as archive_errors
 from streamer.cli.spark_driver import NoSparkError
@@ -56,3 +57,11 @@ def test_the_unit_of_a_loop_starts_it_again() -> None:
     """It ends by itself where its store is away."""
     unit = PAGE.read_text().split("## The lake all the time")[1].split("```ini")[1].split("```")[0]
     assert {"Restart=always", "KillMode=mixed"} < set(unit.splitlines())
+
+
+def test_the_way_back_is_told_of_each_of_the_lakes_own_tables() -> None:
+    """Under the heading that the error names."""
+    heading = re.fullmatch(r'"(.+)" in docs/operations\.md', SECTION)
+    assert heading is not None
+    section = PAGE.read_text().split(f"\n### {heading[1]}\n")[1].split("\n## ")[0]
+    assert set(re.findall(r"^\| `(_\w+)` \|", section, re.MULTILINE)) == FORGOTTEN.keys()

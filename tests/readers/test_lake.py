@@ -193,6 +193,7 @@ def test_a_file_that_went_away_while_it_was_read_is_one_line_with_the_next_step(
     assert (told.exit_code, len(told.stderr.splitlines())) == (1, 1)
     assert "a file of the lake is not there (" in told.stderr
     assert "Run it again; where it says the same, the file is lost" in told.stderr
+    assert "of the lake's own tables, whose names begin with _, docs/operations.md tells the way back" in told.stderr
 
 
 def test_a_table_that_the_file_excludes_is_told_to_be_so(pipeline: Pipeline) -> None:

@@ -80,6 +80,29 @@ def test_of_a_file_that_is_lost_the_way_back_is_that_of_its_table(tmp_path: Path
     assert said.format(path=pipeline.path) in message_of(error, pipeline)
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("_repairs", "run the DAG shop.snapshot, or `headrace snapshot {path}`, for the tables that were repaired"),
+        ("_checks", "or `headrace verify {path} --whole`, which finds anew"),
+        ("_differences", "or `headrace verify {path} --whole`, which finds anew"),
+        ("_schema_changes", "No row and no mark of a table goes by it"),
+        ("_dead_letters", "Their tables count as unequal until a snapshot all the same"),
+        ("_erasures", "What was erased does not come back"),
+    ],
+)
+def test_so_is_it_of_the_lake_s_own_tables(tmp_path: Path, name: str, said: str) -> None:
+    folder = tmp_path / "a lake"
+    folder.mkdir()
+    pipeline = pipeline_in(folder)
+    path = f"file:{lake_root(pipeline)}/{name}/part-0.c000.zstd.parquet".replace(" ", "%20")
+    told = message_of(raised(RuntimeError(f"[FAILED_READ_FILE.NO_HINT] reading file {path}. SQLSTATE: 1")), pipeline)
+    table = f"{lake_root(pipeline)}/{name}"
+    assert f"It is part-0.c000.zstd.parquet of the lake's own table {table}. Put it back from a copy" in told
+    assert said.format(path=pipeline.path) in told
+    assert "snapshot that was taken in meanwhile" not in told
+
+
 def test_our_own_words_are_kept(tmp_path: Path) -> None:
     assert message_of(raised(LakeError("what, where, what to do")), pipeline_in(tmp_path)) == "what, where, what to do"
 
