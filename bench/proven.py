@@ -43,11 +43,11 @@ def _check(site: Site, chosen: argparse.Namespace) -> None:
         raise SystemExit(f"the check failed: {report.get('error')}\n{site.log('verify')}")
     rows = sum(facts["lake_count"] for facts in tables.values())
     source, lake = (sum(facts[f"{side}_seconds"] for facts in tables.values()) for side in ("source", "lake"))
-    told = f"{rows:,} rows proven equal under {chosen.rate:,} changes a second: MySQL's read in {source:.1f} s, "
+    told = f"{rows:,} rows proven equal under {chosen.rate:,} changes a second: {rows / (source + lake):,.0f} a second "
+    told += f"by its reads, MySQL's {source:.1f} s and the lake's {lake:.1f} s. The whole check, with its wait for the "
     told += (
-        f"the lake's in {lake:.1f} s, {rows / (source + lake):,.0f} a second; the whole check, with its wait for the "
+        f"lake, and with what the schema says of the rows: {report['seconds']:.1f} s; with Spark's start {whole:.1f} s"
     )
-    told += f"lake and what MySQL's schema says of the rows, {report['seconds']:.1f} s, with the start of Spark {whole:.1f} s"
     print(told, flush=True)
 
 
