@@ -60,6 +60,8 @@ def _integer(column: Column, value: Any) -> int:
     )
     if not low <= number <= high:
         raise ValueError(f"it is beyond {low} to {high}")
+    if column.type == "year" and number and not 1901 <= number <= 2155:  # a server takes 99 for 1999
+        raise ValueError("it is beyond 1901 to 2155, and not 0")
     return number
 
 

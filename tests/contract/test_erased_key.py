@@ -35,6 +35,7 @@ def texts(given: str, schema: TableSchema) -> list[Any]:
     [
         (of("int"), "7", 7),
         (of("int"), '{"id": "7"}', 7),
+        (of("year"), "[0]", 0),
         (of("bigint", unsigned=True), "18446744073709551615", 18446744073709551615),
         (of("varchar", length=20), "bob@example.org", "bob@example.org"),
         (of("varchar", length=20), '"007"', "007"),
@@ -95,6 +96,7 @@ def test_a_list_of_any_form_in_the_order_of_the_key() -> None:
         (of("tinyint"), "[1, 128]", "key 2: its id is no tinyint: it is beyond -128 to 127"),
         (of("int", unsigned=True), "-1", "no int unsigned"),
         (of("int"), "1.5", "digits are expected"),
+        (of("year"), "99", "it is beyond 1901 to 2155, and not 0"),
         (of("int"), '{"idd": 1}', "key 1 has the columns idd; the key has id"),
         (of("int"), "{1", "key 1 is no JSON"),
         (of("date"), "31.1.2026", "no date"),

@@ -11,9 +11,10 @@ from pyspark.sql import SparkSession
 from contract.erased_key import keys_of
 from contract.schema import Column, TableSchema, Unfit
 from spark.erasing.traces import Traces
+from spark.jobs import erase
 from spark.lake.lake import Lake
 from tests.spark.changes_by_hand import record
-from tests.spark.test_erasing import land
+from tests.spark.test_erasing import Broker, holding, land, stats  # noqa: F401  a fixture
 
 PLACE = (0, 1, 900)
 
@@ -50,6 +51,20 @@ def test_their_changes_are_found_by_their_texts_and_no_others(spark: SparkSessio
     assert [found(spark, lake, unfit, {"at": zero, "n": 1}) for unfit in unfits] == [[0, 2]] * 3
     assert found(spark, lake, "null", {"at": f"{zero}.000", "n": 1}) == [0, 2], "as records have it"
     assert found(spark, lake, "null", {"at": f"{late}.5", "n": 1}, {"at": "2026-01-31 10:00:00", "n": 1}) == [3, 4]
+
+
+@pytest.mark.usefixtures("stats")
+def test_the_job_takes_one_out_of_a_table_that_it_stops(
+    spark: SparkSession, lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Broker, "known", [visits(1)])
+    rows = [{"at": "0000-00-00 00:00:00", "n": 1}, {"at": "2026-01-31 10:00:00", "n": 2}]
+    land(spark, lake, *(record(n, (0, 1, 10 + n, 0, 0), "c", row, schema=visits(1)) for n, row in enumerate(rows)))
+    told = erase.erase(spark, lake.pipeline, ["shop.visits"], json.dumps(rows[0]), present="yes", now="yes", by="ada")
+    assert told["tables"]["shop.visits"]["changes"] == 1
+    assert holding(lake, "0000-00-00") == []
+    table = spark.read.format("delta").load(lake.table("shop", "visits"))
+    assert [row["n"] for row in table.collect()] == [2], "the table goes on"
 
 
 @pytest.mark.parametrize("key", [{"at": "0000-00-00 00:00:00", "n": 7}, {"at": "2026-02-30 00:00:00", "n": 1}])
