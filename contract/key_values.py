@@ -10,6 +10,7 @@ import binascii
 import ipaddress
 import re
 from collections.abc import Callable
+from datetime import date
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -17,11 +18,15 @@ from contract import addresses
 from contract.schema import Column
 
 BITS = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64}
-DATE = r"\d{4}-\d{2}-\d{2}"
-CLOCK = r"\d{2}:\d{2}:\d{2}"
+# Months and days that may be 0, or a day that the month has not: a server may have these, and no others.
+DATE = r"[0-9]{4}-(0[0-9]|1[0-2])-([0-2][0-9]|3[01])"
+MINUTES = r"[0-5][0-9]:[0-5][0-9]"
+CLOCK = f"([01][0-9]|2[0-3]):{MINUTES}"
 FORMS = {
-    "date": DATE, "time": r"-?\d{2,3}:\d{2}:\d{2}", "datetime": f"{DATE} {CLOCK}", "timestamp": f"{DATE} {CLOCK}",
+    "date": DATE, "time": f"-?([0-7]?[0-9]{{2}}|8[0-2][0-9]|83[0-8]):{MINUTES}",
+    "datetime": f"{DATE} {CLOCK}", "timestamp": f"{DATE} {CLOCK}",
 }  # fmt: skip
+ZERO = "0000-00-00 00:00:00"  # of a TIMESTAMP the one that is no moment
 HEXADECIMAL = re.compile(r"0x[0-9A-Fa-f\s]*")
 BYTES = ("binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob")
 MISTAKES = (ValueError, InvalidOperation)  # of what is no value of the column
@@ -55,6 +60,8 @@ def _integer(column: Column, value: Any) -> int:
     )
     if not low <= number <= high:
         raise ValueError(f"it is beyond {low} to {high}")
+    if column.type == "year" and number and not 1901 <= number <= 2155:  # a server takes 99 for 1999
+        raise ValueError("it is beyond 1901 to 2155, and not 0")
     return number
 
 
@@ -83,10 +90,13 @@ def _bytes(column: Column, value: Any) -> tuple[str, bytes]:
 
 def _decimal(column: Column, text: str) -> tuple[str, str]:
     number, scale = Decimal(text), column.scale or 0
+    before = (column.precision or 10) - scale
     # Not by normalize(), nor by quantize(): these round to the context's digits.
     if not number.is_finite() or (number != 0 and _digits_behind(number) > scale):
         raise ValueError(f"it has more than {scale} digits behind the point")
-    return (made := f"{number if number else abs(number):.{scale}f}"), made  # zero has no sign
+    if number != 0 and number.adjusted() >= before:  # of 1e999999999 the digits are not to be written out
+        raise ValueError(f"it has more than {before} digits before the point")
+    return (made := f"{number or Decimal():.{scale}f}"), made  # zero has no sign, and no exponent
 
 
 def _digits_behind(number: Decimal) -> int:
@@ -101,14 +111,24 @@ def _moment(column: Column, text: str) -> tuple[str, str]:
     zoned = column.type == "timestamp"
     plain = text.replace("T", " ").removesuffix("Z") if column.type in ("datetime", "timestamp") else text
     whole, _, digits = plain.partition(".")
-    if not re.fullmatch(FORMS[column.type], whole) or not re.fullmatch(r"\d*", digits) or len(digits) > column.fsp:
+    digits = digits.rstrip("0")
+    if not re.fullmatch(FORMS[column.type], whole) or not re.fullmatch("[0-9]*", digits) or len(digits) > column.fsp:
         raise ValueError("it is not written as one")
+    if zoned and (whole != ZERO or digits):
+        _refuse_no_day(whole[:10])
     full = whole + (f".{digits:0<{column.fsp}}" if column.fsp else "")
     return f"{full.replace(' ', 'T')}Z" if zoned else full, full
 
 
+def _refuse_no_day(text: str) -> None:
+    try:
+        date.fromisoformat(text)
+    except ValueError:  # Python's may repeat the value
+        raise ValueError("it is no day of the calendar") from None
+
+
 def _text(column: Column, text: str) -> tuple[str, str]:
-    if column.type == "enum" and text not in column.members:
+    if column.type == "enum" and text not in ("", *column.members):  # "": what a server keeps of one that is none
         raise ValueError("it is none of its members")
     if column.type == "char":
         text = text.rstrip(" ")  # as the server keeps it

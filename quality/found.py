@@ -22,7 +22,8 @@ SHOWN = {
 }  # fmt: skip
 COLUMNS = "expect_table_columns_to_match_set"
 IN_PAGES = "what its page in the data docs shows"
-ABOUT_VALUE = re.compile(r"SQLSTATE: 22")  # Spark's errors of this class have the value in their text
+# Spark's errors of this class have the value in their text, and so have some of MySQL's and MariaDB's.
+ABOUT_VALUE = re.compile(r"SQLSTATE: 22|Incorrect \S+ value: '|Cannot convert string '")
 NAMED = re.compile(r"\[[A-Z_.0-9]+\]")  # how each of them begins
 
 

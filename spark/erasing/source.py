@@ -16,15 +16,19 @@ from contract.pipeline_columns import Shown
 from contract.schema import TableSchema
 from contract.steps import SNAPSHOT_TABLE
 from spark.errors import LakeError
+from spark.failures import passing
 from spark.kafka.broker import Broker
 from spark.snapshot.places import Places
 from spark.source import chunks
+from spark.source.charsets import converted, writable
 from spark.source.choice import shown_of
 from spark.source.row_texts import row_json
 from spark.source.source import Source
 from spark.source.streamed import streamed
 
 TOLD = 20  # keys
+# MySQL takes 2026-02-30 for no date, though a column may have it from a session that allows such ones.
+ANY_DATE = "SET sql_mode = 'ALLOW_INVALID_DATES'"
 
 
 def place_without(pipeline: Pipeline, broker: Broker, db: str, table: str, keys: Sequence[ErasedKey]) -> Checkpoint:
@@ -59,7 +63,8 @@ def _refuse_other_key(schema: TableSchema, one: ErasedKey) -> None:
 
 
 def _refuse_present(source: Source, shown: Shown, keys: Sequence[ErasedKey]) -> None:
-    there = [(at, one, texts) for at, one in enumerate(keys, 1) if (texts := _texts(source, shown, one))]
+    source.row(ANY_DATE)  # anew: it may be another connection by now
+    there = [(at, one, texts) for at, one in enumerate(keys, 1) if (texts := _answered(source, shown, at, one))]
     if otherwise := [(at, one.text, texts[0]) for at, one, texts in there if one.text not in texts]:
         raise _otherwise(f"{shown.schema.db}.{shown.schema.table}", otherwise)
     if there:
@@ -119,9 +124,28 @@ def newest(pipeline: Pipeline, broker: Broker) -> Checkpoint:
     return checkpoint
 
 
+def _answered(source: Source, shown: Shown, at: int, one: ErasedKey) -> list[str]:
+    """What the server says of a key may have its value, so the log alone has that. Raises LakeError."""
+    try:
+        return _texts(source, shown, one)
+    except pymysql.MySQLError as error:
+        if passing(error):
+            raise
+        table = f"{shown.schema.db}.{shown.schema.table}"
+        _tell(f"{table}: key {at}: of {one.text} the source says {error.args[-1]}")
+        raise LakeError(
+            f"{table}: the source, asked for the row of key {at}, gives the error {error.args[0]} (this job's log has "
+            "what it says): write the key as the source has it, or mend what it names. Nothing was erased"
+        ) from None
+
+
 def _texts(source: Source, shown: Shown, one: ErasedKey) -> list[str]:
     """The key as it is there: found by the index, as the server compares, and it may take other letters for equal."""
     key = shown.schema.key
+    columns = [shown.source.column(name) for name in key]
+    texts = [(c.charset, str(one.values[c.name])) for c in columns if converted(c)]
+    if not writable(texts, source.row):
+        return []  # no row of it has such a text
     text = row_json(shown, source.pipeline.source.flavor, key).replace("%", "%%")
     where = " AND ".join(f"{quoted(name).replace('%', '%%')} = %s" for name in key)
     sql = f"SELECT {text} FROM {chunks.table_sql(shown.source).replace('%', '%%')} WHERE {where}"

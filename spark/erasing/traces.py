@@ -21,13 +21,14 @@ from contract.checkpoint import Place
 from contract.erased_key import ErasedKey, findable, like, of_key, text_in
 from contract.names import quoted
 from contract.schema import TableSchema
+from contract.types import may_not_fit
 from spark.errors import LakeError
 from spark.failpoints import reached
 from spark.lake.lake import Lake
 from spark.proof.differences import CHUNK
 from spark.tables.merge import sequence
 from spark.tables.refused import refused
-from spark.tables.rows import READING, beside, keyed, parsed, read_by, typed
+from spark.tables.rows import READING, beside, parsed, read_by, typed
 from spark.tables.schema import columns_of, lacks_key
 
 EVENT = ("tbl", "day", "topic", "partition", "offset", "_seq")
@@ -80,8 +81,7 @@ class Traces:
             return 0
         if self._lacks_key(now):  # it was stopped before it got the column
             return now.count()
-        lacks = reduce(lambda some, one: some | one, [fn.col(quoted(name)).isNull() for name in self.schema.key])
-        return now.where(lacks).count()
+        return now.where(_lacking(self.schema.key)).count()
 
     def _present(self) -> DataFrame | None:
         """The current table."""
@@ -100,7 +100,9 @@ class Traces:
         """The changes of the keys: their place in `_changes`, and `key`."""
         if (changes := self.table(names.CHANGES)) is None:
             return None
-        return self._of_keys(self._mine(changes), [*EVENT, "key"])
+        mine, columns = self._mine(changes), [*EVENT, "key"]
+        found = self._of_keys(mine, columns)
+        return found.unionByName(self._of_texts(mine, columns)).distinct() if self._untyped() else found
 
     def unsearched(self) -> int:
         """How many changes are of versions without a column of the key, or with a mask that hides it, or of such as
@@ -224,13 +226,22 @@ class Traces:
         return reduce(DataFrame.unionByName, [self._wanted(shape, kinds) for shape in self._forms()]).distinct()
 
     def _wanted(self, shape: TableSchema, kinds: dict[str, str]) -> DataFrame:
-        """The keys' columns by a version, in these types. What the types of a table of before a mask do not take, no
-        row of it has."""
+        """The keys' columns by a version, in these types. What these do not take, no row of a table has."""
+        return self._typed(shape, kinds).dropna().distinct()
+
+    def _typed(self, shape: TableSchema, kinds: dict[str, str]) -> DataFrame:
         key = of_key(shape, self.schema.key)
         wires = self._frame(self._texts_in(shape)).withColumn("_wire", parsed("key", key.columns))
-        if self._own(shape) or _masked(key):
-            return wires.select(*typed("_wire", key, kinds)).dropna().distinct()
-        return wires.select(*keyed("_wire", key, kinds)).distinct()
+        return wires.select(*typed("_wire", key, kinds))
+
+    def _untyped(self) -> bool:
+        """Whether `_changes` may have a key that no value of the lake's types tells: a zero date has none there, and
+        where moments are texts each version has its own of them."""
+        if any(may_not_fit(column) and column.unfit == "string" for column in self.schema.of_key().columns):
+            return True
+        kinds = self._changed_kinds()
+        made = [self._typed(shape, {} if self._own(shape) else kinds) for shape in self._forms()]
+        return any(keys.where(_lacking(self.schema.key)).take(1) for keys in made)
 
     def _frame(self, texts: Sequence[str]) -> DataFrame:
         return self.spark.createDataFrame([(text,) for text in texts], "key string")
@@ -238,11 +249,15 @@ class Traces:
     def _kinds(self) -> dict[str, str]:
         return columns_of(self.spark, self.path) if self.lake.is_table(self.path) else {}
 
+    def _changed_kinds(self) -> dict[str, str]:
+        """As `_kinds`, for changes: a masked column's values are texts, whatever the table has where no snapshot was
+        taken since."""
+        masked = _masked(self.schema)
+        return {name: kind for name, kind in self._kinds().items() if name.lower() not in masked}
+
     def _of_keys(self, changes: DataFrame, columns: Sequence[str]) -> DataFrame:
         """These columns of the changes of which key, or an image, is one of the keys, each by its own version."""
-        masked = _masked(self.schema)
-        # A masked column's values are texts, whatever the table has where no snapshot was taken since.
-        kinds = {name: kind for name, kind in self._kinds().items() if name.lower() not in masked}
+        kinds = self._changed_kinds()
         present, parts = self._wanted(self.schema, kinds), []
         for shape in read_by(changes, self._searched()):
             key, own = of_key(shape, self.schema.key), self._own(shape)
@@ -282,6 +297,10 @@ class Traces:
 def _or_unplaced(before: Column) -> Column:
     """What somebody else put into the table may have no place."""
     return fn.coalesce(before, fn.lit(True))
+
+
+def _lacking(key: Sequence[str]) -> Column:
+    return reduce(lambda some, one: some | one, [fn.col(quoted(name)).isNull() for name in key])
 
 
 def _masked(shape: TableSchema) -> set[str]:

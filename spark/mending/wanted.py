@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from decimal import InvalidOperation
 from typing import Any
@@ -27,9 +27,9 @@ from spark.errors import LakeError
 from spark.merging.parts import Chosen, wire_text
 from spark.proof.splits import INTEGERS
 from spark.source import chunks
+from spark.source.charsets import Ask, coded_of, converted
 
 MOMENTS = ("date", "datetime", "timestamp")
-Ask = Callable[[str], Sequence[Any] | None]
 BITS = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64}
 TRUTHS = {"true": True, "1": True, "false": False, "0": False}
 WORDS = {str: "a text", int: "a whole number", bool: "true or false"}
@@ -204,29 +204,13 @@ def source_condition(schema: TableSchema, keys: list[dict[str, Any]], ask: Ask) 
     """SQL of the source, over k0, k1 .. of the key: the rows of these keys (wire values), and maybe such whose keys are
     alike by the column's collation. `ask` runs SQL on the source and gives the first row."""
     columns = [schema.column(name) for name in schema.key]
-    texts = {(c.charset, key[c.name]) for key in keys for c in columns if _converted(c)}
-    coded = _coded(sorted(texts), ask)
+    texts = {(c.charset, key[c.name]) for key in keys for c in columns if converted(c)}
+    coded = coded_of(sorted(texts), ask)
     each = [
         " and ".join(f"k{at} = {literal(column, key[column.name], coded)}" for at, column in enumerate(columns))
         for key in keys
     ]
     return " or ".join(f"({one})" for one in each)
-
-
-def _converted(column: Column) -> bool:
-    return column.charset not in (None, "utf8mb4", "binary") and types.of(column).spark == "string"
-
-
-def _coded(texts: Sequence[tuple[str | None, str]], ask: Ask) -> dict[tuple[str | None, str], str]:
-    """The texts in hexadecimal, in their column's character set. A comparison with a text that cannot be written in it
-    would fail; converted it is that of no row, or of one that nobody asked for."""
-    if not texts:
-        return {}
-    each = [f"hex(convert(_utf8mb4 x'{text.encode().hex()}' using {charset}))" for charset, text in texts]
-    found = ask(f"SELECT {', '.join(each)}") or ()
-    return {
-        pair: value.decode() if isinstance(value, bytes) else value for pair, value in zip(texts, found, strict=True)
-    }
 
 
 def literal(column: Column, value: Any, coded: Mapping[tuple[str | None, str], str]) -> str:

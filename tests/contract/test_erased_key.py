@@ -35,6 +35,7 @@ def texts(given: str, schema: TableSchema) -> list[Any]:
     [
         (of("int"), "7", 7),
         (of("int"), '{"id": "7"}', 7),
+        (of("year"), "[0]", 0),
         (of("bigint", unsigned=True), "18446744073709551615", 18446744073709551615),
         (of("varchar", length=20), "bob@example.org", "bob@example.org"),
         (of("varchar", length=20), '"007"', "007"),
@@ -44,15 +45,26 @@ def texts(given: str, schema: TableSchema) -> list[Any]:
         (of("datetime", fsp=3), "2026-01-31T10:00:00.5", "2026-01-31 10:00:00.500"),
         (of("timestamp"), "2026-01-31 10:00:00", "2026-01-31T10:00:00Z"),
         (of("time", fsp=1), "-838:59:59", "-838:59:59.0"),
+        (of("datetime", fsp=3), "2026-01-31 23:59:59.123000", "2026-01-31 23:59:59.123"),
+        (of("date"), "0000-00-00", "0000-00-00"),
+        (of("date"), "2026-00-10", "2026-00-10"),
+        (of("date"), "2026-02-30", "2026-02-30"),
+        (of("datetime"), "2026-02-30 10:00:00", "2026-02-30 10:00:00"),
+        (of("timestamp", fsp=1), "0000-00-00 00:00:00", "0000-00-00T00:00:00.0Z"),
+        (of("time"), "000:00:59", "000:00:59"),
         (of("binary", length=2), "0xFF00", base64.b64encode(b"\xff\0").decode()),
         (of("varbinary", length=9), "/wA=", "/wA="),
         (of("bit", length=1), "1", True),
         (of("bit", length=9), "0x0101", "AQE="),
         (of("enum", members=("a", "b")), "b", "b"),
+        (of("enum", members=("a", "b")), '[{"id": ""}]', ""),
         (of("set", members=("b", "a", "c")), "a,b,a", "b,a"),
         (of("set", members=("b", "a", "c")), '[{"id": ""}]', ""),
         (of("decimal", precision=5, scale=1), "-0", "0.0"),
         (of("decimal", precision=5, scale=1), "0.000", "0.0"),
+        (of("decimal", precision=5, scale=1), "0e999999999", "0.0"),
+        (of("decimal", precision=5, scale=1), "-9999.9", "-9999.9"),
+        (of("decimal", precision=2, scale=2), "0.99", "0.99"),
         (of("decimal", precision=40, scale=4), f"{'9' * 36}.123400", f"{'9' * 36}.1234"),
         (of("decimal", precision=40, scale=4), "1e30", f"1{'0' * 30}.0000"),
         (of("char", length=3), '"bob  "', "bob"),
@@ -84,11 +96,17 @@ def test_a_list_of_any_form_in_the_order_of_the_key() -> None:
         (of("tinyint"), "[1, 128]", "key 2: its id is no tinyint: it is beyond -128 to 127"),
         (of("int", unsigned=True), "-1", "no int unsigned"),
         (of("int"), "1.5", "digits are expected"),
+        (of("year"), "99", "it is beyond 1901 to 2155, and not 0"),
         (of("int"), '{"idd": 1}', "key 1 has the columns idd; the key has id"),
         (of("int"), "{1", "key 1 is no JSON"),
         (of("date"), "31.1.2026", "no date"),
         (of("decimal", precision=5, scale=1), "0.25", "more than 1 digits"),
         (of("decimal", precision=40, scale=4), f"{'1' * 30}.123456", "more than 4 digits"),
+        (of("decimal", precision=6, scale=2), "99999999", "more than 4 digits before the point"),
+        (of("decimal", precision=2, scale=2), "1", "more than 0 digits before the point"),
+        (of("decimal"), "1e999999999", "more than 10 digits before the point"),
+        (of("decimal"), "-1e-999999999", "more than 0 digits behind the point"),
+        (of("decimal"), "Infinity", "no decimal"),
         (of("varchar", length=3), "abcd", "it has 4 characters, the column has 3"),
         (of("binary", length=3), "0x00", "it has 1 bytes"),
         (of("enum", members=("a",)), "b", "none of its members"),
@@ -107,6 +125,22 @@ def test_what_is_no_key_is_told_without_its_value(schema: TableSchema, given: st
     assert says in str(error.value)
     for value in ("seven", "31.1.2026", "abcd", "0.25"):
         assert value not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "given"),
+    [
+        ("date", "2026-13-01"), ("date", "2026-12-32"), ("date", "２０２６-01-01"),
+        ("datetime", "2026-01-01 24:00:00"), ("datetime", "2026-01-01 23:60:00"), ("datetime", "2026-01-01 23:59:60"),
+        ("datetime", "2026-13-45 00:00:00"), ("timestamp", "2026-02-30 00:00:00"), ("timestamp", "2026-00-01 00:00:00"),
+        ("timestamp", "0000-00-00 00:00:01"), ("time", "839:00:00"), ("time", "-999:59:59"), ("time", "12:61:00"),
+        ("time", "12:00:61"),
+    ],
+)  # fmt: skip
+def test_a_moment_that_no_server_has_is_no_key(kind: str, given: str) -> None:
+    with pytest.raises(ErasedKeyError, match=f"key 1: its id is no {kind}: it is n") as error:
+        keys_of(json.dumps(given), of(kind))
+    assert given not in str(error.value)
 
 
 def hashed(text: str) -> str:

@@ -62,6 +62,17 @@ def test_an_error_that_a_user_s_class_raises_is_told_without_a_value() -> None:
     assert reason("no such column: x\nmore") == "no such column: x"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(1525, \"Incorrect DATE value: '2026-02-30'\")", "(1366, \"Incorrect string value: 'a secret' for column x\")",
+        "java.sql.SQLException: Cannot convert string '\\xC5\\x81' from utf8mb4 to latin1",
+    ],
+)  # fmt: skip
+def test_a_servers_error_about_a_value_is_told_without_it(text: str) -> None:
+    assert reason(text, "the log") == "an error about a value: the log"
+
+
 def test_each_of_these_types_is_one_of_great_expectations() -> None:
     classes = [one for one in vars(gxe).values() if isinstance(one, type) and issubclass(one, Expectation)]
     assert {one.expectation_type for one in classes if hasattr(one, "expectation_type")} >= SHOWN

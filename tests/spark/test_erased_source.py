@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pymysql
@@ -18,6 +20,7 @@ from contract.schema import Column, TableSchema
 from spark.erasing import source
 from spark.erasing.staging import refuse_reading
 from spark.errors import LakeError
+from spark.failures import message_of
 from spark.lake.applied import AppliedSnapshots
 from spark.lake.erasures import Begun, Erased, Erasures
 from spark.lake.lake import Lake
@@ -164,6 +167,9 @@ class Row(Server):
         super().__init__(PEOPLE)
         self.pipeline, self.spelled = pipeline, spelled
 
+    def row(self, sql: str) -> None:
+        assert sql == source.ANY_DATE
+
     def rows(self, sql: str, *key: str) -> list[tuple[bytes]]:
         return [(f'{{"email":"{one}"}}'.encode(),) for one in self.spelled if one.lower() == key[0].lower()]
 
@@ -216,3 +222,66 @@ def test_other_letters_of_the_same_key_need_a_changed_row_and_no_snapshot(
     with pytest.raises(LakeError, match=r"source's key is \(email\) by now, and the lake's is \(EMAIL\)") as caught:
         source.place_without(pipeline, Broker(), "shop", "people", keys_of('["a@x"]', before))  # type: ignore[arg-type]
     assert "snapshot" not in str(caught.value)
+
+
+class Latin(Row):
+    """Writes its people in Latin-1, and fails where it is asked for what that has not."""
+
+    def __init__(self, pipeline: Pipeline, *spelled: str) -> None:
+        super().__init__(pipeline, *spelled)
+        of = PEOPLE.columns[0].model_copy(update={"charset": "latin1"})
+        self.schema = lambda db, table: PEOPLE.model_copy(update={"columns": (of,)})
+
+    def row(self, sql: str) -> tuple[str, ...] | None:  # type: ignore[override]
+        if sql == source.ANY_DATE:
+            return None
+        [text] = re.findall("x'([0-9a-f]*)' using latin1", sql)
+        return (bytes.fromhex(text).decode().encode("latin1", "replace").decode("latin1").encode().hex().upper(),)
+
+    def rows(self, sql: str, *key: str) -> list[tuple[bytes]]:
+        key[0].encode("latin1")
+        return super().rows(sql, *key)
+
+
+def test_a_text_that_the_columns_character_set_has_not_is_that_of_no_row(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server fails where it is to compare such a one, and "?" is another row."""
+    server = Latin(pipeline, "?", "jörg")
+    monkeypatch.setattr(source, "streamed", lambda *_: nullcontext(server))
+    monkeypatch.setattr(source, "Places", lambda *_, **__: SimpleNamespace(now=lambda: "here"))
+    monkeypatch.setattr(server, "awake", lambda: None, raising=False)
+
+    def place(keys: str) -> Any:
+        return source.place_without(pipeline, Broker(), "shop", "people", keys_of(keys, PEOPLE))  # type: ignore[arg-type]
+
+    assert place('["Łukasz", "bob"]') == "here"
+    with pytest.raises(LakeError, match="still has 1 of 2 rows, of the keys as they were given that of number 2"):
+        place('["Łukasz", "jörg"]')
+
+
+class Failing(Row):
+    def __init__(self, pipeline: Pipeline, error: pymysql.MySQLError) -> None:
+        super().__init__(pipeline)
+        self.error = error
+
+    def rows(self, sql: str, *key: str) -> list[tuple[bytes]]:
+        if key == ("bob",):
+            return []
+        raise self.error
+
+
+def test_what_the_source_says_of_a_key_is_in_the_log_alone(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = Failing(pipeline, pymysql.OperationalError(1525, "Incorrect DATE value: 'ada'"))
+    monkeypatch.setattr(source, "streamed", lambda *_: nullcontext(server))
+    monkeypatch.setattr(source, "Places", lambda *_, **__: None)
+    keys = keys_of('["bob", "ada"]', PEOPLE)
+    with pytest.raises(LakeError, match=r"row of key 2, gives the error 1525 .*Nothing was erased$") as caught:
+        source.place_without(pipeline, Broker(), "shop", "people", keys)  # type: ignore[arg-type]
+    assert "ada" not in message_of(caught.value, pipeline)
+    assert "the source says Incorrect DATE value: 'ada'" in capsys.readouterr().out
+    server.error = pymysql.OperationalError(2013, "Lost connection to MySQL server during query")
+    with pytest.raises(pymysql.OperationalError):  # that another run may do better
+        source.place_without(pipeline, Broker(), "shop", "people", keys)  # type: ignore[arg-type]

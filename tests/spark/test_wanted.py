@@ -77,10 +77,15 @@ UUID = "0A1B2C3D4E5F60718293A4B5C6D7E8F9"
         (table("decimal", precision=9, scale=2), "-0", "0.00"),
         (table("binary", length=2), "0x0001", "AAE="),
         (table("varbinary", length=9), "0xQB", "0xQB"),
+        (table("decimal", precision=6, scale=2), "1e3", "1000.00"),
     ],
 )
 def test_a_key_in_another_spelling_is_the_one_that_records_have(schema: TableSchema, given: str, key: str) -> None:
     assert wanted.keys(schema, json.dumps([given])).keys == (json.dumps({"k": key}, separators=(",", ":")),)
+
+
+def test_what_an_enum_keeps_of_a_value_that_is_none_is_a_key() -> None:
+    assert wanted.keys(table("enum", members=("x",)), '[{"k": ""}, [""]]').keys == ('{"k":""}',)
 
 
 def test_a_masked_key_is_taken_as_records_have_it() -> None:
@@ -121,6 +126,9 @@ def test_a_masked_key_is_taken_as_records_have_it() -> None:
         (table("varbinary", length=9), '["???"]', "which is varbinary"),
         (table("time"), '["1:2"]', "which is time: it is not written as one"),
         (table("enum", members=("x",)), '["z"]', "which is enum: it is none of its members"),
+        (table("time"), '["839:00:00"]', "which is time: it is not written as one"),
+        (table("decimal", precision=6, scale=2), '["99999999"]', "it has more than 4 digits before the point"),
+        (table("decimal", precision=6, scale=2), '["1e999999999"]', "it has more than 4 digits before the point"),
         (table("binary", length=4), '["AAE="]', "which is binary: it has 2 bytes, the column has 4"),
     ],
 )
