@@ -116,8 +116,17 @@ def _moment(column: Column, text: str) -> tuple[str, str]:
         raise ValueError("it is not written as one")
     if zoned and (whole != ZERO or digits):
         _refuse_no_day(whole[:10])
+    if column.type == "time":
+        whole = _hours(whole, digits)
     full = whole + (f".{digits:0<{column.fsp}}" if column.fsp else "")
     return f"{full.replace(' ', 'T')}Z" if zoned else full, full
+
+
+def _hours(whole: str, digits: str) -> str:
+    """As records have a TIME: two digits of hours or more, and no sign before nothing."""
+    hours, behind = whole.removeprefix("-").split(":", 1)
+    text = f"{int(hours):02d}:{behind}"
+    return f"-{text}" if whole.startswith("-") and (digits or text != "00:00:00") else text
 
 
 def _refuse_no_day(text: str) -> None:

@@ -15,6 +15,8 @@ import os
 import re
 import shlex
 import sys
+from contextlib import suppress
+from pathlib import Path
 
 from contract import CHECKOUT
 from contract.spark_classes import shared_classes
@@ -23,7 +25,8 @@ from contract.spark_jars import spark_jars
 LOGGING = CHECKOUT / "spark" / "log4j2.properties"
 LASTING = {"compact_loop"}
 COLLECTOR = "-XX:+UseParallelGC"  # what counts is a batch's time, not its longest pause
-OPTIONS = ("HEADRACE_SPARK_JAVA", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")  # ours, and Java's own
+# Ours, Spark's and Java's own.
+OPTIONS = ("HEADRACE_SPARK_JAVA", "SPARK_SUBMIT_OPTS", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")
 CONF = {
     "spark.log.level": "WARN",  # at INFO the job's own words drown
     "spark.ui.showConsoleProgress": "false",
@@ -46,8 +49,10 @@ def spark_java(job: str = "") -> str:
 
 def _collector() -> list[str]:
     """Ours, unless one was chosen: of two Java dies."""
-    chosen = re.search(r"-XX:\+Use\w+GC\b", " ".join(os.environ.get(name, "") for name in OPTIONS))
-    return [] if chosen else [COLLECTOR]
+    told = [os.environ.get(name, "") for name in OPTIONS]
+    with suppress(OSError):
+        told.append((Path(os.environ.get("SPARK_CONF_DIR") or os.devnull) / "spark-defaults.conf").read_text())
+    return [] if re.search(r"-XX:\+Use\w+GC\b", " ".join(told)) else [COLLECTOR]
 
 
 def spark_python() -> str:

@@ -122,7 +122,7 @@ def _why_all(keys: Iterable[str], chunks: int) -> str | None:
     if chunks > MOST_CHUNKS:
         return f"{chunks:,} chunks differ"
     keyless = any(None in json.loads(key).values() for key in keys)
-    return "a row without a key is there, which somebody else wrote" if keyless else None
+    return "the key of a row that differs has no value in the lake" if keyless else None
 
 
 def _of_key(found: Iterable[Difference], key: Sequence[str]) -> bool:

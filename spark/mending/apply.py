@@ -129,9 +129,7 @@ class Mending:
             name = ".".join(part.name)
             return f"the snapshot {applied.id} has read all of {name} since: nothing is left to do but to check it"
         if part.source != MYSQL and self.snapshots.gap(part.name):
-            return (
-                f"{'.'.join(part.name)} lacks changes, and so do rows that were made of its changes: {SNAPSHOT_TABLE}"
-            )
+            return f"{'.'.join(part.name)} lacks changes, and so do rows that were made of them: {SNAPSHOT_TABLE}"
         if since(renames_of(self.lake), part.shape, part.p0.place):
             return f"a column of {'.'.join(part.name)} was renamed since the rows were read: run the {part.job} again"
         if part.source != MYSQL and (count := mended(self.spark, self.lake, part, applied or NEVER)):

@@ -80,7 +80,7 @@ class Ranges:
     def lake_where(self, numbers: Collection[int]) -> str:
         """The same in Spark SQL: of integers both speak one language."""
         found, keyless = self.source_where(numbers), self._keyless()
-        return f"{found} or {keyless}" if 0 in numbers else f"({found}) and not ({keyless})"
+        return f"(({found}) or {keyless})" if 0 in numbers else f"(({found}) and not ({keyless}))"
 
     def kept(self) -> dict[str, Any]:
         """As JSON, from which `again` makes it."""
@@ -110,7 +110,7 @@ class Buckets:
     def source_wheres(self) -> list[str]:
         return [self.source_where([number]) for number in range(self.count)]
 
-    def lake_where(self, numbers: Iterable[int]) -> str:
+    def lake_where(self, numbers: Collection[int]) -> str:
         return f"{self.number()} in ({', '.join(map(str, sorted(numbers)))})"
 
     def kept(self) -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from contract.spark_process import COLLECTOR, OPTIONS, spark_java
@@ -9,7 +11,7 @@ from contract.spark_process import COLLECTOR, OPTIONS, spark_java
 
 @pytest.fixture(autouse=True)
 def nothing_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in OPTIONS:
+    for name in (*OPTIONS, "SPARK_CONF_DIR"):
         monkeypatch.delenv(name, raising=False)
 
 
@@ -17,6 +19,13 @@ def nothing_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_job_collects_its_garbage_side_by_side(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEADRACE_SPARK_JAVA", given)
     assert spark_java().split().count(COLLECTOR) == 1
+
+
+def test_nor_where_the_settings_of_spark_choose_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    assert COLLECTOR in spark_java()
+    (tmp_path / "spark-defaults.conf").write_text("spark.driver.defaultJavaOptions -Xss4m -XX:+UseG1GC\n")
+    assert COLLECTOR not in spark_java()
 
 
 @pytest.mark.parametrize("name", OPTIONS)

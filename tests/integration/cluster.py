@@ -30,7 +30,9 @@ SECONDS = 60
 
 
 class Cluster:
-    """`master`: its address. Everything of it listens on the loopback alone."""
+    """`master`: its address. Everything of it listens on the loopback alone. `said`: by the last job's driver."""
+
+    said = ""
 
     def __init__(self, folder: Path, running: ExitStack) -> None:
         self.folder, self.running = folder, running
@@ -80,6 +82,7 @@ class Cluster:
         )
         reports = [found for line in done.stdout.splitlines() if (found := jobs.read(line))]
         assert len(reports) == 1, f"{job} ended with {done.returncode}:\n{done.stdout}\n{done.stderr[-4000:]}"
+        self.said = done.stderr
         return reports[0]
 
     def used(self) -> set[str]:

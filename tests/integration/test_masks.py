@@ -121,12 +121,14 @@ def masked(value: Any, cover: Any, kind: str) -> Any:
 
 
 def row_hash(row: dict[str, Any], long: bool) -> int:
-    """As the check of a table makes it: long texts by their digest."""
+    """As the check of a table makes it: long texts by their digest, others behind their size."""
 
     def text(name: str, value: Any) -> str:
         if value is None:
             return "~"
-        return "=" + (hashlib.sha256(value.encode()).hexdigest() if long and name != "id" else str(value))
+        if name == "id":
+            return f"={value}"
+        return f"={hashlib.sha256(value.encode()).hexdigest()}" if long else f"{len(value.encode())}={value}"
 
     line = "\u001f".join(text(name, value) for name, value in row.items())
     return int(hashlib.sha256(line.encode()).hexdigest()[:12], 16)

@@ -100,11 +100,12 @@ def part(
     spark: SparkSession, lake: Lake, id: str, pos: int, *rows: dict[str, Any], of: TableSchema = ITEMS, **which: Any
 ) -> Part:
     """Rows that a repair read from the source. `which`: the part's `keys` (rows of them) or `where`, else all; the
-    `count` of rows that it tells, if that is another; `p0`, where the checkpoint is none of this file's."""
+    `count` of rows that it tells and their `source`, if that is another; `p0`, where the checkpoint is none of this
+    file's."""
     keys, p0 = which.get("keys"), which.get("p0", checkpoint(pos))
     made = Part(
-        id=id, pipeline=lake.pipeline.name, job="repair", by="test", source="mysql", shape=of, told="some rows",
-        where=which.get("where"), keyed=keys is not None, texts=True, p0=p0, p1="",
+        id=id, pipeline=lake.pipeline.name, job="repair", by="test", shape=of, told="some rows",
+        source=which.get("source", "mysql"), where=which.get("where"), keyed=keys is not None, texts=True, p0=p0, p1="",
         count=which.get("count", len(rows)), erasures=Erasures(lake).known.number,
     )  # fmt: skip
     texts = [(key_of(of, row), compact_json(row)) for row in rows]

@@ -351,6 +351,7 @@ def test_what_a_snapshots_look_finds_at_a_topics_end(
     broker = Broker(pipeline_in(tmp_path))
     monkeypatch.setattr(broker, "topics", lambda read: {TOPIC: [0], LINES: [0]})
     monkeypatch.setattr(broker, "topic_ids", lambda topics: dict.fromkeys(topics, "a"))
+    monkeypatch.setattr(broker, "begins", lambda partitions: dict.fromkeys(partitions, low))
     found = seen(broker.pipeline, broker, [("shop", "items")])
     assert found == {TOPIC: place(_0=low, end=end), LINES: place(_0=low)}
     assert TopicPlace.model_validate(found[TOPIC].model_dump(mode="json")) == found[TOPIC]

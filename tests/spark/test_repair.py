@@ -248,7 +248,7 @@ def test_for_a_row_without_a_key_all_rows_are_read_again() -> None:
     assert _choosing(found[1:])(shown).keys == ('{"id":1}',)
     chosen = _choosing(found)(shown)
     assert (chosen.told, chosen.all) == (
-        "all rows, since a row without a key is there, which somebody else wrote",
+        "all rows, since the key of a row that differs has no value in the lake",
         True,
     )
 
@@ -371,6 +371,11 @@ def test_a_part_that_holds_no_more_is_refused_with_the_reason(
     other = ITEMS.model_copy(update={"columns": (Column(name="id", type="date"), *ITEMS.columns[1:])})
     part(spark, lake, "p1", AT, of=other)
     told = compact()["parts"]
+    snapshots = AppliedSnapshots(lake)
+    snapshots.note(NAME, snapshots.tables[NAME].model_copy(update={"gap": True}))
+    part(spark, lake, "p2", AT, item(1, "of changes"), source="changes")
+    told |= compact()["parts"]
+    assert "shop.items lacks changes, and so do rows that were made of them" in told["p2"]["refused"]
     assert "the snapshot 1 has read all of shop.items since" in told["p0"]["refused"]
     assert "run the snapshot DAG, or `headrace snapshot`, for the table" in told["p1"]["refused"]
     assert ids(spark, lake) == [(1, "new")]
