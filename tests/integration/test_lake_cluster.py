@@ -118,7 +118,6 @@ def test_every_job_with_a_transform_and_a_lake_on_s3(
     parts = ran("compact")["parts"].values()
     became = {part["job"]: (part["refused"], part["rows"]) for part in parts}
     assert became == {"repair": (None, {"changed": 1}), "backfill": (None, {})}
-    assert ran("erase", of_plain, "--keys=[30]", "--now=yes", "--by=ada")["tables"][f"{name}.plain"]["changes"] == 1
     assert f"{name}.plain" in ran("maintain")["tables"]
     plain = ran("verify", of_plain, "--whole=yes")["tables"][f"{name}.plain"]
     assert (plain["equal"], plain["lake_count"]) == (True, 498)
