@@ -38,7 +38,9 @@ def check(text: str) -> str:
         raise MistakeError(
             f"{text!r} is no cron schedule: it has {len(given)} fields, not 5 (minute, hour, day of the month, month, "
             "day of the week)",
-            f"write '*/5 * * * *' for every five minutes, '0 3 * * *' for 3 at night, or one of {', '.join(PRESETS)}",
+            # A quote each: unquoted, YAML takes a * for an alias, and nothing for a @.
+            "write '*/5 * * * *' for every five minutes, '0 3 * * *' for 3 at night, or one of "
+            f"{', '.join(map(repr, PRESETS))}, with the quotes",
         )
     _, _, days, months, _ = (_numbers(one, *field) for one, field in zip(given, FIELDS, strict=True))
     if given[4] == "*" and min(days) > max(LENGTHS[month - 1] for month in months):

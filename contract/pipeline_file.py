@@ -43,10 +43,14 @@ class PipelineFileError(ValueError):
         self.problems = sorted(problems, key=lambda problem: problem.line)
         super().__init__(str(self))
 
+    @property
+    def of_file(self) -> bool:
+        """Whether it is one mistake, of the file as a whole."""
+        return [problem.key for problem in self.problems] == [FILE]
+
     def __str__(self) -> str:
-        match self.problems:
-            case [Problem(key=key, message=message, fix=fix)] if key == FILE:
-                return f"{self.path}: {message}\n    fix: {fix}"
+        if self.of_file:
+            return f"{self.path}: {self.problems[0].message}\n    fix: {self.problems[0].fix}"
         count = len(self.problems)
         head = f"{self.path}: {count} mistake{'s' if count != 1 else ''}"
         return "\n".join([head, *(self._line(problem) for problem in self.problems)])

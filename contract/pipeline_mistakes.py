@@ -16,6 +16,7 @@ Model = TypeVar("Model", bound=BaseModel)
 
 OTHERS = "see what docs/configuration.md says of it"
 TOLD = 100  # mistakes of values, beyond which they are only counted
+SECTIONS = ("model_type", "model_attributes_type", "dict_type")  # what was given is none
 TYPES = {
     "array": "a list, such as [a, b]", "boolean": "true or false", "integer": "a whole number", "number": "a number",
     "object": "a section of keys", "string": "a text",
@@ -64,6 +65,10 @@ def _problem(model: type[BaseModel], item: dict[str, Any], read: Read) -> Proble
         return _unknown_key(keys, name, section, line)
     if item["type"] == "missing":
         return Problem(line, dotted(keys), "is missing", _allowed(section, name), f"add {name}: ... here")
+    if item["type"] in SECTIONS:
+        return Problem(line, dotted(keys) or "file", _message(item), "", "write its keys below it, or remove the line")
+    if item["type"] == "string_type" and isinstance(item["input"], bool | int | float):
+        return Problem(line, dotted(keys), "is no text", "", "write the value in quotes")
     if item["type"] == "string_pattern_mismatch" and (form := _description(section, name)):
         return Problem(line, dotted(keys), _message(item), form, f"write {form}")  # an expression says less
     # What our own checks refuse is of the right type: to say the type would not help.
@@ -79,6 +84,8 @@ def _message(item: dict[str, Any]) -> str:
     """In words of a file, where pydantic's are of Python."""
     if item["type"] in ("too_short", "string_too_short"):  # no section wants more than one
         return "is empty"
+    if item["type"] in SECTIONS:
+        return "is empty" if item["input"] is None else "is to be a section of keys"
     if item["type"] == "string_pattern_mismatch":
         return "is not of the form that is wanted"
     message: str = item["msg"]

@@ -11,12 +11,13 @@ import signal
 import sys
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from pyspark.sql import SparkSession
 
-from contract.pipeline import Pipeline
+from contract.pipeline import Pipeline, PipelineFileError, load
 from spark import result
 from spark.compaction import compaction
 from spark.compaction.report import of_a_round
@@ -38,9 +39,10 @@ def loop(spark: SparkSession, pipeline: Pipeline) -> Facts:
     stop = threading.Event()
 
     def end(number: int, _: object) -> None:
-        print("ends behind this round; once more ends at once, and the next run mends what that leaves", flush=True)
+        stop.set()  # before the words: whoever reads them may be away, or in the middle of a line
         signal.signal(number, signal.SIG_DFL)
-        stop.set()
+        with suppress(OSError, RuntimeError):
+            print("ends behind this round; once more ends at once, and the next run mends what that leaves", flush=True)
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, end)
@@ -53,7 +55,8 @@ def loop(spark: SparkSession, pipeline: Pipeline) -> Facts:
 
 @dataclass
 class Loop:
-    """`rounds`, `changes`: since the start. `failures`: of the last rounds, in a row."""
+    """`rounds`, `changes`: since the start. `failures`: of the last rounds, in a row. `text`: of the pipeline file, as
+    it was last looked at."""
 
     spark: SparkSession
     pipeline: Pipeline
@@ -62,19 +65,43 @@ class Loop:
     changes: int = 0
     failures: int = 0
     stopped: str = ""
+    text: str = ""
     told: float = field(default_factory=time.monotonic)
 
     def run(self) -> Facts:
         while not self.stop.is_set():
             began = time.monotonic()
+            self._look()
             self._round()
             self.stop.wait(self._pause(time.monotonic() - began))
         return {"rounds": self.rounds, "changes": self.changes}
 
     def _pause(self, took: float) -> float:
         if self.failures:
-            return min(RETRY_MOST, RETRY * 2.0 ** (self.failures - 1))
+            return min(RETRY_MOST, RETRY * 2 ** min(self.failures - 1, 10))
         return max(BETWEEN, self.pipeline.compaction.every_seconds - took)
+
+    def _look(self) -> None:
+        """Each round goes by the pipeline file as it is, as each run of a schedule does: the streamer follows tables
+        that join at once. One with a mistake is told, and the last right one holds. Raises LakeError where the lake is
+        another one, or another pipeline's: the session is of the one before."""
+        with suppress(OSError, UnicodeError):
+            text = self.pipeline.path.read_text()
+            if text == self.text:
+                return
+            self.text = text
+            try:
+                self._take(load(self.pipeline.path))
+            except PipelineFileError as error:
+                print(f"{error}\nThe rounds go on by the file as it was", flush=True)
+
+    def _take(self, now: Pipeline) -> None:
+        if now == self.pipeline:
+            return
+        if (now.name, now.lake) != (self.pipeline.name, self.pipeline.lake):
+            raise LakeError(f"{now.path} has another name or `lake` than at the start: start this again")
+        self.pipeline = now
+        print(f"{now.path} was edited: the rounds go by it from now on", flush=True)
 
     def _round(self) -> None:
         self.rounds += 1

@@ -25,8 +25,10 @@ WATCH = 1.0  # seconds between two looks at the clock
 
 def end(text: str) -> None:
     """Nothing of this process is done any more."""
-    print(text, file=sys.stderr, flush=True)
-    os._exit(1)
+    try:
+        print(text, file=sys.stderr, flush=True)
+    finally:  # whether somebody reads it or not
+        os._exit(1)
 
 
 class Lease:

@@ -59,14 +59,20 @@ def _shared(row: Row, files: Sequence[str]) -> list[str]:
 
 
 def _told(path: Path, problems: list[Problem]) -> list[str]:
-    return str(PipelineFileError(path, problems)).splitlines()[1:]
+    return _lines(PipelineFileError(path, problems))
+
+
+def _lines(error: PipelineFileError) -> list[str]:
+    """Of a mistake of the file itself its one line has the cause."""
+    first, *others = str(error).splitlines()
+    return [f"  {first}", *others] if error.of_file else others
 
 
 def _row(file: Path) -> Row:
     try:
         settings = pipeline_file.load(file, secrets=False)
     except PipelineFileError as error:
-        return Row(str(file), None, str(error).splitlines()[1:], None, None, None)
+        return Row(str(file), None, _lines(error), None, None, None)
     try:
         found = ask(settings)
     except HeadraceError:

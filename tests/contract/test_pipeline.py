@@ -185,6 +185,9 @@ def test_what_is_not_allowed_is_said(tmp_path: Path, old: str, new: str, words: 
             "write one, such as package.module.function",
         ),
         ("quality:", "quality:\n  notifier: {type: Smtp}", "write a notifier by its dotted path"),
+        ("quality:", "quality:\n  notifier: a.B", "write its keys below it, or remove the line"),
+        ("flavor: mysql", "flavor: mysql\n  tls:", "write its keys below it, or remove the line"),
+        ("partitions: ", "properties: {acks.x: 1}\n  partitions: ", "write the value in quotes"),
         ("quality:", "quality:\n  webhook: http://h/x\n  notifier: {type: a.B}", "remove one of the two"),
     ],
 )

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -156,3 +159,12 @@ def test_a_beat_that_was_written_without_an_answer_is_its_own(monkeypatch: pytes
     within(5, lambda: file.put is put)
     one.release()
     assert file.file is None, "nobody waits for it"
+
+
+def test_a_process_whose_words_nobody_takes_ends_too() -> None:
+    lost = "from spark.lake.lease import end; import sys, threading, time; sys.stderr = open('/dev/full', 'w')"
+    code = f"{lost}\nthreading.Thread(target=end, args=('lost',)).start(); time.sleep(60); print('it goes on')"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=Path(__file__).parents[2], capture_output=True, text=True, timeout=50
+    )
+    assert (done.returncode, done.stdout) == (1, "")

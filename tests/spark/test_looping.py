@@ -88,6 +88,34 @@ def test_a_failure_is_told_and_tried_again_behind_a_pause_that_doubles(
     assert failed[0]["error"] == str(away)
 
 
+def test_it_goes_on_however_often_it_failed(rounds: Any) -> None:
+    _, pauses = rounds(*[LakeError("Kafka is away for a weekend")] * 2000, SOME)
+    assert pauses[-2:] == [60, 5]
+
+
+def test_each_round_goes_by_the_pipeline_file_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One with a mistake is told once, and another lake is for another session."""
+    pipeline, seen = pipeline_in(tmp_path), list[bool]()
+    text, spark = pipeline.path.read_text(), cast(Any, None)
+    more = text.replace('"shop.*"', '"shop.*", "crm.*"')
+    wrong, other = more.replace("include", "inclde"), text.replace("lake: {", "lake: {readers: compatible, ")
+    texts = iter((text, more, wrong, more, other))
+
+    def compact(spark: Any, pipeline: Any) -> dict[str, Any]:
+        seen.append(pipeline.tables.match("crm", "items"))
+        pipeline.path.write_text(next(texts))
+        return NOTHING
+
+    monkeypatch.setattr(compaction, "compact", compact)
+    with pytest.raises(LakeError, match=r"shop\.yaml has another name or `lake` than at the start: start this again"):
+        Loop(spark, pipeline, Stop(9)).run()
+    assert seen == [False, False, True, True, True]
+    out = capsys.readouterr().out
+    assert (out.count("inclde"), out.count("go on by the file as it was"), out.count("was edited")) == (1, 1, 1)
+
+
 def test_a_stopped_table_is_told_once_and_holds_nothing_up(rounds: Any, capsys: pytest.CaptureFixture[str]) -> None:
     stopped = JobFailedError("shop.items: a column's type changed", SOME)
     result, pauses = rounds(stopped, stopped, SOME, stopped)

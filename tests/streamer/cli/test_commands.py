@@ -125,6 +125,13 @@ def test_a_place_in_a_binlog_is_no_emoji(console: Console, capsys: pytest.Captur
     assert "".join(capsys.readouterr()).count("binlog.000001:100: it is") == 2
 
 
+def test_what_is_wrong_with_a_file_as_a_whole_is_told_too(tmp_path: Path) -> None:
+    (tmp_path / "empty.yaml").touch()
+    [found] = json.loads(run("pipelines", str(tmp_path), "--json").stdout)
+    assert found["mistakes"][0].endswith("empty.yaml: is not a mapping")
+    assert "fix: start from" in found["mistakes"][1]
+
+
 def test_pipelines_of_no_folder(tmp_path: Path) -> None:
     assert run("pipelines", str(tmp_path / "missing")).exit_code == 2
 
