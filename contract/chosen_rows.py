@@ -16,7 +16,7 @@ from contract.moments import moment
 
 SEVERAL = '[["north", 1]] or [{"region": "north", "item": 1}]'
 FORM = f"write a JSON list, such as [1, 2] or, of a key of several columns, {SEVERAL}"
-DIGITS = re.compile(r"\s*-?\d+\s*")
+DIGITS = re.compile(r"\s*-?\d{1,99}\s*")  # no key has more, and Python reads 4,300 at most
 UNTOUCHED = "Nothing was read or written"
 
 Moments = tuple[datetime, datetime]
@@ -67,7 +67,7 @@ def key_list(text: str) -> list[Any]:
     """Of a JSON list the keys, whatever they are; empty lines of a form are none."""
     try:
         given = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ChosenRowsError(f"what is given as keys is no JSON ({error}): {FORM}", "keys") from None
     wanted = [one for one in given if str(one).strip()] if isinstance(given, list) else []
     if not wanted:

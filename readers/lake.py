@@ -26,6 +26,7 @@ from readers.errors import LakeReadError
 from readers.status import read
 
 BATCH = 1000  # rows
+TRIES = 3
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,16 @@ class Answer:
 
 def query(pipeline: Pipeline, sql: str) -> Answer:
     """What a statement asks for. Raises LakeReadError."""
+    for _ in range(TRIES):
+        found = _status(pipeline)
+        answer = _answer(pipeline, found, sql)
+        # What a compaction did while the rows were looked up may speak against them.
+        if _against(_status(pipeline)) == _against(found):
+            return answer
+    raise LakeReadError(f"{names.lake_root(pipeline)}: how its tables stand changed at each try: ask again")
+
+
+def _status(pipeline: Pipeline) -> status.LakeStatus:
     try:
         found = read(pipeline)
     except (status.StatusFormatError, OSError, ValueError) as error:
@@ -64,6 +75,15 @@ def query(pipeline: Pipeline, sql: str) -> Answer:
             f"{names.lake_root(pipeline)} is the lake of the pipeline {found.pipeline}, not of {pipeline.name}: "
             f"correct lake.path or name in {pipeline.path}"
         )
+    return found
+
+
+def _against(found: status.LakeStatus) -> tuple[str | None, dict[str, tuple[list[str], status.AppliedSnapshot | None]]]:
+    """What speaks against the tables. And of which snapshot they are: one that was ahead may be so no more."""
+    return found.refused, {name: (table.doubts(), table.snapshot) for name, table in found.tables.items()}
+
+
+def _answer(pipeline: Pipeline, found: status.LakeStatus, sql: str) -> Answer:
     try:
         database = Database(pipeline, found)
     except duckdb.Error as error:  # a database may have any name

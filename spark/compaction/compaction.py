@@ -48,6 +48,8 @@ from spark.merging.tables import Merging
 from spark.tables.changes_only import forget_rows
 from spark.tables.schema import Schemas
 
+RUNS: dict[str, int] = {}  # by lake, the last run that this process brought to its end
+
 
 def compact(spark: SparkSession, pipeline: Pipeline, patience: float = PATIENCE) -> dict[str, Any]:
     """Runs both steps for all of the pipeline's tables. `patience`: seconds for which it waits for another job. Raises
@@ -85,6 +87,8 @@ class Compaction:
         self.floors: dict[Name, list[int]] = {}
 
     def run(self) -> dict[str, Any]:
+        if not self.clean or (self.last and self.last.run != RUNS.get(self.lake.root)):
+            self.lake.forget_logs()  # another process may have put another table, with another log, in a table's place
         self._refuse_others()
         if self.last:  # of a run that died as it cleared up: taken once more, a part would be told anew
             remove(self.lake, self.last.parts)
@@ -206,6 +210,7 @@ class Compaction:
         found = self.foreign.without(mending.whole).told | meanwhile.told
         status = marked(status, self.lake, self.last, found, mending.whole)
         self.lake.write(self.lake.status, status.model_dump(mode="json"))
+        RUNS[self.lake.root] = status.run
         reached("status written")
         mending.clear()
         self.lake.delete(self.lake.at(UNFINISHED))

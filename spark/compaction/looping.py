@@ -23,7 +23,7 @@ from spark.compaction import compaction
 from spark.compaction.report import of_a_round
 from spark.errors import LakeError
 from spark.failures import message_of
-from spark.job import Facts, JobFailedError
+from spark.job import NO_LAKE, Facts, JobFailedError
 from spark.lake.lake import Lake
 from spark.lake.slot import death_shows, writing
 
@@ -100,6 +100,8 @@ class Loop:
             return
         if (now.name, now.lake) != (self.pipeline.name, self.pipeline.lake):
             raise LakeError(f"{now.path} has another name or `lake` than at the start: start this again")
+        if not now.feeds_lake:
+            raise LakeError(NO_LAKE.format(path=now.path))
         self.pipeline = now
         print(f"{now.path} was edited: the rounds go by it from now on", flush=True)
 

@@ -26,12 +26,6 @@ KEPT = "headrace.kept"  # a property: what the user has set these to, as JSON, f
 VERSION = re.compile(r"\.?(\d{20})\.")
 
 
-def purged(spark: SparkSession, path: str) -> None:
-    """Writes the files anew in which rows are marked as gone, without these."""
-    spark.sql(f"REORG TABLE {at(path)} APPLY (PURGE)").collect()
-    reached("marked rows purged")
-
-
 def begun_anew(spark: SparkSession, lake: Lake, path: str) -> int:
     """Gives the version of the checkpoint. Raises LakeError where Delta did not write it."""
     own = _own(spark, path)

@@ -27,8 +27,6 @@ from spark.source.source import Source
 from spark.source.streamed import streamed
 
 TOLD = 20  # keys
-# MySQL takes 2026-02-30 for no date, though a column may have it from a session that allows such ones.
-ANY_DATE = "SET sql_mode = 'ALLOW_INVALID_DATES'"
 
 
 def place_without(pipeline: Pipeline, broker: Broker, db: str, table: str, keys: Sequence[ErasedKey]) -> Checkpoint:
@@ -63,7 +61,6 @@ def _refuse_other_key(schema: TableSchema, one: ErasedKey) -> None:
 
 
 def _refuse_present(source: Source, shown: Shown, keys: Sequence[ErasedKey]) -> None:
-    source.row(ANY_DATE)  # anew: it may be another connection by now
     there = [(at, one, texts) for at, one in enumerate(keys, 1) if (texts := _answered(source, shown, at, one))]
     if otherwise := [(at, one.text, texts[0]) for at, one, texts in there if one.text not in texts]:
         raise _otherwise(f"{shown.schema.db}.{shown.schema.table}", otherwise)

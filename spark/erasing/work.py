@@ -34,6 +34,7 @@ from spark.lake.applied import AppliedSnapshots
 from spark.lake.erasures import Begun, Erased, Erasures
 from spark.lake.lake import ASIDE, UNFINISHED, Lake
 from spark.lake.manifests import manifests
+from spark.lake.marked_rows import purged
 from spark.lake.merged import followed
 from spark.lake.unfinished import unfinished
 from spark.landing.foreign import look
@@ -185,7 +186,8 @@ class Erasing:
         """Takes it from the files, too."""
         paths = self.paths()
         for path in paths:
-            past.purged(self.spark, path)
+            purged(self.spark, path)
+            reached("marked rows purged")
         anew = {} if self.hours else {path: past.begun_anew(self.spark, self.lake, path) for path in paths}
         if anew:
             self._follow()

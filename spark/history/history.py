@@ -28,7 +28,9 @@ from spark.history.going import staying
 from spark.history.past_parts import PART, Parts
 from spark.history.past_values import PastValues, values
 from spark.history.retention import history_of
+from spark.lake.applied import AppliedSnapshots
 from spark.lake.lake import Lake
+from spark.lake.manifests import manifests
 from spark.landing.commit_times import counted, first_after, first_behind
 from spark.tables.changes_only import refused, shape_of, telling
 from spark.tables.merge import sequence
@@ -156,6 +158,12 @@ class History:
         text = self.lake.text(self.lake.status)
         return parse(text) if text else None
 
+    def _has_snapshot(self) -> bool:
+        """Which nobody has told of yet whether it is ahead: the status of a table says so."""
+        staged = (one for manifest in manifests(self.lake) for one in manifest.tables)
+        applied = AppliedSnapshots(self.lake).tables
+        return (self.db, self.table) in applied or any(self.name == f"{one.db}.{one.table}" for one in staged)
+
     @cached_property
     def _past(self) -> PastValues:
         named = of(renames_of(self.lake), self.db, self.table)
@@ -225,7 +233,11 @@ class History:
         since = max(filter(None, (joined, lost, breaks.last(self._breaks))), default=None)
         if status and status.refused:
             raise LakeError(f"{self.name} has no past for now: {status.refused}")
-        if status and (table := status.tables.get(self.name)) and (told := table.no_past()):
+        table = status.tables.get(self.name) if status else None
+        if not table and self._has_snapshot():
+            step = steps.compaction(self.lake.pipeline)
+            raise LakeError(f"{self.name} has no past for now: no compaction came to its end with it yet: {step}")
+        if table and (told := table.no_past()):
             raise LakeError(f"{self.name} {told}")
         kept = history_of(self.lake).since(self.name)  # asked behind the changes' version, since it is noted first
         began = first_behind(changes, since) if since or kept is None else kept

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from contract.names import quoted
 from spark.failpoints import reached
+from spark.lake.marked_rows import purged
 
 VECTORS = "delta.enableDeletionVectors"
 OF_VECTORS = {"filepath", "rowindexcol", "deletionvectorid", "_metadata"}
@@ -27,8 +28,7 @@ def without_vectors(spark: SparkSession, path: str, columns: Iterable[str]) -> N
         return
     [[properties]] = DeltaTable.forPath(spark, path).detail().select("properties").collect()
     if (properties or {}).get(VECTORS) == "true":
-        table = f"delta.{quoted(path)}"
-        spark.sql(f"REORG TABLE {table} APPLY (PURGE)").collect()
+        purged(spark, path)
         reached("deletion vectors purged")
-        spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('{VECTORS}' = 'false')")
+        spark.sql(f"ALTER TABLE delta.{quoted(path)} SET TBLPROPERTIES ('{VECTORS}' = 'false')")
         reached("deletion vectors ended")

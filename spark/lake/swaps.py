@@ -100,16 +100,18 @@ class Conditional:
             self.lake.delete(self.path)
 
     def prove(self, tag: str) -> None:
-        if self.put({"probe": time.time_ns()}, over=None) is not None:
-            self.lake.delete(self.path)
-            raise self._unknown()
+        """Of both conditions: that there is no file, and that it has a text which it has not."""
+        for over in (None, re.sub(r"[0-9a-f]", "0", tag)):
+            if self.put({"probe": time.time_ns()}, over) is not None:
+                self.lake.delete(self.path)
+                raise self._unknown()
 
     def _unknown(self) -> LakeError:
         pipeline = self.lake.pipeline
         return LakeError(
-            f"the store of the lake {self.lake.root} takes no conditional writes (If-None-Match), by which two jobs "
-            f"are kept from writing at once. Write conditional_writes: false in lake.s3 of {pipeline.path}; then see "
-            "that a job that was cut off from the store for a minute is ended before another one starts"
+            f"the store of the lake {self.lake.root} takes no conditional writes (If-None-Match, If-Match), by which "
+            f"two jobs are kept from writing at once. Write conditional_writes: false in lake.s3 of {pipeline.path}; "
+            "then see that a job that was cut off from the store for a minute is ended before another one starts"
         )
 
 

@@ -7,8 +7,6 @@ names, which a later vacuum removes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +17,8 @@ from contract.pipeline_maintenance import Maintenance
 from spark.failpoints import reached
 from spark.lake.delta_log import newest
 from spark.lake.lake import Lake
+from spark.lake.marked_rows import purged
+from spark.lake.settings import settings
 from spark.tables.schema import at
 
 MB = 1_048_576
@@ -56,12 +56,12 @@ def join_small_files(spark: SparkSession, path: str, rules: Maintenance) -> None
     small = rules.file_mb * MB // 2
     found = files_of(spark, path, small)
     if found.marked and found.marked * 100 >= rules.deleted_percent * found.rows:
-        with _set(spark, _sizes(rules)):
-            spark.sql(f"REORG TABLE {at(path)} APPLY (PURGE)").collect()
+        with settings(spark, _sizes(rules)):
+            purged(spark, path)
         reached("marked rows taken out")
         found = files_of(spark, path, small)
     if found.small >= rules.small_files:
-        with _set(spark, _sizes(rules)):
+        with settings(spark, _sizes(rules)):
             spark.sql(f"OPTIMIZE {at(path)}").collect()
         reached("small files joined")
 
@@ -81,14 +81,14 @@ def vacuum(spark: SparkSession, lake: Lake, path: str, hours: float) -> int:
     write the table meanwhile: a file whose commit is still to come would count as nobody's."""
     lake.settle()  # files go that newer ones stand for
     before = _size(lake, path)
-    settings = {
+    wanted = {
         "spark.databricks.delta.retentionDurationCheck.enabled": "false",  # the pipeline file's own bounds hold
         "spark.databricks.delta.vacuum.retentionWindowIgnore.enabled": "false",  # else only 0 counts, not 24
         "spark.databricks.delta.vacuum.logging.enabled": "false",  # two commits a day that say nothing
         # Spark's default lists the folders in 10,000 tasks, which takes a minute.
         "spark.sql.sources.parallelPartitionDiscovery.parallelism": spark.sparkContext.defaultParallelism,
     }
-    with _set(spark, settings):
+    with settings(spark, wanted):
         spark.sql(f"VACUUM {at(path)} RETAIN {hours} HOURS").collect()
     reached("old files removed")
     return before - _size(lake, path)
@@ -97,15 +97,3 @@ def vacuum(spark: SparkSession, lake: Lake, path: str, hours: float) -> int:
 def _size(lake: Lake, path: str) -> int:
     """Without the log, to which each reading may add."""
     return lake.size(path) - lake.size(f"{path}/_delta_log")
-
-
-@contextmanager
-def _set(spark: SparkSession, settings: Mapping[str, Any]) -> Iterator[None]:
-    before = {key: spark.conf.get(key, None) for key in settings}
-    for key, value in settings.items():
-        spark.conf.set(key, str(value))
-    try:
-        yield
-    finally:
-        for key, old in before.items():
-            spark.conf.unset(key) if old is None else spark.conf.set(key, old)

@@ -4,7 +4,8 @@ By then `_changes` has every change of a part's rows up to P1, and the table is 
 the staged ones and what `_changes` says of their keys behind P0, whatever the table has; where it has another row, or
 one more, or none, that one is written, in one commit. A row that is right is not touched. Before that the audit table
 `_repairs` has a row of each: a run that dies in between finds the same again, and writes neither twice. Where the table
-does not take them, those that it lacks go out of `_repairs` again: a snapshot leaves out what that has as mended.
+does not take them, or the part is refused by then, those that it lacks go out of `_repairs` again: a snapshot leaves
+out what that has as mended.
 """
 
 from __future__ import annotations
@@ -30,8 +31,9 @@ from spark.lake.applied import NEVER, AppliedSnapshots
 from spark.lake.erasures import Erased, Erasures
 from spark.lake.lake import Lake
 from spark.lake.stopped import Name
-from spark.mending.audit import counts, forget, note
+from spark.mending.audit import counts, forget, forget_all, note
 from spark.mending.final import KIND, compared, differing, folded, widened
+from spark.mending.taken import taken, taking
 from spark.merging.mended import keys_behind, mended
 from spark.merging.parts import MYSQL, Part, parts, remove
 from spark.merging.tables import USED
@@ -94,6 +96,8 @@ class Mending:
         self._end(part, refused)
 
     def _end(self, part: Part, refused: str | None) -> None:
+        if refused and not taken(self.spark, self.lake, part):
+            forget_all(self.spark, self.lake, part)  # what a run noted that died before the table had it
         rows = {} if refused else counts(self.spark, self.lake, part)
         db, table = part.name
         at = int(time.time() * 1000)
@@ -214,7 +218,8 @@ class Mending:
         merge = DeltaTable.forPath(self.spark, path).alias("t").merge(source.alias("c"), same)
         merge = merge.whenMatchedDelete().whenNotMatchedInsert(f"not c.{quoted(GONE)}", values)
         try:
-            merge.execute()
+            with taking(self.spark, path, part):
+                merge.execute()
         except Exception as error:
             if self._told(part, error) is None:
                 raise

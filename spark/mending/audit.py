@@ -62,6 +62,13 @@ def forget(spark: SparkSession, lake: Lake, part: Part, found: DataFrame) -> Non
     reached("repair forgotten")
 
 
+def forget_all(spark: SparkSession, lake: Lake, part: Part) -> None:
+    """Of a part of which the table has nothing."""
+    if (mine := _noted(spark, lake, part)) is not None and not mine.isEmpty():
+        DeltaTable.forPath(spark, lake.at(names.REPAIRS)).delete(fn.col("run") == part.id)
+        reached("repair forgotten")
+
+
 def counts(spark: SparkSession, lake: Lake, part: Part) -> dict[str, int]:
     """Of the part's differing rows, by their kind; of a run that died behind the part, too."""
     if (mine := _noted(spark, lake, part)) is None:

@@ -39,6 +39,7 @@ from spark.merging.mended import mended
 from spark.merging.parts import CHANGES, KAFKA, Chosen, Part, begin, new_id, put, sweep, write_keys
 from spark.merging.tables import USED
 from spark.tables.merge import behind, misfit, sequence
+from spark.tables.rows import placed
 from spark.tables.schema import Schemas, columns_of
 
 MOST_KEYS = 100_000  # of a time
@@ -149,7 +150,8 @@ class Rebuild:
         mine = told.where((fn.col("tbl") == self.told) & (fn.col("db") == self.name[0]) & (fn.col("op") != "t"))
         mine = mine.where((fn.col("ts") >= fn.lit(since)) & (fn.col("ts") < fn.lit(until)))
         refuse_ended(self.lake, self.name, landed, mine)
-        found = mine.select("key").distinct().orderBy("key").limit(MOST_KEYS + 1).collect()
+        changed = placed(mine.select("key").distinct(), self.shape)  # of a row that was mended in the source since
+        found = changed.orderBy("key").limit(MOST_KEYS + 1).collect()
         if len(found) > MOST_KEYS:
             raise TableError(
                 f"more than {MOST_KEYS:,} rows of {self.told} changed in that time: choose a shorter one, or take the "

@@ -45,7 +45,14 @@ def _of(spark: SparkSession, lake: Lake, schema: TableSchema) -> DataFrame | Non
     if not lake.is_table(path):
         return None
     rows = spark.read.format("delta").load(path)
-    return rows.where((fn.col("tbl") == f"{schema.db}.{schema.table}") & (fn.col("source") == MYSQL))
+    rows = rows.where((fn.col("tbl") == f"{schema.db}.{schema.table}") & (fn.col("source") == MYSQL))
+    return rows.where(~_keyless())
+
+
+def _keyless() -> Column:
+    """Of a row without a key, which somebody else had written into the lake's table: no row of the source is that."""
+    values = fn.map_values(fn.from_json("key", "map<string,string>"))
+    return fn.coalesce(fn.exists(values, lambda value: value.isNull()), fn.lit(False))
 
 
 def _column(rows: DataFrame, name: str, kind: str) -> Column:

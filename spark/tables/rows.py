@@ -8,6 +8,8 @@ with the table's columns in the lake's types. A text that does not parse by its 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
+from operator import or_
 
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
@@ -84,6 +86,15 @@ def keys_of(texts: DataFrame, schema: TableSchema) -> DataFrame:
     schema raises, as a null."""
     key = schema.of_key()
     return texts.withColumn("_wire", parsed("key", key.columns, "PERMISSIVE")).select(*keyed("_wire", key)).distinct()
+
+
+def placed(texts: DataFrame, schema: TableSchema) -> DataFrame:
+    """Those keys, JSON texts in the column `key`, whose values the lake's types can hold: no row there has another."""
+    key = schema.of_key()
+    unfit = [column for column in key.columns if types.may_not_fit(column)]
+    read = texts.withColumn("_wire", parsed("key", key.columns, "PERMISSIVE"))
+    lost = [fn.coalesce(_lost("_wire", column), fn.lit(False)) for column in unfit]
+    return read.where(~reduce(or_, lost)).drop("_wire") if lost else texts
 
 
 def _lost(struct: str, column: Column) -> SparkColumn:

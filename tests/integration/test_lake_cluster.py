@@ -27,6 +27,7 @@ from tests.spark.changes_by_hand import ITEMS, record
 
 MORE = """\
 snapshot: {{chunk_rows: 100}}
+maintenance: {{deleted_percent: 1}}
 transforms:
   - {{script: upper.py, tables: ["{name}.t"]}}
 """
@@ -71,6 +72,7 @@ def test_a_compaction(cluster: Cluster, kafka: Kafka, tmp_path: Path) -> None:
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(1500)
 def test_every_job_with_a_transform_and_a_lake_on_s3(
     cluster: Cluster, make: Make, mysql: MySQL, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -119,6 +121,9 @@ def test_every_job_with_a_transform_and_a_lake_on_s3(
     became = {part["job"]: (part["refused"], part["rows"]) for part in parts}
     assert became == {"repair": (None, {"changed": 1}), "backfill": (None, {})}
     assert f"{name}.plain" in ran("maintain")["tables"]
+    execute(mysql, f"DELETE FROM {name}.plain WHERE id = 31")  # marks a row again
+    streamer.wait_until_released()
+    assert ran("erase", of_plain, "--keys=[31]", "--now=yes", "--by=ada")["tables"][f"{name}.plain"]["changes"] == 1
     plain = ran("verify", of_plain, "--whole=yes")["tables"][f"{name}.plain"]
-    assert (plain["equal"], plain["lake_count"]) == (True, 498)
+    assert (plain["equal"], plain["lake_count"]) == (True, 497)
     assert len(cluster.used()) == 2

@@ -12,6 +12,7 @@ import pytest
 from deltalake import write_deltalake
 from typer.testing import CliRunner
 
+import readers.lake
 from contract import names
 from contract.pipeline import Pipeline, load
 from contract.status import LakeStatus, Stale, TableStatus
@@ -439,6 +440,29 @@ def test_a_database_may_have_a_name_that_is_duckdbs_own(pipeline: Pipeline, db: 
     assert f"_{db}.things" in {name for name, *_ in rows_of(pipeline, "SHOW TABLES")}
     with pytest.raises(LakeReadError, match=f"Did you mean _{db}.things"):
         query(pipeline, f"SELECT * FROM _{db}.thingz")
+
+
+@pytest.mark.parametrize("changes", [1, 9])
+def test_how_tables_stand_is_asked_behind_their_rows(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch, changes: int
+) -> None:
+    """A compaction that applies a snapshot says so first; whoever read the status before knows nothing of it."""
+    told = iter([None, *(f"its snapshot is ahead of {n}" for n in range(changes))])
+    known, last = readers.lake.read(pipeline), ["?"]
+    assert known
+
+    def read(_: Pipeline) -> LakeStatus:
+        last[0] = next(told, last[0])  # type: ignore[assignment]
+        table = known.tables["shop.items"].model_copy(update={"ahead": last[0]})
+        return known.model_copy(update={"tables": {**known.tables, "shop.items": table}})
+
+    monkeypatch.setattr("readers.lake.read", read)
+    if changes == 1:
+        answer = query(pipeline, "SELECT id FROM items")
+        assert answer.doubts == ["shop.items: its snapshot is ahead of 0"]
+        return
+    with pytest.raises(LakeReadError, match="how its tables stand changed at each try: ask again"):
+        query(pipeline, "SELECT id FROM items")
 
 
 @pytest.mark.parametrize(("text", "word"), [("", "empty"), ('{"run": 1', "broken"), ("[]", "broken")])

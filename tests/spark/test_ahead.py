@@ -75,6 +75,23 @@ def test_it_is_told_before_the_first_row_of_it_is_there(
     assert TOLD in str(standing(pipeline).ahead)
 
 
+def test_a_table_has_no_past_before_a_compaction_came_to_its_end_with_it(
+    spark: SparkSession, lake: Lake, compact: Callable[[], dict[str, Any]]
+) -> None:
+    """Nobody has said by then whether its first snapshot is ahead."""
+    changes(spark, change(seq(AT + 1), "c", item(1))).write.format("delta").save(lake.changes)
+    stage(spark, lake, "1", AT, item(1), item(2), end=END)
+
+    def killed(at: str) -> None:
+        if at == "snapshot written":
+            raise InterruptedError
+
+    with hooked(killed), pytest.raises(InterruptedError):
+        compact()
+    with pytest.raises(LakeError, match=r"no compaction came to its end with it yet: run the DAG"):
+        History(spark, lake, *NAME).as_of(LATER)
+
+
 def test_it_is_told_until_the_lake_has_come_to_its_end(
     spark: SparkSession,
     pipeline: Pipeline,

@@ -12,6 +12,22 @@ from tests.spark.lake_by_hand import AT, NAME, item, land, seq, stage
 from tests.spark.test_foreign import Compact
 
 
+def test_delta_forgets_what_it_knew_where_another_process_wrote_the_lake_meanwhile(
+    spark: SparkSession, lake: Lake, compact: Compact, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hand-off puts another table, with another log, in a table's place."""
+    stage(spark, lake, "1", AT, item(1))
+    compact()
+    forgotten: list[str] = []
+    monkeypatch.setattr(Lake, "forget_logs", lambda self: forgotten.append(self.root))
+    compact()
+    assert forgotten == []
+    status = dict(lake.read(lake.status) or {})
+    lake.write(lake.status, {**status, "run": status["run"] + 1})
+    compact()
+    assert forgotten == [lake.root]
+
+
 def test_of_every_table_that_is_made_it_is_little_more_than_a_week(
     spark: SparkSession, lake: Lake, compact: Compact
 ) -> None:

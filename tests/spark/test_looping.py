@@ -116,6 +116,19 @@ def test_each_round_goes_by_the_pipeline_file_as_it_is(
     assert (out.count("inclde"), out.count("go on by the file as it was"), out.count("was edited")) == (1, 1, 1)
 
 
+def test_it_ends_where_the_file_feeds_the_lake_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pipeline = pipeline_in(tmp_path)
+    away = "checkpoints: {type: file, path: away}\n"
+
+    def compact(spark: Any, pipeline: Any) -> dict[str, Any]:
+        pipeline.path.write_text(pipeline.path.read_text() + away)
+        return NOTHING
+
+    monkeypatch.setattr(compaction, "compact", compact)
+    with pytest.raises(LakeError, match=r"shop\.yaml: by its sinks, .* feeds no lake"):
+        Loop(cast(Any, None), pipeline, Stop(2)).run()
+
+
 def test_a_stopped_table_is_told_once_and_holds_nothing_up(rounds: Any, capsys: pytest.CaptureFixture[str]) -> None:
     stopped = JobFailedError("shop.items: a column's type changed", SOME)
     result, pauses = rounds(stopped, stopped, SOME, stopped)

@@ -186,6 +186,30 @@ def test_a_repair_that_died_and_is_refused_then_is_noted_as_far_as_the_table_has
     assert repaired(spark, lake) == (['{"id":1}'] if step == "part replaced" else [])
 
 
+@pytest.mark.parametrize("step", ["repair noted", pytest.param("part replaced", marks=pytest.mark.soak)])
+def test_what_was_noted_of_a_part_that_is_not_wanted_then_goes_where_the_table_never_had_it(
+    spark: SparkSession, lake: Lake, compact: Callable[[], dict[str, Any]], step: str
+) -> None:
+    """Else the hand-off of a snapshot that began before would leave out the rows: as mended behind it."""
+
+    def crash(point: str) -> None:
+        if point == step:
+            raise CrashError
+
+    stage(spark, lake, "1", AT, item(1), item(2))
+    compact()
+    part(spark, lake, "p1", AT + 20, item(1, "right"), item(2))
+    with hooked(crash), pytest.raises(CrashError):
+        compact()
+    assert repaired(spark, lake) == ['{"id":1}']
+    shutil.rmtree(Path(lake.at("_parts"), "p1", "rows"))
+    assert "are not whole" in compact()["parts"]["p1"]["refused"]
+    assert repaired(spark, lake) == (['{"id":1}'] if step == "part replaced" else [])
+    stage(spark, lake, "2", AT + 10, item(1, "read before"), item(2))
+    compact()
+    assert ids(spark, lake) == [(1, "right" if step == "part replaced" else "read before"), (2, "a")]
+
+
 def test_an_erasure_says_what_keeps_it_from_a_table(
     spark: SparkSession, lake: Lake, compact: Callable[[], dict[str, Any]]
 ) -> None:

@@ -25,7 +25,7 @@ from spark.jobs.repair import MOST_CHUNKS, _choosing
 from spark.lake.applied import AppliedSnapshots
 from spark.lake.lake import Lake
 from spark.mending.apply import Mending
-from spark.merging.mended import mended
+from spark.merging.mended import keys_behind, mended
 from spark.merging.parts import parts, put
 from spark.proof.differences import CHANGED, CHUNK, EXTRA, MISSING, Difference, next_run, note_checks, note_differences
 from spark.tables.schema import Schemas
@@ -102,6 +102,23 @@ def test_whatever_is_wrong_is_mended_once_and_told(
     land(spark, lake, change(seq(AT + 9), "u", item(2, "later")))
     compact()
     assert ids(spark, lake)[1] == (2, "later")
+
+
+def test_a_row_without_a_key_that_was_removed_is_in_nobodys_way(
+    spark: SparkSession, lake: Lake, compact: Compact
+) -> None:
+    """`_repairs` has it, as {"id":null}: a backfill, another part and a snapshot's hand-off look into that."""
+    stage(spark, lake, "1", 50, item(1))
+    compact()
+    damage(spark, lake, (1, "x"), (None, "nobody's"))  # type: ignore[arg-type]
+    part(spark, lake, "p1", AT, item(1))
+    compact()
+    assert [key for _, _, key, *_ in audit(spark, lake)] == ['{"id":1}', '{"id":null}']
+    mine = part(spark, lake, "p2", AT, item(1))
+    assert mended(spark, lake, mine, AppliedSnapshots(lake).tables[NAME]) == 1
+    behind = keys_behind(spark, lake, ITEMS, [0, 1, 50, -1, -1])
+    assert behind is not None
+    assert [row["id"] for row in behind.collect()] == [1]
 
 
 @pytest.mark.usefixtures("damaged")

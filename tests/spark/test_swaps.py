@@ -50,6 +50,26 @@ def test_a_store_without_conditional_writes_is_told_and_what_to_do(pipeline: Pip
     assert lake.file is None, "nobody is to wait for it"
 
 
+def test_a_store_that_looks_for_no_tag_is_found_out_too(pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two that wait for one that was killed would both have its place, and so would each next beat."""
+    lake = Careless(pipeline)
+    refused = type("Refused", (Exception,), {})
+
+    def create(path: str, value: Any, over: str | None) -> None:
+        if over is None and lake.file is not None:
+            raise refused
+        Careless.create(lake, path, value, over)
+
+    monkeypatch.setattr(lake, "create", create)
+    monkeypatch.setattr(swaps, "_status", lambda error: 412 if isinstance(error, refused) else None)
+    file = Conditional(cast(Lake, lake), "_writer.json")
+    tag = file.put({"by": "me"}, None)
+    assert tag is not None
+    with pytest.raises(LakeError, match=r"takes no conditional writes \(If-None-Match, If-Match\)"):
+        file.prove(tag)
+    assert lake.file is None
+
+
 def test_only_its_own_text_is_removed(pipeline: Pipeline) -> None:
     lake = Careless(pipeline)
     file = Conditional(cast(Lake, lake), "_writer.json")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from datetime import date, datetime
 from typing import Any
@@ -22,6 +23,8 @@ from spark.merging.parts import Chosen
 from spark.merging.tables import Merging
 from spark.proof.checksum import total
 from spark.proof.rewind import Past
+from spark.source.choice import shown_of
+from spark.tables.rows import placed
 from spark.tables.schema import Schemas, landed_otherwise
 from tests.spark.changes_by_hand import change as change_of
 from tests.spark.changes_by_hand import changes
@@ -98,6 +101,17 @@ def test_as_texts_they_are_whole_also_in_a_key(spark: SparkSession, lake_of: Cal
     assert [row[0] for row in days.selectExpr(key_json(lake.pipeline.lake.lands(DAYS))).collect()] == [
         '{"d":"2026-01-02"}'
     ]
+
+
+@pytest.mark.parametrize(("setting", "left"), [("null", 1), ("string", 3)])
+def test_of_the_keys_that_changed_in_a_time_those_are_left_that_the_lake_can_hold(
+    spark: SparkSession, lake_of: Callable[[Unfit], Lake], setting: Unfit, left: int
+) -> None:
+    """A row with such a key may have been there before the snapshot."""
+    days = shown_of(lake_of(setting).pipeline, DAYS).schema
+    keys = ["0000-00-00", "2026-01-02", "2026-02-30"]
+    texts = spark.createDataFrame([(json.dumps({"d": key}),) for key in keys], "key string")
+    assert placed(texts, days).count() == left
 
 
 def test_a_check_winds_the_texts_back(spark: SparkSession, lake_of: Callable[[Unfit], Lake]) -> None:
