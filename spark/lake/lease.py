@@ -31,6 +31,12 @@ def end(text: str) -> None:
         os._exit(1)
 
 
+def passed() -> float:
+    """Seconds, of those too in which the machine was suspended, where the system counts them: to the others a holder
+    that sleeps is one that does not beat. Who waits for it goes by the seconds that it was awake itself."""
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+
+
 class Lease:
     """`lost` is called once, with the reason, where the lease is."""
 
@@ -49,7 +55,7 @@ class Lease:
         if known is not None and self._fresh(known.tag):
             return False
         own = {**who, "token": uuid.uuid4().hex, "beat": 0}
-        since, tag = time.monotonic(), self.file.put(own, known.tag if known else None)
+        since, tag = passed(), self.file.put(own, known.tag if known else None)
         if tag is None:
             return False
         self.file.prove(tag)
@@ -81,7 +87,7 @@ class Lease:
         while not self.ended.wait(BEAT):
             try:
                 self._find()
-                value, since = {**self.own, "beat": self.own["beat"] + 1}, time.monotonic()
+                value, since = {**self.own, "beat": self.own["beat"] + 1}, passed()
                 tag = self.file.put(value, self.tag)
             except Exception:  # the next beat tries again, and `_watch` counts the seconds
                 self.unsure = True
@@ -101,7 +107,7 @@ class Lease:
 
     def _watch(self) -> None:
         while not self.ended.wait(WATCH):
-            if time.monotonic() - self.beaten > FENCE:
+            if passed() - self.beaten > FENCE:
                 self._lose(f"its store has not answered for {FENCE:.0f} s")
                 return
 

@@ -129,6 +129,17 @@ def test_a_holder_that_finds_another_there_ends() -> None:
     assert file.file == Known(OTHER, "other")
 
 
+def test_a_holder_whose_machine_was_suspended_ends_before_it_writes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lease, "FENCE", 60.0)
+    file, lost = Stored(), list[str]()
+    one = Lease("lake", file, lost.append)
+    assert one.taken(WHO)
+    file.away = True  # as the network is behind a sleep
+    monkeypatch.setattr(lease, "passed", lambda: time.monotonic() + 3600)
+    within(5.0, lambda: bool(lost))
+    assert "has not answered" in lost[0]
+
+
 def test_a_store_that_is_away_for_a_moment_costs_nothing() -> None:
     file = Stored()
     one = Lease("lake", file, never)
