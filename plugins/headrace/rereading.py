@@ -16,6 +16,7 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from itertools import chain, count
 from typing import Any
 
 from airflow.providers.standard.operators.trigger_dagrun import DagIsPaused, TriggerDagRunOperator
@@ -42,8 +43,9 @@ class RereadStale(TriggerDagRunOperator):
         if not (found := self._namable(stale(report))):
             raise AirflowSkipException("no table is stale that can be named")
         asked = Variable.get(self.kept, default=None, deserialize_json=True) or {}
-        wanted = due(found, asked, cache(lambda run: self._state(ti, run)))
-        run = run_id(wanted)
+        state = cache(lambda run: self._state(ti, run))
+        wanted = due(found, asked, state)
+        run = free(run_id(wanted), state)
         known = {name: one for name, one in asked.items() if name not in report["tables"]}
         known |= {name: [reason, run if name in wanted else asked[name][1]] for name, reason in found.items()}
         if known != asked:  # before the run is there: where that fails, it is looked for in vain
@@ -86,6 +88,12 @@ def due(
         return {}
     again = {name for name in started if states[name] == DagRunState.FAILED}
     return {name: reason for name, reason in found.items() if name not in started or name in again}
+
+
+def free(run: str, state: Callable[[str], str | None]) -> str:
+    """That run, or the first behind it that was never there: its tables are to be read once more."""
+    more = (f"{run}-{n}" for n in count(2))
+    return next(one for one in chain([run], more) if state(one) is None)
 
 
 def stale(report: dict[str, Any]) -> dict[str, str]:

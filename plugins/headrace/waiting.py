@@ -26,6 +26,7 @@ from headrace.spark_job import WAITS, JobFailed
 POLL_SECONDS = 3.0
 PATIENCE = 3600  # seconds, which a compaction may take
 FAILED_SECONDS = 60  # behind a compaction that failed: for a lake's status that cannot be read at once
+NO_REPORT = "the task {task} left no report: clear it, so that it runs again"
 NOT_THERE = "the lake does not have yet what was staged of it"
 ENDED = {TaskInstanceState.SUCCESS, TaskInstanceState.FAILED, TaskInstanceState.UPSTREAM_FAILED}
 
@@ -87,7 +88,7 @@ class _Wait(BaseOperator):
     def execute(self, context: Any) -> str:
         report = context["ti"].xcom_pull(task_ids=self.stage)
         if not report:
-            raise AirflowFailException(f"the task {self.stage} left no report: clear it, so that it runs again")
+            raise AirflowFailException(NO_REPORT.format(task=self.stage))
         if self._is_done(report):  # nor deferred, which Airflow takes for a failure where the task goes on at once
             return self.resume(context, {"missing": None})
         patience = self._patience(self._failure(context))
@@ -183,6 +184,8 @@ class AllStaged(BaseOperator):
 
     def execute(self, context: Any) -> None:
         report = context["ti"].xcom_pull(task_ids=self.stage)
+        if not report:
+            raise AirflowFailException(NO_REPORT.format(task=self.stage))
         if not report["ok"]:
             raise JobFailed(report)
 

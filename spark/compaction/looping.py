@@ -66,6 +66,7 @@ class Loop:
     failures: int = 0
     stopped: str = ""
     text: str = ""
+    mistake: str = ""
     told: float = field(default_factory=time.monotonic)
 
     def run(self) -> Facts:
@@ -87,13 +88,19 @@ class Loop:
         another one, or another pipeline's: the session is of the one before."""
         with suppress(OSError, UnicodeError):
             text = self.pipeline.path.read_text()
-            if text == self.text:
+            if text == self.text and not self.failures:  # else a secret, say, may be another one by now
                 return
-            self.text = text
             try:
                 self._take(load(self.pipeline.path))
-            except PipelineFileError as error:
-                print(f"{error}\nThe rounds go on by the file as it was", flush=True)
+            except PipelineFileError as error:  # of a script, say, that comes later, too
+                self._tell_mistake(f"{error}\nThe rounds go on by the file as it was")
+            else:
+                self.text, self.mistake = text, ""
+
+    def _tell_mistake(self, text: str) -> None:
+        if text != self.mistake:
+            print(text, flush=True)
+        self.mistake = text
 
     def _take(self, now: Pipeline) -> None:
         if now == self.pipeline:
@@ -103,7 +110,7 @@ class Loop:
         if not now.feeds_lake:
             raise LakeError(NO_LAKE.format(path=now.path))
         self.pipeline = now
-        print(f"{now.path} was edited: the rounds go by it from now on", flush=True)
+        print(f"{now.path}, or what it names, was edited: the rounds go by it from now on", flush=True)
 
     def _round(self) -> None:
         self.rounds += 1

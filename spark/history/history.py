@@ -234,7 +234,7 @@ class History:
         if status and status.refused:
             raise LakeError(f"{self.name} has no past for now: {status.refused}")
         table = status.tables.get(self.name) if status else None
-        if not table and self._has_snapshot():
+        if not table and self.lake.pipeline.tables.match(self.db, self.table) and self._has_snapshot():
             step = steps.compaction(self.lake.pipeline)
             raise LakeError(f"{self.name} has no past for now: no compaction came to its end with it yet: {step}")
         if table and (told := table.no_past()):

@@ -17,37 +17,36 @@ from spark.lake.delta_log import newest
 
 def purged(spark: SparkSession, path: str) -> None:
     """Writes the files anew in which rows are marked as gone, without these: a commit that changes no row."""
-    ensure_callback_server_started(spark.sparkContext._gateway)
     jvm: Any = spark._jvm
     delta, none = jvm.org.apache.spark.sql.delta.commands, jvm.scala.Option.empty()
-    options = jvm.scala.jdk.javaapi.OptionConverters
+    options, table = jvm.scala.jdk.javaapi.OptionConverters, newest(spark, path)
+    # Asked in Java: of a table's hundred thousand files each would cross to here and back.
+    files = table.allFiles().filter("deletionVector is not null").collectAsList()
+    if files.isEmpty():
+        return
+    ensure_callback_server_started(spark.sparkContext._gateway)
     context = delta.DeltaOptimizeContext(
-        jvm.scala.Option.apply(Marked(jvm)),
+        jvm.scala.Option.apply(Marked(_sequence(jvm, files))),
         options.toScala(jvm.java.util.OptionalLong.of(0)),  # no file is too small
         none,
         options.toScala(jvm.java.util.OptionalDouble.of(0.0)),
         False,
     )
     nothing = _sequence(jvm, jvm.java.util.ArrayList())
-    table = newest(spark, path)
     delta.OptimizeExecutor(spark._jsparkSession, table, none, nothing, nothing, False, context).optimize()
 
 
 class Marked:
-    """The files to write anew, of those that the table has: Delta's DeltaReorgOperation, called by Java."""
+    """Which files to write anew: Delta's DeltaReorgOperation, called by Java."""
 
     class Java:
         implements = ("org.apache.spark.sql.delta.commands.DeltaReorgOperation",)
 
-    def __init__(self, jvm: Any) -> None:
-        self.jvm = jvm
+    def __init__(self, files: Any) -> None:
+        self.files = files
 
     def filterFilesToReorg(self, session: Any, table: Any, files: Any) -> Any:  # noqa: N802 Java's name
-        marked = self.jvm.java.util.ArrayList()
-        for file in self.jvm.scala.jdk.javaapi.CollectionConverters.asJava(files):
-            if file.deletionVector() is not None:
-                marked.add(file)
-        return _sequence(self.jvm, marked)
+        return self.files
 
 
 def _sequence(jvm: Any, items: Any) -> Any:

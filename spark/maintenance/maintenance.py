@@ -64,7 +64,7 @@ def maintain(spark: SparkSession, pipeline: Pipeline, tables: list[str], steps: 
         newest, last = Broker(pipeline).checkpoint(), parse(text)
         refuse_foreign(lake, last, newest)
         lake.prove_writable()
-        return {**Maintaining(spark, lake, wanted).run(tables), "warnings": [*behind(pipeline, last, newest)]}
+        return Maintaining(spark, lake, wanted, [*behind(pipeline, last, newest)]).run(tables)
     finally:
         lake.close()
 
@@ -87,11 +87,13 @@ def behind(pipeline: Pipeline, last: LakeStatus, newest: Checkpoint | None) -> I
 
 @dataclass
 class Maintaining:
-    """One run. `held_back`: what was not done, and why; `failed`: likewise, by table, of a file that cannot be read."""
+    """One run. `warnings`: for its report, also where it fails. `held_back`: what was not done, and why; `failed`:
+    likewise, by table, of a file that cannot be read."""
 
     spark: SparkSession
     lake: Lake
     steps: Collection[str] = tuple(STEPS)
+    warnings: list[str] = field(default_factory=list)
     held_back: list[str] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
 
@@ -115,6 +117,7 @@ class Maintaining:
             "seconds": round(time.time() - began, 1),
             "freed_bytes": sum(one["freed_bytes"] for one in done.values()),
             "held_back": self.held_back,
+            "warnings": self.warnings,
             "tables": done,
         }
         self.lake.write(self.lake.at(RECORD), {"at": int(began * 1000), **facts})

@@ -33,10 +33,10 @@ from spark.lake.lake import Lake
 from spark.lake.stopped import Name
 from spark.mending.audit import counts, forget, forget_all, note
 from spark.mending.final import KIND, compared, differing, folded, widened
-from spark.mending.taken import taken, taking
 from spark.merging.mended import keys_behind, mended
 from spark.merging.parts import MYSQL, Part, parts, remove
 from spark.merging.tables import USED
+from spark.merging.taken import taken, taking
 from spark.proof.differences import EXTRA, MISSING
 from spark.proof.unplaced import behind_all
 from spark.tables.merge import behind, sequence
@@ -96,7 +96,7 @@ class Mending:
         self._end(part, refused)
 
     def _end(self, part: Part, refused: str | None) -> None:
-        if refused and not taken(self.spark, self.lake, part):
+        if refused and taken(self.spark, self.lake, part) is False:
             forget_all(self.spark, self.lake, part)  # what a run noted that died before the table had it
         rows = {} if refused else counts(self.spark, self.lake, part)
         db, table = part.name

@@ -11,7 +11,7 @@ from contract import names
 from contract.schema import TableSchema
 from spark.lake.applied import Applied
 from spark.lake.lake import Lake
-from spark.merging.parts import MYSQL, Part, parts
+from spark.merging.parts import MYSQL, Part, parts, was_taken
 from spark.tables.merge import sequence
 from spark.tables.rows import keys_of
 from spark.tables.schema import OWN
@@ -32,10 +32,11 @@ def mended(spark: SparkSession, lake: Lake, part: Part, applied: Applied) -> int
 
 def keys_behind(spark: SparkSession, lake: Lake, schema: TableSchema, p0: Sequence[int]) -> DataFrame | None:
     """The keys' columns of the rows that were read, and put in their place, behind that place; None where nothing was
-    mended yet. Not of parts that are still staged: those are put in their place, or refused, behind all else."""
+    mended yet. Not of parts that are still staged, and were never taken: those are put in their place, or refused,
+    behind all else."""
     if (mine := _of(spark, lake, schema)) is None or P0 not in mine.columns:
         return None
-    staged = [part.id for part in parts(lake)]
+    staged = [part.id for part in parts(lake) if not was_taken(lake, part)]
     mine = mine.where((fn.col(P0) > sequence(p0)) & ~fn.col("run").isin(staged))
     return keys_of(mine.select("key").distinct(), schema)
 

@@ -34,6 +34,7 @@ from spark.tables.rows import keys_of
 
 MANIFEST = "part.json"
 BEGUN = "begun.json"  # there from before its rows are read
+TAKEN = "taken.json"  # there where the table has its rows, and the run died then
 ABANDONED = 60.0  # seconds without a beat behind which nobody writes a folder any more
 MYSQL, CHANGES, KAFKA = SOURCE, "changes", "kafka"  # where the rows come from
 
@@ -170,6 +171,14 @@ def parts(lake: Lake) -> list[Part]:
     found = [Part.model_validate_json(text) for text in texts if text]
     landed = [one.model_copy(update={"shape": lake.pipeline.lake.lands(one.shape)}) for one in found]
     return sorted(landed, key=lambda part: (part.p0.place, part.id))
+
+
+def was_taken(lake: Lake, part: Part) -> bool:
+    return lake.exists(f"{part.folder(lake)}/{TAKEN}")
+
+
+def write_taken(lake: Lake, part: Part) -> None:
+    lake.write(f"{part.folder(lake)}/{TAKEN}", {"at": time.time()})
 
 
 def begin(lake: Lake, part: Part) -> None:

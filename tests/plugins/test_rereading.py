@@ -61,7 +61,8 @@ def test_a_table_whose_name_no_form_takes_keeps_no_other_from_being_read_again(m
 def test_behind_a_check_its_own_report_says_which_are_stale() -> None:
     task = RereadStale(task_id="reread", pipeline="shop", of="verify")
     report = {"tables": {"shop.a": {"equal": True, "stale": "stale since an ALTER"}, "shop.b": {"equal": True}}}
-    ti = SimpleNamespace(xcom_pull=lambda task_ids: report if task_ids == "verify" else None, get_dag=switched_on)
+    pull = {"verify": report}.get
+    ti = SimpleNamespace(xcom_pull=lambda task_ids: pull(task_ids), get_dr_count=no_run, get_dag=switched_on)
     with pytest.raises(DagRunTriggerException) as caught:
         task.execute({"ti": ti})
     assert caught.value.conf == {"tables": ["shop.a"], "existing": True}
@@ -171,6 +172,17 @@ def test_a_run_that_was_never_started_or_was_deleted_is_started_anew(variables: 
     assert runs.tables == [["shop.a"], ["shop.a"]]
     runs.behind(b="since 2")
     assert {*json.loads(variables["headrace_shop_reread"])} == {"shop.b"}, "what is well again is forgotten"
+
+
+def test_without_the_variable_each_stale_table_is_read_once_more(variables: dict[str, Any]) -> None:
+    runs = Runs()
+    first = runs.behind(a="since 1")
+    for n, state in enumerate((DagRunState.FAILED, DagRunState.SUCCESS), 2):
+        runs.states[str(first)] = state
+        variables.clear()
+        assert runs.behind(a="since 1") == f"{first}-{n}"
+        assert runs.behind(a="since 1") is None
+    assert runs.tables == [["shop.a"]] * 3
 
 
 @pytest.mark.parametrize("report", [None, {"tables": {"shop.b": {"stale": None}}}, {"error": "died"}])

@@ -148,6 +148,9 @@ def test_what_was_had_of_some_tables_goes_on_where_the_task_says_so(submit: Any,
     assert str(caught.value) == told
     submit.ti.xcom_pull.side_effect = lambda task_ids: {**report, "ok": True, "error": None}
     rest.execute({"ti": submit.ti})
+    submit.ti.xcom_pull.side_effect = lambda task_ids: None
+    with pytest.raises(AirflowFailException, match="the task stage left no report: clear it"):
+        rest.execute({"ti": submit.ti})
 
 
 def test_a_failure_that_may_be_over_by_the_next_run_is_retried(submit: Any) -> None:

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from contract import status
-from contract.pipeline import Pipeline
+from contract.pipeline import Pipeline, Tables
 from contract.status import TableStatus
 from readers.lake import query
 from spark.compaction import compaction
@@ -79,7 +79,8 @@ def test_a_table_has_no_past_before_a_compaction_came_to_its_end_with_it(
     spark: SparkSession, lake: Lake, compact: Callable[[], dict[str, Any]]
 ) -> None:
     """Nobody has said by then whether its first snapshot is ahead."""
-    changes(spark, change(seq(AT + 1), "c", item(1))).write.format("delta").save(lake.changes)
+    landed = changes(spark, change(seq(AT + 1), "c", item(1))).selectExpr("*", "after AS before", "'u:1' AS gtid")
+    landed.write.format("delta").save(lake.changes)
     stage(spark, lake, "1", AT, item(1), item(2), end=END)
 
     def killed(at: str) -> None:
@@ -90,6 +91,8 @@ def test_a_table_has_no_past_before_a_compaction_came_to_its_end_with_it(
         compact()
     with pytest.raises(LakeError, match=r"no compaction came to its end with it yet: run the DAG"):
         History(spark, lake, *NAME).as_of(LATER)
+    others = Lake(spark, lake.pipeline.model_copy(update={"tables": Tables(include=("shop.others",))}))
+    assert History(spark, others, *NAME).as_of(LATER).count() == 2, "of one that is excluded no compaction says more"
 
 
 def test_it_is_told_until_the_lake_has_come_to_its_end(

@@ -116,6 +116,25 @@ def test_each_round_goes_by_the_pipeline_file_as_it_is(
     assert (out.count("inclde"), out.count("go on by the file as it was"), out.count("was edited")) == (1, 1, 1)
 
 
+def test_what_an_edit_names_may_come_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pipeline, seen, script = pipeline_in(tmp_path), list[int](), tmp_path / "upper.py"
+    more = pipeline.path.read_text() + "transforms: [{script: upper.py, tables: [\"shop.*\"]}]\n"
+
+    def compact(spark: Any, pipeline: Any) -> dict[str, Any]:
+        seen.append(len(pipeline.transforms))
+        pipeline.path.write_text(more)
+        if len(seen) == 3:
+            script.write_text("def transform(event):\n    return event\n")
+        return NOTHING
+
+    monkeypatch.setattr(compaction, "compact", compact)
+    Loop(cast(Any, None), pipeline, Stop(4)).run()
+    assert seen == [0, 0, 0, 1]
+    assert capsys.readouterr().out.count("go on by the file as it was") == 1
+
+
 def test_it_ends_where_the_file_feeds_the_lake_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pipeline = pipeline_in(tmp_path)
     away = "checkpoints: {type: file, path: away}\n"

@@ -243,9 +243,10 @@ def test_a_broken_table_is_told_and_the_others_are_done(spark: SparkSession, lak
     for file in Path(lake.table("shop", "items")).glob("*.parquet"):
         file.write_bytes(b"nothing")
     with pytest.raises(JobFailedError, match=r"shop\.items: a file of the lake.* cannot be read") as caught:
-        Maintaining(spark, lake).run()
+        Maintaining(spark, lake, warnings=["the lake is 90 h behind"]).run()
     assert caught.value.facts["failed"] == {"shop.items": str(caught.value)}
     assert caught.value.facts["tables"]["_changes"]["files_after"] == 2
+    assert caught.value.facts["warnings"] == ["the lake is 90 h behind"], "then above all"
 
 
 def test_so_is_one_with_a_feature_that_this_delta_does_not_know(spark: SparkSession, lake: Lake) -> None:

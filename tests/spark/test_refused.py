@@ -210,6 +210,24 @@ def test_what_was_noted_of_a_part_that_is_not_wanted_then_goes_where_the_table_n
     assert ids(spark, lake) == [(1, "right" if step == "part replaced" else "read before"), (2, "a")]
 
 
+def test_what_a_part_took_away_stays_away_behind_an_older_snapshot_though_it_is_refused_then(
+    spark: SparkSession, lake: Lake, compact: Callable[[], dict[str, Any]]
+) -> None:
+    def crash(point: str) -> None:
+        if point == "part replaced":
+            raise CrashError
+
+    stage(spark, lake, "1", AT, item(1), item(2))
+    compact()
+    part(spark, lake, "p1", AT + 20, item(1))
+    with hooked(crash), pytest.raises(CrashError):
+        compact()
+    stage(spark, lake, "2", AT + 10, item(1), item(2))
+    shutil.rmtree(Path(lake.at("_parts"), "p1", "rows"))
+    assert "are not whole" in compact()["parts"]["p1"]["refused"]
+    assert (ids(spark, lake), repaired(spark, lake)) == ([(1, "a")], ['{"id":2}'])
+
+
 def test_an_erasure_says_what_keeps_it_from_a_table(
     spark: SparkSession, lake: Lake, compact: Callable[[], dict[str, Any]]
 ) -> None:
@@ -240,6 +258,10 @@ def test_features_that_this_delta_does_not_know_stop_their_table_alone(
     land(spark, lake, change(seq(AT + 5), "c", item(9)))
     with pytest.raises(JobFailedError, match=r"does not know \(of2030\).*move the folder .*/shop/items away"):
         compact()
+    if snapshot:  # nobody can say whether the table has its rows
+        part(spark, lake, "p1", AT, item(1, "right"))
+        with pytest.raises(JobFailedError, match=r"does not know \(of2030\).*move the folder .*/shop/items away"):
+            compact()
     shutil.move(lake.table(*NAME), f"{lake.root}-away")
     lake.forget_logs()
     stage(spark, lake, "2", AT + 50, item(1), item(9))
