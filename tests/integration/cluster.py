@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import time
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -68,22 +69,35 @@ class Cluster:
     def run(self, job: str, file: Path, variables: Mapping[str, str], *arguments: str) -> dict[str, Any]:
         """The job's report (contract/jobs.py), with its driver on this machine. Fails the test where it ends without
         one."""
-        with pytest.MonkeyPatch.context() as patch:
-            for name, value in variables.items():
-                patch.setenv(name, value)
-            command, more = spark_process.driver(job, self.master, "--pipeline", str(file), *arguments)
-        done = subprocess.run(
-            command,
-            env={**self.environment, **variables, **more},
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            timeout=300,
-        )
+        command, environment = self._driver(job, file, variables, *arguments)
+        done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=300)
         reports = [found for line in done.stdout.splitlines() if (found := jobs.read(line))]
         assert len(reports) == 1, f"{job} ended with {done.returncode}:\n{done.stdout}\n{done.stderr[-4000:]}"
         self.said = done.stderr
         return reports[0]
+
+    @contextmanager
+    def looping(self, file: Path, variables: Mapping[str, str]) -> Iterator[None]:
+        """A looping compaction meanwhile, which ends at a signal without a failure."""
+        command, environment = self._driver("compact_loop", file, variables)
+        with (self.folder / "looping.log").open("w") as out:
+            process = subprocess.Popen(command, env=environment, cwd=ROOT, stdout=out, stderr=out)
+        try:
+            yield
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(120) == 0, (self.folder / "looping.log").read_text()
+        finally:
+            process.kill()
+            process.wait()
+
+    def _driver(
+        self, job: str, file: Path, variables: Mapping[str, str], *arguments: str
+    ) -> tuple[list[str], dict[str, str]]:
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in variables.items():
+                patch.setenv(name, value)
+            command, more = spark_process.driver(job, self.master, "--pipeline", str(file), *arguments)
+        return command, {**self.environment, **variables, **more}
 
     def used(self) -> set[str]:
         """The workers that had an executor."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -126,4 +127,11 @@ def test_every_job_with_a_transform_and_a_lake_on_s3(
     assert ran("erase", of_plain, "--keys=[31]", "--now=yes", "--by=ada")["tables"][f"{name}.plain"]["changes"] == 1
     plain = ran("verify", of_plain, "--whole=yes")["tables"][f"{name}.plain"]
     assert (plain["equal"], plain["lake_count"]) == (True, 497)
+    with cluster.looping(streamer.file, variables):
+        for value in (7, 8):  # by a round each
+            execute(mysql, f"UPDATE {name}.plain SET v = {value} WHERE id = 21")
+            until = time.monotonic() + 240
+            while [*query(pipeline, "SELECT v FROM plain WHERE id = 21").rows()] != [(value,)]:
+                assert time.monotonic() < until, (cluster.folder / "looping.log").read_text()
+                time.sleep(1)
     assert len(cluster.used()) == 2

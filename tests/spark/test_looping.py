@@ -120,7 +120,7 @@ def test_what_an_edit_names_may_come_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pipeline, seen, script = pipeline_in(tmp_path), list[int](), tmp_path / "upper.py"
-    more = pipeline.path.read_text() + "transforms: [{script: upper.py, tables: [\"shop.*\"]}]\n"
+    more = pipeline.path.read_text() + 'transforms: [{script: upper.py, tables: ["shop.*"]}]\n'
 
     def compact(spark: Any, pipeline: Any) -> dict[str, Any]:
         seen.append(len(pipeline.transforms))
