@@ -1,4 +1,5 @@
-"""What the lines of a text that is no YAML tell of a place in it: the keys above it, and the value that begins there."""
+"""What the lines of a text that is no YAML tell of a place in it: the keys above it, and the value that begins
+there."""
 
 from __future__ import annotations
 
