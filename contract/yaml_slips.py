@@ -13,12 +13,15 @@ from dataclasses import dataclass
 
 import yaml
 
-from contract.pipeline_secrets import LOGIN, PRIVATE, Keys, is_secret
+from contract.pipeline_secrets import Keys, is_secret
 from contract.yaml_places import is_listed, keys_at, value_at
 
+BREAKS = re.compile("\r\n|[\r\n\x85\u2028\u2029]")  # YAML's, by which PyYAML counts lines
 QUOTES = "\"'"
+LONG = re.compile(r"'[^'<>]{3,}'")  # in PyYAML's words: more than a sign
 NO_BLANK = re.compile(r"\s*(?:-\s+)?(?P<name>[A-Za-z_][\w.]*):[^\s:/]\S*\s*$")
 LISTS = frozenset({"include", "exclude", "cascades", "tables", "columns", "failover", "earlier_topics"})
+PLAIN = LISTS | {"schedule", "topic", "name", "start", "path"}
 
 
 @dataclass(frozen=True)
@@ -46,18 +49,22 @@ class _At:
     def text(self) -> str:
         return self.lines[self.line] if self.line < len(self.lines) else ""
 
+    @property
+    def first(self) -> str:
+        """The sign that it began with."""
+        return self.lines[self.began[0]][self.began[1] :][:1]
+
     def slip(self, message: str, fix: str, line: int | None = None, column: int | None = None) -> Slip:
         line, column = self.line if line is None else line, self.column if column is None else column
         return Slip(line + 1, keys_at(self.lines, line, column), message, fix)
 
     def shown(self, line: int, column: int) -> str | None:
-        """The value that begins there; None of one that may be a secret, or holds one, and where no key is known."""
-        keys, value = (
-            keys_at(self.lines, line, column),
-            value_at(self.lines[line] if line < len(self.lines) else "", column),
-        )
-        private = not keys or is_secret(keys) or PRIVATE.search(str(keys[-1]))
-        return None if private or LOGIN.search(value) else value
+        """The value that begins there; None where it is not known to be no secret: a key may be misspelled, and behind
+        a : may stand another one."""
+        keys = keys_at(self.lines, line, column)
+        value = value_at(self.lines[line], column) if line < len(self.lines) else ""
+        plain = keys and keys[-1] in PLAIN and not is_secret(keys)
+        return value if plain and ":" not in value else None
 
     def quoted(self, line: int, column: int, sign: str = '"') -> str:
         """What to write in the place of the value that begins there."""
@@ -79,7 +86,7 @@ def slip(text: str, error: yaml.YAMLError) -> Slip:
         return Slip(0, (), "is no YAML", "start from pipelines/flights.yaml")
     mark, began = error.problem_mark, error.context_mark or error.problem_mark
     at = _At(
-        text.split("\n"), mark.line, mark.column, (began.line, began.column), error.problem or "", error.context or ""
+        BREAKS.split(text), mark.line, mark.column, (began.line, began.column), error.problem or "", error.context or ""
     )
     found = (told for kind in KINDS if (told := kind(at)))
     return _open_quote(text, at) or next(found, None) or _other(at)
@@ -100,7 +107,7 @@ def _open_quote(text: str, at: _At) -> Slip | None:
         place = (last.start_mark.line, last.start_mark.column)
     else:
         return None
-    sign = at.lines[place[0]][place[1]]
+    sign = at.lines[place[0]][place[1] :][:1]
     return at.slip(f"the quote {sign} that begins here is not closed", f"close it with {sign}", *place)
 
 
@@ -118,12 +125,12 @@ def _alias(at: _At) -> Slip | None:
 def _first_sign(at: _At) -> Slip | None:
     """A sign that begins nothing, or something that is rarely meant."""
     if "cannot start any token" in at.problem:
-        sign = at.text[at.column]
+        sign = at.text[at.column : at.column + 1]
         if sign == "\t":
             return at.slip("a tab stands where YAML takes blanks alone", "write blanks in its place")
         return at.slip(f"in YAML no value begins with {sign}", at.quoted(at.line, at.column))
     if "anchor" in at.context or "tag" in at.context:
-        sign = at.lines[at.began[0]][at.began[1]]
+        sign = at.first
         return at.slip(f"{sign} has a meaning of its own in YAML", at.quoted(*at.began), *at.began)
     return None
 
@@ -182,7 +189,7 @@ def _unclosed(at: _At) -> Slip | None:
         return None
     if at.text[at.column - 1 : at.column + 1] == "${":
         return at.slip("${...} stands without quotes within [...] or {...}", "write the whole value in quotes")
-    sign = at.lines[at.began[0]][at.began[1]]
+    sign = at.first
     what = f"the {sign} that begins here is not closed, or a comma is missing in it"
     return at.slip(what, f"close it with {wanted[1]}, and write a comma between its items", *at.began)
 
@@ -203,7 +210,8 @@ def _goes_on(at: _At) -> Slip | None:
 def _other(at: _At) -> Slip:
     fix = "mend the YAML on this line or before; a text with signs of YAML's own is written in quotes"
     # PyYAML's words may hold a part of the value.
-    why = "" if at.shown(at.line, at.column) is None else f": {at.problem or at.context}"
+    words = at.problem or at.context
+    why = f": {words}" if at.shown(at.line, at.column) is not None or not LONG.search(words) else ""
     return at.slip(f"YAML cannot be read here (column {at.column + 1}{why})", fix)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from contract.pipeline_file import dotted
 from contract.yaml_slips import Slip, slip
 
 HIDDEN = "hunter2"
+SIGNS = "\"'{}[]*&!@%`:,-#|>?\t \n\r\u2028\x85~$\\"
 
 
 def slip_of(text: str) -> Slip:
@@ -45,13 +47,13 @@ def slip_of(text: str) -> Slip:
         ("a:\n  b: 1\n  port:3\n  c: 2\n", 3, "a.port", "lacks the blank behind the :", "write port: and a blank"),
         ("port:3\nb: 2\n", 1, "port", "lacks the blank behind the :", "write port: and a blank"),
         ("a: 1\nword\nb: 2\n", 2, "", "is no line of the form key: value", "write key: value"),
-        ("a: x: y\n", 1, "a", "holds a : with a blank behind it", '"x: y"'),
+        ("a: x: y\n", 1, "a", "holds a : with a blank behind it", "in quotes"),
         ("a:\n  b: 1\n    c: 2\n", 3, "a.b.c", "is indented deeper", "in the same column"),
         ("a:\n  b: 1\n c: 2\n", 3, "a.c", "is indented otherwise", "in the same column"),
         ("a: [x, y\nb: 1\n", 1, "a", "the [ that begins here is not closed", "close it with ]"),
         ("a: {x: 1\nb: 1\n", 1, "a", "the { that begins here is not closed", "close it with }"),
         ("a: {x: ${Y}}\n", 1, "a.x", "${...} stands without quotes", "write the whole value in quotes"),
-        ("a: &\n", 1, "a", "& has a meaning of its own", '"&"'),
+        ("path: &\n", 1, "path", "& has a meaning of its own", '"&"'),
         ("a: |x\n", 1, "a", "cannot be read here (column 5: expected chomping", "mend the YAML"),
         ("a: 1\nb: \x01\n", 2, "", "holds a sign that YAML does not take", "remove the sign"),
     ],
@@ -70,7 +72,7 @@ def test_a_slip_is_told_with_its_place_and_its_fix(text: str, line: int, key: st
         'password: "{}\\q"', 'password: "{}" {}', "webhook: @{}", "password: {}: b", "password: &{}/ x",
         "password: |{}", "password: !{}!x y", "{{password: @{}}}", "'a b': *{}", "url: @x://me:{}@h/",
         "password: {}\n  a: b", 'password: "{}\na: b', "password: {}\nb\nc: d", "password:{}\nb: c", "{}\nb: c: d",
-        "password: [{}", "password: {{{}}}x", "private_key: `{}", "password: >{}",
+        "pasword: @{}", "password: [{}", "password: {{{}}}x", "private_key: `{}", "password: >{}",
     ],
 )  # fmt: skip
 def test_what_may_be_a_secret_is_not_told(text: str) -> None:
@@ -85,3 +87,27 @@ def test_it_is_a_mistake_of_the_pipeline_file(tmp_path: Path) -> None:
         f'{tmp_path}/shop.yaml:2: tables.include: * begins an alias in YAML\n    fix: write it in quotes: ["*.orders"]'
     )
     assert told in str(caught.value)
+
+
+def test_no_text_at_all_ends_in_a_traceback_or_shows_a_password(tmp_path: Path) -> None:
+    plain = f"source:\n  password: {HIDDEN}\n  options: {{a: b, key: {HIDDEN}}}\ntables:\n  include: ['shop.*']\n"
+    drawn = random.Random(7)
+    for _ in range(200):
+        text = plain
+        for _ in range(drawn.randint(1, 3)):
+            at = drawn.randrange(len(text))
+            text = (
+                text[:at] + drawn.choice("\"'{}[]*&!@%`:,-#|>?\t \n\r\u2028\x85~$\\") + text[at + drawn.randint(0, 1) :]
+            )
+        with pytest.raises(PipelineFileError) as caught:
+            parse(text, tmp_path / "shop.yaml")
+        if not yaml_takes(text):
+            assert HIDDEN not in str(caught.value), text
+
+
+def yaml_takes(text: str) -> bool:
+    try:
+        yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.YAMLError:
+        return False
+    return True
