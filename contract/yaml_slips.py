@@ -1,7 +1,7 @@
 """What is wrong with a text that YAML cannot read: where, at which key, and what to write instead.
 
-Of a text and PyYAML's error come a `Slip`, in words of the file. Whoever has the text shown may not see what stands at
-a secret's key, so nothing of a value is told there. PyYAML tells its errors apart by their English words alone: what
+Of a text and PyYAML's error comes a `Slip`, in words of the file. It shows values of a few keys alone (`PLAIN`), which
+hold no secret, since which key a broken line means is a guess. PyYAML tells its errors apart by their English words alone: what
 is not known by these is told as it says it, with the column.
 """
 
