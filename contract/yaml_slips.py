@@ -1,8 +1,8 @@
 """What is wrong with a text that YAML cannot read: where, at which key, and what to write instead.
 
 Of a text and PyYAML's error comes a `Slip`, in words of the file. It shows values of a few keys alone (`PLAIN`), which
-hold no secret, since which key a broken line means is a guess. PyYAML tells its errors apart by their English words alone: what
-is not known by these is told as it says it, with the column.
+hold no secret, since which key a broken line means is a guess. PyYAML tells its errors apart by their English words
+alone: what is not known by these is told as it says it, with the column.
 """
 
 from __future__ import annotations
