@@ -149,5 +149,7 @@ fuzz-bytes: install ## broken bytes through the decoder, random transactions on 
 	@HEADRACE_FUZZ=$(or $(TIMES),40) $(PYTHON_IN) -m pytest $(PYTEST) tests/streamer/protocol/test_fuzz.py \
 		tests/integration/test_decoder_transactions.py -k "not test_decoder_transactions or random"
 
-clean: demo-down ## remove the virtual environment and the demo's data; the cache of downloads stays
-	@rm -rf $(VENV) .headrace
+clean: demo-down ## remove the virtual environment and the demo's data; the cache of downloads and other pipelines' lakes stay
+	@rm -rf $(VENV) .headrace/lake/flights
+	@if [ -d .headrace ]; then find .headrace -mindepth 1 -maxdepth 1 ! -name lake -exec rm -rf {} +; fi
+	@rmdir .headrace/lake .headrace 2>/dev/null || if [ -d .headrace/lake ]; then echo "clean: left as they are: $$(echo .headrace/lake/*)"; fi

@@ -43,13 +43,19 @@ def check(pattern: str, form: str, example: str) -> None:
             raise MistakeError(f"{pattern!r} is no regular expression: {error}", fix) from None
     elif pattern.count(".") != form.count("."):
         what = f"{pattern!r} is not of the form {form}, such as {example}, or a /regular expression/"
-        raise MistakeError(what, f"write {_with_all(pattern, form)}")
+        raise MistakeError(what, f"write {_whole(pattern, form)}")
 
 
-def _with_all(pattern: str, form: str) -> str:
-    """The pattern with all of what it does not say, where it is too short for the form."""
-    missing = form.count(".") - pattern.count(".")
-    return pattern + missing * ".*" if pattern and missing > 0 else f"it as {form}"
+def _whole(pattern: str, form: str) -> str:
+    """The pattern with what it does not say in capitals: with a * there it might choose more than is meant, such as
+    all columns for one. A name alone may be that of a database, or of a table."""
+    given = pattern.split(".")
+    missing = form.upper().split(".")[len(given) :]
+    if not pattern or not missing or pattern.startswith("/"):
+        return f"it as {form}"
+    if form == "db.table":
+        return f"{pattern}.* where {pattern} is a database, or DB.{pattern} where it is a table"
+    return ".".join([*given, *missing])
 
 
 def _checked(form: str, example: str) -> AfterValidator:

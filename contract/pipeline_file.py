@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -11,14 +10,16 @@ from typing import Any
 
 import yaml
 
-from contract import regular_file
-from contract.pipeline_secrets import LOGIN, PRIVATE, REFERENCE, SIZE, Keys, hidden, is_secret, may_refer, without
+from contract import yaml_slips
+from contract.pipeline_references import References
+from contract.pipeline_secrets import LOGIN, PRIVATE, REFERENCE, Keys, hidden, is_secret, without
 
 Lines = dict[Keys, int]
 
 DEPTH = 10  # levels of keys; the format has four
 NUL = "\0"
 FILE = "file"  # stands in a key's place where there is nothing to be read
+OTHER_BASE = re.compile(r"[-+]?(0[0-7_]+|[\d_]+(:[0-5]?\d)+)")  # octal, or minutes and seconds, as YAML 1.1 has them
 NODES = 20_000  # keys and values, those behind each alias counted again
 
 
@@ -65,12 +66,14 @@ class PipelineFileError(ValueError):
 @dataclass(frozen=True)
 class Read:
     """A file's tree with `${ENV}` filled in (None: it is none), the line of every key, and what was wrong so far.
-    `written`: what stands where something is referred to; `hidden`: what no message shows of the values."""
+    `written`: what stands where something is referred to; `without`: keys of whose values all is told that can be;
+    `hidden`: what no message shows of the values."""
 
     tree: dict[str, Any] | None
     lines: Lines = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     written: dict[Keys, str] = field(default_factory=dict)
+    without: frozenset[Keys] = frozenset()
     hidden: list[tuple[str, str]] = field(default_factory=list, repr=False)
 
     def hiding(self, problem: Problem) -> Problem:
@@ -82,11 +85,17 @@ class Read:
 def read_yaml(path: Path, known: Mapping[Keys, str] | None = None) -> Read:
     """Raises nothing. `known`: as for `read_text`."""
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "not UTF-8 text"
-        return Read(None, {}, [Problem(0, FILE, f"cannot be read: {reason}", "", "check the path and its rights")])
-    return read_text(text, known)
+        given = path.read_bytes()
+    except OSError as error:
+        fix = "check the path and its rights"
+        return Read(None, {}, [Problem(0, FILE, f"cannot be read: {error.strerror or error}", "", fix)])
+    try:
+        text = given.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = given.count(b"\n", 0, error.start) + 1
+        message = f"is not UTF-8 text: the first byte that is none is on line {line}"
+        return Read(None, {}, [Problem(line, FILE, message, "", "save it as UTF-8")])
+    return read_text(text.replace("\r\n", "\n").replace("\r", "\n"), known)
 
 
 def read_text(text: str, known: Mapping[Keys, str] | None = None) -> Read:
@@ -97,10 +106,8 @@ def read_text(text: str, known: Mapping[Keys, str] | None = None) -> Read:
     except RecursionError:
         return Read(None, {}, [Problem(0, "yaml", "goes too deep", "", "start from pipelines/flights.yaml")])
     except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        text = str(getattr(error, "problem", None) or getattr(error, "reason", "is no YAML"))
-        line = mark.line + 1 if mark else 0
-        return Read(None, {}, [Problem(line, "yaml", text, "", "mend the YAML on this line or before")])
+        slip = yaml_slips.slip(text, error)
+        return Read(None, {}, [Problem(slip.line, dotted(slip.keys) or "yaml", slip.message, "", slip.fix)])
     if not isinstance(root, yaml.MappingNode):
         problem = Problem(1, "file", "is not a mapping", "key: value lines", "start from pipelines/flights.yaml")
         return Read(None, {}, [problem])
@@ -110,7 +117,8 @@ def read_text(text: str, known: Mapping[Keys, str] | None = None) -> Read:
     except _TooLargeError:
         fix = "write less, and fewer aliases"
         return Read(None, {}, [Problem(0, "yaml", f"has more than {NODES} keys and values", "", fix)])
-    return Read(tree, reader.lines, reader.problems, reader.written, hidden(reader.filled))
+    found = reader.references
+    return Read(tree, reader.lines, reader.problems, found.written, frozenset(found.without), hidden(found.filled))
 
 
 def references(path: Path) -> dict[Keys, str]:
@@ -150,9 +158,7 @@ class _Reader:
     def __init__(self, known: Mapping[Keys, str] | None) -> None:
         self.lines: Lines = {}
         self.problems: list[Problem] = []
-        self.written: dict[Keys, str] = {}
-        self.filled: list[tuple[str, str]] = []
-        self._known = known
+        self.references = References(known, self._problem)
         self._nodes = 0
 
     def value(self, node: yaml.Node, keys: Keys) -> Any:
@@ -168,10 +174,11 @@ class _Reader:
         if isinstance(node, yaml.SequenceNode):
             return [self.value(item, (*keys, index)) for index, item in enumerate(node.value)]
         value = self._scalar(node, keys)
-        value = self._filled(value, keys) if isinstance(value, str) else value
+        value = self.references.fill(value, keys) if isinstance(value, str) else value
         if isinstance(value, str) and NUL in value:
             self._problem(keys, "holds a NUL, which stands in no name, path or password", "remove it")
-        if value is not None and is_secret(keys):
+        told = keys in self.references.without and not REFERENCE.search(str(node.value))
+        if value is not None and is_secret(keys) and not told:
             self._check_secret(node.value, str(value), keys)
         elif LOGIN.search(node.value if PRIVATE.search(str(keys[-1])) else str(value)):
             fix = "leave user and password out: options take them, as ${NAME}; a webhook may be ${NAME} as a whole"
@@ -181,12 +188,18 @@ class _Reader:
     def _scalar(self, node: yaml.Node, keys: Keys) -> Any:
         """Python's value of what YAML takes the text for, such as a date; the text itself where it is none."""
         try:
-            return yaml.SafeLoader("").construct_object(node)
+            value = yaml.SafeLoader("").construct_object(node)
         except (ValueError, LookupError, AttributeError, yaml.YAMLError):
             kind = node.tag.rpartition(":")[2]
-            message = f"YAML takes the value for one of the kind {kind}, and it is none"
-            self.problems.append(Problem(self.lines[keys], dotted(keys), message, "", "write it in quotes"))
+            self._problem(
+                keys, f"YAML takes the value for one of the kind {kind}, and it is none", "write it in quotes"
+            )
             return str(node.value)
+        if isinstance(value, int) and OTHER_BASE.fullmatch(node.value) and not is_secret(keys):
+            fix = f"write {value} for that number, or {node.value} in quotes for a text"
+            self._problem(keys, f"YAML takes {node.value} for the number {value}", fix)
+            self.references.without.add(keys)
+        return value
 
     def _check_secret(self, written: str, value: str, keys: Keys) -> None:
         """Neither its text nor a default for it may stand in the file. The message does not show it."""
@@ -216,51 +229,6 @@ class _Reader:
             self.lines[at] = key_node.start_mark.line + 1
             tree[name] = self.value(value_node, at)
         return tree
-
-    def _filled(self, text: str, keys: Keys) -> str:
-        if not REFERENCE.search(text):
-            return text
-        self.written[keys] = text
-        if self._known is not None and not may_refer(keys) and self._known.get(keys) != text:
-            fix = "write the value, or the file in the folder itself, or start headrace serve with --allow-code"
-            self._problem(keys, "is no secret, and ${...} is taken for those alone from the API", fix)
-            return text
-        before = len(self.filled)
-        value = REFERENCE.sub(lambda match: self._value(match, keys), text)
-        if len(self.filled) > before:  # else it is made of defaults, which stand in the file
-            self.filled.append((value, text))
-        return value
-
-    def _value(self, match: re.Match[str], keys: Keys) -> str:
-        secret = is_secret(keys)
-        if match["file"]:
-            return self._read(match["file"], keys) if secret else self._no_secret(keys)
-        name, default = match["name"], match["default"]
-        if (value := os.environ.get(name, default)) is None:
-            fix = f"export {name}=..."
-            if not secret:  # for which a default would be a password in the file
-                fix += f", or write ${{{name}:-default}}"
-            self._problem(keys, f"the environment variable {name} is not set", fix, outside=True)
-            return "0"
-        if name in os.environ:
-            self.filled.append((value, match[0]))
-        return value
-
-    def _read(self, name: str, keys: Keys) -> str:
-        """A secret's file, less the line's end that editors leave behind it."""
-        try:
-            value = regular_file.read(Path(name), SIZE).strip("\r\n")
-        except (OSError, UnicodeDecodeError) as error:
-            reason = getattr(error, "strerror", None) or "not UTF-8 text"
-            told = f"the file {name} cannot be read: {reason}"
-            self._problem(keys, told, "check its path and its rights", outside=True)
-            return "0"
-        self.filled.append((value, f"${{file:{name}}}"))
-        return value
-
-    def _no_secret(self, keys: Keys) -> str:
-        self._problem(keys, "is no secret, and files are read for those alone", "write the value, or ${NAME}")
-        return "0"
 
 
 def dotted(keys: Keys) -> str:

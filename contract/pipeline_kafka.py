@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Literal
+from typing import Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from contract import topic_template
@@ -94,6 +94,19 @@ class Section(BaseModel):
     """A part of the file: a key that it does not know is a mistake."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _no_switch_for_a_number(cls, given: Any, info: ValidationInfo) -> Any:
+        """YAML makes one of `yes` and `on`, and Python's is a number, too."""
+        if isinstance(given, bool) and _counts(cls.model_fields[str(info.field_name)].annotation):
+            raise PydanticCustomError("number", "is true or false (or yes, no, on, off), and no number")
+        return given
+
+
+def _counts(annotation: Any) -> bool:
+    """Whether the field takes a number."""
+    return annotation in (int, float) or any(one == 1 or _counts(one) for one in get_args(annotation))
 
 
 class Kafka(Section):

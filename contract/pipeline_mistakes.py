@@ -10,12 +10,13 @@ from pydantic import BaseModel, ValidationError
 
 from contract.chosen_section import Choice
 from contract.pipeline_file import Problem, Read, dotted, place_in
-from contract.pipeline_secrets import Keys
+from contract.pipeline_secrets import Keys, is_secret
 
 Model = TypeVar("Model", bound=BaseModel)
 
 OTHERS = "see what docs/configuration.md says of it"
 TOLD = 100  # mistakes of values, beyond which they are only counted
+OWN = ("value_error", "key")  # kinds of mistakes that our own checks find
 SECTIONS = ("model_type", "model_attributes_type", "dict_type")  # what was given is none
 TYPES = {
     "array": "a list, such as [a, b]", "boolean": "true or false", "integer": "a whole number", "number": "a number",
@@ -31,7 +32,7 @@ def problems_of(model: type[Model], read: Read) -> tuple[Model | None, list[Prob
     try:
         return model.model_validate(read.tree), []
     except ValidationError as error:
-        found = _that_do_not_follow([dict(item) for item in error.errors(include_url=False)])
+        found = _that_do_not_follow([dict(item) for item in error.errors(include_url=False)], model, read)
         problems = [_told(item, _problem(model, item, read), read) for item in found[:TOLD]]
         if len(found) > TOLD:
             message = f"has {len(found) - TOLD} more mistakes than are told here"
@@ -39,20 +40,38 @@ def problems_of(model: type[Model], read: Read) -> tuple[Model | None, list[Prob
         return None, problems
 
 
-def _that_do_not_follow(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Without the mistakes that others bring: pydantic calls a list short whose items are wrong."""
+def _that_do_not_follow(items: list[dict[str, Any]], model: type[BaseModel], read: Read) -> list[dict[str, Any]]:
+    """Without the mistakes that others bring: pydantic calls a list short whose items are wrong, and a key missing
+    that is misspelled; what is said of a value that is not there, as a variable's that is not set, is of none."""
     above = {item["loc"][:-1] for item in items}
-    return [item for item in items if item["type"] != "too_short" or item["loc"] not in above]
+    meant = {(*item["loc"][:-1], _meant(model, item, read)) for item in items if item["type"] == "extra_forbidden"}
+    follows = {"too_short": above, "missing": meant}
+    return [item for item in items if item["loc"] not in follows.get(item["type"], ()) and not _of_no_value(item, read)]
+
+
+def _meant(model: type[BaseModel], item: dict[str, Any], read: Read) -> str | None:
+    return _close(str(item["loc"][-1]), _known(_section(model, item["loc"][:-1], read.tree)))
+
+
+def _of_no_value(item: dict[str, Any], read: Read) -> bool:
+    """Our own checks of a section may be about any value in it, but for secrets, of which they know no more than that
+    one is there."""
+    place, own = item["loc"], item["type"] in OWN
+    within = [at for at in read.without if own and place and at[: len(place)] == place and not is_secret(at)]
+    return bool(within) or any(place[: len(at)] == at for at in read.without)
 
 
 def _told(item: dict[str, Any], problem: Problem, read: Read) -> Problem:
-    """What our own checks say of a value may hold parts of it; pydantic's do not, nor what is said of a key."""
-    if item["type"] in ("extra_forbidden", "missing"):
+    """What our own checks say of a value may hold parts of it, or of others; pydantic's do not, nor what is said of a
+    key. A check of one value or section knows no others."""
+    if item["type"] not in OWN:
         return problem
-    places = (item["loc"][:n] for n in range(1, len(item["loc"]) + 1))
-    at = next((read.written[place] for place in places if place in read.written), "")
-    if at and item["type"] in ("value_error", "key"):
+    place = item["loc"]
+    at = next((read.written[place[:n]] for n in range(1, len(place) + 1) if place[:n] in read.written), "")
+    if at:
         return replace(problem, message=f"what {at} gives is not allowed here", fix=f"correct the value behind {at}")
+    if item["type"] == "value_error" and place and not any(key[: len(place)] == place for key in read.written):
+        return problem
     return read.hiding(problem)
 
 
@@ -67,8 +86,9 @@ def _problem(model: type[BaseModel], item: dict[str, Any], read: Read) -> Proble
         return Problem(line, dotted(keys), "is missing", _allowed(section, name), f"add {name}: ... here")
     if item["type"] in SECTIONS:
         return Problem(line, dotted(keys) or "file", _message(item), "", "write its keys below it, or remove the line")
-    if item["type"] == "string_type" and isinstance(item["input"], bool | int | float):
-        return Problem(line, dotted(keys), "is no text", "", "write the value in quotes")
+    if item["type"] == "string_type" and isinstance(item["input"], bool | int | float | dict):
+        why = ": { begins a mapping in YAML" if isinstance(item["input"], dict) else ""
+        return Problem(line, dotted(keys), f"is no text{why}", "", "write the value in quotes")
     if item["type"] == "string_pattern_mismatch" and (form := _description(section, name)):
         return Problem(line, dotted(keys), _message(item), form, f"write {form}")  # an expression says less
     # What our own checks refuse is of the right type: to say the type would not help.
@@ -86,6 +106,8 @@ def _message(item: dict[str, Any]) -> str:
         return "is empty"
     if item["type"] in SECTIONS:
         return "is empty" if item["input"] is None else "is to be a section of keys"
+    if item["type"] == "string_type" and item["input"] is None:
+        return "is empty, which ~ and null are in YAML, too"
     if item["type"] == "string_pattern_mismatch":
         return "is not of the form that is wanted"
     message: str = item["msg"]
@@ -93,10 +115,18 @@ def _message(item: dict[str, Any]) -> str:
 
 
 def _unknown_key(keys: Keys, name: str, field: type[BaseModel] | None, line: int) -> Problem:
-    known = sorted(key for key, info in field.model_fields.items() if not info.exclude) if field else []
-    close = difflib.get_close_matches(name, known, 1)
-    fix = f"did you mean {close[0]}?" if close else "remove it"
+    known = _known(field)
+    close = _close(name, known)
+    fix = f"did you mean {close}?" if close else "remove it"
     return Problem(line, dotted(keys), "is no known key", ", ".join(known), fix)
+
+
+def _known(field: type[BaseModel] | None) -> list[str]:
+    return sorted(key for key, info in field.model_fields.items() if not info.exclude) if field else []
+
+
+def _close(name: str, known: list[str]) -> str | None:
+    return next(iter(difflib.get_close_matches(name, known, 1)), None)
 
 
 def _section(model: type[BaseModel], keys: Keys, tree: Any) -> type[BaseModel] | None:

@@ -18,7 +18,7 @@ from typing import Any
 import duckdb
 from deltalake.exceptions import DeltaError
 
-from contract import names, status, steps
+from contract import names, no_lake, status, steps
 from contract.pipeline import Pipeline
 from readers import gone_file, listing, unknown_name
 from readers.database import Database
@@ -53,7 +53,8 @@ class Answer:
 
 
 def query(pipeline: Pipeline, sql: str) -> Answer:
-    """What a statement asks for. Raises LakeReadError."""
+    """What a statement asks for. Raises LakeReadError; PipelineFileError of a pipeline that feeds no lake, and has
+    none from before."""
     for _ in range(TRIES):
         found = _status(pipeline)
         answer = _answer(pipeline, found, sql)
@@ -69,6 +70,7 @@ def _status(pipeline: Pipeline) -> status.LakeStatus:
     except (status.StatusFormatError, OSError, ValueError) as error:
         raise LakeReadError(str(error)) from None
     if found is None:
+        no_lake.refuse(pipeline)
         raise LakeReadError(f"{names.lake_root(pipeline)} has no lake yet: {steps.first_snapshot(pipeline)}")
     if found.pipeline != pipeline.name:
         raise LakeReadError(

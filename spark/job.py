@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 
 from pyspark.sql import SparkSession
 
-from contract import job_options
+from contract import job_options, no_lake
 from contract.pipeline import Pipeline, PipelineFileError, load
 from spark import result
 from spark.failures import message_of, passing
@@ -28,11 +28,6 @@ Facts = dict[str, Any]
 Work = Callable[..., Facts]
 INTERRUPTED = 128  # and the number of the signal, as shells say it
 CUT = "was interrupted, and left nothing half done: run it again"
-
-NO_LAKE = (
-    "{path}: by its sinks, checkpoints and records.format the pipeline feeds no lake, which reads events and commit "
-    "log from Kafka. Add the sink kafka, keep the checkpoints in Kafka, and leave records.format out."
-)
 
 
 class JobFailedError(Exception):
@@ -63,10 +58,9 @@ def run(name: str, work: Work, options: Mapping[str, str] | None = None, tables:
     chosen = [[table.strip() for table in given.tables.split(",") if table.strip()]] if tables else []
     try:
         pipeline = load(given.pipeline)
+        no_lake.refuse(pipeline)
     except PipelineFileError as error:
         _end(name, "", str(error), {})
-    if not pipeline.feeds_lake:
-        _end(name, pipeline.name, NO_LAKE.format(path=pipeline.path), {})
     interrupt = Interrupt()
     interrupt.hold()
     try:

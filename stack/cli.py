@@ -1,8 +1,9 @@
-"""`python -m stack up|status|down|logs|fetch`: the platform on one machine, without containers and without root."""
+"""`python -m stack up|status|down|logs|mysql|fetch`: the platform on one machine, without containers or root."""
 
 from __future__ import annotations
 
 import logging
+import os
 import signal
 import sys
 from pathlib import Path
@@ -81,6 +82,20 @@ def logs(
     """Print the last lines of the servers' logs."""
     for server in Platform(data).servers(names or ()):
         typer.echo(f"{server.name}: {server.log_path}\n{tail(server.log_path, lines)}")
+
+
+OTHERS_OPTIONS = {"ignore_unknown_options": True, "allow_interspersed_args": False, "help_option_names": []}
+
+
+@app.command("mysql", context_settings=OTHERS_OPTIONS)
+def client(
+    arguments: Annotated[
+        list[str] | None, typer.Argument(help="of the client, such as nycflights, or -e 'SELECT 1'")
+    ] = None,
+) -> None:
+    """Become MySQL's own client, as root at the server that is up in .headrace; arguments are passed on."""
+    command = mysql.asking(Platform().mysql)
+    os.execvpe(command.words[0], [*command.words, *(arguments or ())], {**os.environ, **command.variables})
 
 
 @app.command()

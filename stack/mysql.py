@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
+from typing import NamedTuple
 
 from stack import debian, versions
 from stack.database import USER, Database, as_options, as_root
 from stack.errors import StackError
 from stack.fetch import facts, install
+from stack.ports import HOST
 
 __all__ = ["GTIDS", "USER", "MySQL"]
 GTIDS = ("gtid_mode=ON", "enforce_gtid_consistency=ON", "mysqlx=OFF")
@@ -71,3 +73,24 @@ def mysqld() -> list[str]:
 def client(program: str, folder: str = "bin") -> list[str]:
     """The command line of a program of the packages (mysql, mysqlbinlog, mysqldump, mysqlslap)."""
     return [*debian.loader(server_folder()), str(server_folder() / "usr" / folder / program)]
+
+
+class Asking(NamedTuple):
+    """A client's command line, and the variables that it needs: a password is in no command line."""
+
+    words: list[str]
+    variables: dict[str, str]
+
+
+def asking(server: MySQL) -> Asking:
+    """The client as root at a server that is up, of the machine's own or of the packages, as the server is. Raises
+    StackError."""
+    running = server.running()
+    if running is None:
+        raise StackError(f"no MySQL is up in {server.home}", "Start it with: .venv/bin/python -m stack up mysql")
+    program = client("mysql") if own_mysqld() is None else [shutil.which("mysql") or ""]
+    if not program[0]:
+        raise StackError("there is no program mysql on PATH", "Install the client of the server that is there.")
+    # By itself the client goes by the locale, which may be none.
+    words = [*program, "--no-defaults", f"--host={HOST}", f"--port={running.port}", "--user=root"]
+    return Asking([*words, "--default-character-set=utf8mb4"], {"MYSQL_PWD": server.root_password})

@@ -17,13 +17,14 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from contract import no_lake
 from contract.pipeline import Pipeline, PipelineFileError, load
 from spark import result
 from spark.compaction import compaction
 from spark.compaction.report import of_a_round
 from spark.errors import LakeError
 from spark.failures import message_of
-from spark.job import NO_LAKE, Facts, JobFailedError
+from spark.job import Facts, JobFailedError
 from spark.lake.lake import Lake
 from spark.lake.slot import death_shows, writing
 
@@ -107,8 +108,10 @@ class Loop:
             return
         if (now.name, now.lake) != (self.pipeline.name, self.pipeline.lake):
             raise LakeError(f"{now.path} has another name or `lake` than at the start: start this again")
-        if not now.feeds_lake:
-            raise LakeError(NO_LAKE.format(path=now.path))
+        try:
+            no_lake.refuse(now)
+        except PipelineFileError as error:
+            raise LakeError(str(error)) from None
         self.pipeline = now
         print(f"{now.path}, or what it names, was edited: the rounds go by it from now on", flush=True)
 

@@ -19,6 +19,7 @@ import typer
 from rich.console import Console
 
 from contract.pipeline import Pipeline, PipelineFileError, load
+from contract.pipeline_file import read_yaml
 from stack import paths
 from stack.demo import report
 from stack.demo.journey import Journey
@@ -77,8 +78,11 @@ def failed(console: Console, why: str) -> None:
 
 
 def forget(platform: Platform) -> None:
-    """Deletes what the demo's servers and the lake have written, and nothing else of the folder."""
-    for folder in [*(platform.data / name for name in NAMES), platform.lake]:
+    """Deletes what the demo's servers and its pipeline have written, and nothing else of the folder: a copy of the
+    demo's file has its lake beside that one."""
+    name = (read_yaml(platform.pipeline, {}).tree or {}).get("name")
+    lakes = [platform.lake / str(name)] if name else []
+    for folder in [*(platform.data / server for server in NAMES), *lakes]:
         shutil.rmtree(folder, ignore_errors=True)
 
 

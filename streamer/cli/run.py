@@ -16,7 +16,7 @@ from streamer.control import logs
 
 EXAMPLE = """Examples: [cyan]headrace run pipelines/flights.yaml --log json 2>> flights.log[/],
 [cyan]headrace run --oneshot pipelines/flights.yaml && echo "all delivered"[/]"""
-Level = Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR"], typer.Option()]
+Level = Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR"], typer.Option(case_sensitive=False)]
 
 
 def run(

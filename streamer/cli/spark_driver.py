@@ -17,7 +17,7 @@ from typing import Annotated
 
 import typer
 
-from contract import job_options, spark_process
+from contract import job_options, no_lake, spark_process
 from contract import pipeline as pipeline_file
 from contract.java import java_missing, java_program
 from streamer.cli.console import err, refuse_others
@@ -57,9 +57,10 @@ def become(
     given_as: str = "--table",
 ) -> None:  # fmt: skip
     """Does not return. `options` of the job: empty ones are left out; `of`: the `db.table`s that it is to be of, which
-    the command line has as `given_as`. Raises NoSparkError, PipelineFileError for a mistake in the file,
-    typer.BadParameter for what is no table of it."""
+    the command line has as `given_as`. Raises NoSparkError, PipelineFileError for a mistake in the file, as
+    that it feeds no lake, typer.BadParameter for what is no table of it."""
     pipeline = pipeline_file.load(file)
+    no_lake.refuse(pipeline)
     refuse_others(pipeline, of or (), given_as)
     on_s3 = pipeline.lake.bucket is not None
     try:

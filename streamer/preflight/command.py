@@ -11,9 +11,8 @@ from contract.checkpoint import Checkpoint
 from contract.pipeline import Pipeline, Source, Tables
 from contract.pipeline_sinks import FileCheckpoint, FilesOutput, KafkaOutput, ObjectsOutput
 from streamer import disk, outputs, schemas, source
-from streamer.control.http import take_port
 from streamer.control.running import ask
-from streamer.delivery_errors import NotRunningError, PortInUseError
+from streamer.delivery_errors import NotRunningError
 from streamer.errors import HeadraceError
 from streamer.flavors import flavor
 from streamer.kafka import broker, topics
@@ -23,6 +22,7 @@ from streamer.preflight import checks as preflight
 from streamer.preflight import unmatched
 from streamer.preflight.findings import Result
 from streamer.preflight.lake import lake
+from streamer.preflight.port import port
 from streamer.preflight.replica import replica
 from streamer.servers import Servers
 from streamer.sinks import files, objects
@@ -59,7 +59,7 @@ def check(pipeline: Pipeline) -> list[Result]:
         results += _caught("broker", lambda: _topics(pipeline, wanted)) if pipeline.has_kafka else []
         results += _caught("checkpoint", lambda: _checkpoint(pipeline, checkpoint)) if answers else []
     results += _caught("transforms", lambda: _transforms(pipeline)) if pipeline.transforms else []
-    return [*results, *_port(pipeline, runs)]
+    return [*results, *port(pipeline, runs)]
 
 
 def _commit_log(pipeline: Pipeline) -> tuple[Checkpoint | None, list[Result]]:
@@ -116,10 +116,21 @@ def _tables(
     """Adds the tables' topics to `wanted`. `misspelled`: which pattern matches nothing is told already."""
     if chosen:
         yield Result("ok", "tables", ", ".join(f"{db}.{table}" for db, table in chosen))
+    elif taken := _taken_out(pipeline):
+        text = f"tables.exclude takes out all {taken} tables that tables.include chooses"
+        yield Result("warning", "tables", text, "Mend tables.exclude.")
     elif not misspelled:
         globs = ", ".join(pipeline.tables.include)
         yield Result("warning", "tables", f"no table matches {globs} now", "Mend tables.include, or make the tables.")
     wanted += topics.event_topics(pipeline, chosen)
+
+
+def _taken_out(pipeline: Pipeline) -> int:
+    """How many tables there would be without `exclude`."""
+    if not pipeline.tables.exclude:
+        return 0
+    included = pipeline.tables.model_copy(update={"exclude": ()})
+    return len(source.tables(pipeline.model_copy(update={"tables": included})))
 
 
 def _folders(pipeline: Pipeline) -> Iterable[Result]:
@@ -191,19 +202,6 @@ def _first(pipeline: Pipeline) -> Iterable[Result]:
     if lost := found.facts.purged.subtract(begin.seen):
         hint = "Start at earliest, with a new snapshot, or at a later place."
         yield Result("error", "checkpoint", f"the server has purged what comes after it: {lost}", hint)
-
-
-def _port(pipeline: Pipeline, runs: bool) -> Iterable[Result]:
-    http = pipeline.streamer.http
-    if runs:
-        yield Result("ok", "port", f"{http.where}: this pipeline's streamer runs there")
-        return
-    try:
-        take_port(http.host, http.port).close()
-    except PortInUseError as error:
-        yield Result("error", "port", f"{error.object}: {error.cause}", error.hint)
-    else:
-        yield Result("ok", "port", f"{http.where} is free")
 
 
 def _own_streamer(pipeline: Pipeline) -> bool:

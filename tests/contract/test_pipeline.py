@@ -169,7 +169,9 @@ def test_what_is_not_allowed_is_said(tmp_path: Path, old: str, new: str, words: 
 @pytest.mark.parametrize(
     ("old", "new", "fix"),
     [
-        ('["nycflights.*"]', '["nycflights"]', "write nycflights.*"),
+        ('["nycflights.*"]', '["nycflights"]', "write nycflights.* where nycflights is a database, or DB.nycflights"),
+        ("\nlake:", "\ncolumns: {exclude: [shop.a]}\nlake:", "write shop.a.COLUMN"),
+        ('"{pipeline}.{db}.{table}"', "{pipeline}", "write the value in quotes"),
         ("start: latest", "start: yesterday", "write one of them"),
         ("start: latest", "start: 2026-11-21", "write it as 2026-11-21T17:00:00Z"),
         ("start: latest", "start: binlog.000001:3", "write binlog.000001:4, or a later position"),
@@ -399,6 +401,52 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
         load(tmp_path / "none.yaml")
     told = "cannot be read: No such file or directory\n    fix: check the path and its rights"
     assert str(caught.value) == f"{tmp_path}/none.yaml: {told}"
+
+
+def test_a_file_in_another_encoding_is_told_so_with_the_line(tmp_path: Path) -> None:
+    path = tmp_path / "latin.yaml"
+    path.write_bytes("format: 1\n# f\u00fcr den Laden\n".encode("latin-1"))
+    told = "is not UTF-8 text: the first byte that is none is on line 2\n    fix: save it as UTF-8"
+    with pytest.raises(PipelineFileError) as caught:
+        load(path)
+    assert told in str(caught.value)
+
+
+def test_a_misspelled_key_is_not_missing_too(tmp_path: Path) -> None:
+    with pytest.raises(PipelineFileError, match="did you mean host") as caught:
+        load(edited(tmp_path, a=("  host: 127", "  hostname: 127")))
+    assert [one.key for one in caught.value.problems] == ["source.hostname"]
+
+
+def test_a_password_that_is_a_word_of_ours_masks_none_of_our_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEADRACE_MYSQL_PASSWORD", "shop")
+    with pytest.raises(PipelineFileError, match=r"such as shop\.\* or shop\.orders"):
+        load(edited(tmp_path, a=('["nycflights.*"]', '["nycflights"]')))
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "told"),
+    [
+        ("server_id", "yes", "is true or false (or yes, no, on, off), and no number"),
+        ("failover_seconds", "true", "is true or false (or yes, no, on, off), and no number"),
+        ("server_id", "010", "YAML takes 010 for the number 8"),
+        ("server_id", "1:30", "YAML takes 1:30 for the number 90"),
+    ],
+)
+def test_what_yaml_makes_a_number_of_is_not_taken_in_silence(tmp_path: Path, key: str, value: str, told: str) -> None:
+    path = edited(tmp_path, a=("  server_id: 54001", f"  {key}: {value} # "))
+    with pytest.raises(PipelineFileError) as caught:
+        load(path)
+    assert f"{path}:{line_of(path, value)}: source.{key}: {told}" in str(caught.value)
+    assert str(caught.value).count(f"source.{key}: ") == 1
+
+
+def test_switches_and_numbers_are_taken_as_they_were(tmp_path: Path) -> None:
+    path = edited(tmp_path, a=("  server_id: 54001", "  statements: yes\n  failover_seconds: 3\n  server_id: 0x10"))
+    source = load(path).source
+    assert (source.statements, source.failover_seconds, source.server_id) == (True, 3.0, 16)
 
 
 def test_tables_match_by_glob_and_exclusion(tmp_path: Path) -> None:

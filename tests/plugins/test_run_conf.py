@@ -99,7 +99,11 @@ def test_what_the_form_has_and_what_a_schedule_gives_goes_on_to_the_work(
 
 def test_what_our_own_tasks_start_is_known(started: Started, variables: dict[str, Any]) -> None:
     report = {"tables": {"shop.a": {"stale": "since an ALTER"}}}
-    ti = SimpleNamespace(xcom_pull=lambda task_ids: report, get_dag=lambda dag: SimpleNamespace(is_paused=False))
+    ti = SimpleNamespace(
+        xcom_pull=lambda task_ids: report,
+        get_dr_count=lambda **_: 0,
+        get_dag=lambda dag: SimpleNamespace(is_paused=False),
+    )
     with pytest.raises(DagRunTriggerException) as run:
         RereadStale(task_id="reread", pipeline="shop").execute({"ti": ti})
     assert "spark-submit was not found" in started("snapshot", run.value.conf)

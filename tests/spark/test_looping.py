@@ -144,7 +144,7 @@ def test_it_ends_where_the_file_feeds_the_lake_no_more(tmp_path: Path, monkeypat
         return NOTHING
 
     monkeypatch.setattr(compaction, "compact", compact)
-    with pytest.raises(LakeError, match=r"shop\.yaml: by its sinks, .* feeds no lake"):
+    with pytest.raises(LakeError, match=r"shop\.yaml:7: checkpoints: the pipeline feeds no lake"):
         Loop(cast(Any, None), pipeline, Stop(2)).run()
 
 

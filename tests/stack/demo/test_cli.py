@@ -41,3 +41,13 @@ def test_a_failed_demo_says_what_is_still_up_and_what_to_run(
     assert told.startswith("demo: failed, Airflow did not answer. Read its log.")
     way_on = "Still up: mysql, kafka, airflow, streamer. `make demo` goes on from here, `make demo-down` stops them."
     assert told.endswith(way_on) is up
+
+
+def test_anew_begins_the_demo_and_no_other_pipeline(tmp_path: Path) -> None:
+    platform = Platform(tmp_path)
+    for kept in ("lake/flights/_changes", "lake/shop/_changes", "kafka/data", "mine"):
+        (tmp_path / kept).mkdir(parents=True)
+    cli.forget(platform)
+    assert sorted(str(one.relative_to(tmp_path)) for one in tmp_path.glob("**/*")) == [
+        "lake", "lake/shop", "lake/shop/_changes", "mine",
+    ]  # fmt: skip

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 import typer.main
 from rich.console import Console
 from rich.table import Table
@@ -29,6 +30,7 @@ from contract import pipeline as pipeline_file
 from readers.errors import LakeReadError
 from streamer.cli import app
 from streamer.cli.console import Piped, err, out
+from streamer.control import logs
 from streamer.control.api import application
 from streamer.control.http import serving, take_port
 from streamer.control.report import Report
@@ -299,3 +301,17 @@ def test_a_shell_completes_commands_and_options() -> None:
 
     assert {"tail", "topics"} <= set(completed("headrace t").split())
     assert "--from-beginning" in completed("headrace tail --")
+
+
+@pytest.mark.parametrize("given", ["debug", "Debug", "DEBUG"])
+def test_the_logs_level_is_taken_in_any_case(folder: Path, monkeypatch: pytest.MonkeyPatch, given: str) -> None:
+    levels: list[str] = []
+
+    def configure(form: str, level: str, **_: Any) -> bool:
+        levels.append(level)
+        raise typer.Exit(7)
+
+    monkeypatch.setenv("NOT_SET_HERE", "p")
+    monkeypatch.setattr(logs, "configure", configure)
+    assert run("run", str(folder / "orders.yaml"), "--log-level", given).exit_code == 7
+    assert levels == ["DEBUG"]

@@ -113,6 +113,16 @@ def test_a_mistake_in_the_file_is_told_before_spark_starts(file: Path) -> None:
     assert "every_seconds" in ended.stderr
 
 
+@pytest.mark.parametrize("command", ["snapshot", "compact", "verify", "maintain", "sql"])
+def test_a_pipeline_that_feeds_no_lake_is_refused_before_spark_starts(file: Path, command: str) -> None:
+    file.write_text(FILE + "checkpoints: {type: file, path: position}\n")
+    ended = run(file, *(["SELECT 1"] if command == "sql" else []), command=command)
+    assert ended.returncode == 2
+    line = len(file.read_text().splitlines())
+    assert f"{file}:{line}: checkpoints: the pipeline feeds no lake, which reads events" in ended.stderr
+    assert "starting Spark" not in ended.stderr
+
+
 @pytest.mark.parametrize(
     ("command", "arguments"),
     [("repair", ["--table", "nope.x"]), ("backfill", ["nope.x"]), ("snapshot", ["--table", "nope.x"]),

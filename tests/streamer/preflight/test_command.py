@@ -105,6 +105,23 @@ def test_a_commit_log_of_a_server_of_another_flavor_is_an_error(
     assert "Choose another name" in wrong.next_step
 
 
+def test_all_that_is_included_and_excluded_again_is_told_so(
+    asked: list[tuple[Any, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = [("shop", "a"), ("shop", "b"), ("else", "c")]
+    monkeypatch.setattr(command.source, "tables", lambda asking: [one for one in there if asking.tables.match(*one)])
+    every = pipeline()
+    none = every.model_copy(update={"tables": Tables(include=("shop.*",), exclude=("shop.*",))})
+    [told] = [one for one in command.check(none) if one.subject == "tables"]
+    assert (told.level, told.text) == (
+        "warning",
+        "tables.exclude takes out all 2 tables that tables.include chooses",
+    )
+    other = every.model_copy(update={"tables": Tables(include=("nope.*",), exclude=("shop.*",))})
+    [told] = [one for one in command.check(other) if one.subject == "tables"]
+    assert told.text == "no table matches nope.* now"
+
+
 def test_folders_that_could_not_be_written_are_told(
     asked: list[tuple[Any, ...]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
