@@ -19,7 +19,7 @@ Lines = dict[Keys, int]
 DEPTH = 10  # levels of keys; the format has four
 NUL = "\0"
 FILE = "file"  # stands in a key's place where there is nothing to be read
-OTHER_BASE = re.compile(r"[-+]?(0[0-7_]+|[\d_]+(:[0-5]?\d)+)")  # octal, or minutes and seconds, as YAML 1.1 has them
+OTHER_BASE = re.compile(r"[-+]?(0[0-7_]+|[\d_]+(:[0-5]?\d)+(\.[\d_]*)?)")  # octal, or minutes, in YAML 1.1
 NODES = 20_000  # keys and values, those behind each alias counted again
 
 
@@ -195,7 +195,7 @@ class _Reader:
                 keys, f"YAML takes the value for one of the kind {kind}, and it is none", "write it in quotes"
             )
             return str(node.value)
-        if isinstance(value, int) and OTHER_BASE.fullmatch(node.value) and not is_secret(keys):
+        if isinstance(value, int | float) and OTHER_BASE.fullmatch(node.value) and not is_secret(keys):
             fix = f"write {value} for that number, or {node.value} in quotes for a text"
             self._problem(keys, f"YAML takes {node.value} for the number {value}", fix)
             self.references.without.add(keys)

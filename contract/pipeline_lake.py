@@ -45,7 +45,7 @@ class S3(Section):
     )
     conditional_writes: bool = Field(
         True,
-        description="false: for a store that does not know If-None-Match; its one writer is guarded less then",
+        description="false: for a store that does not know If-None-Match or If-Match; its writer is guarded less then",
     )
     client: dict[str, str | bool | int] = Field(
         default_factory=dict, repr=False, description="further settings of Hadoop's client, each without its fs.s3a."

@@ -56,6 +56,8 @@ def _meant(model: type[BaseModel], item: dict[str, Any], read: Read) -> str | No
 def _of_no_value(item: dict[str, Any], read: Read) -> bool:
     """Our own checks of a section may be about any value in it, but for secrets, of which they know no more than that
     one is there."""
+    if item["type"] == "extra_forbidden":  # of the key, not of its value
+        return False
     place, own = item["loc"], item["type"] in OWN
     within = [at for at in read.without if own and place and at[: len(place)] == place and not is_secret(at)]
     return bool(within) or any(place[: len(at)] == at for at in read.without)

@@ -161,10 +161,8 @@ def _no_blank(at: _At) -> Slip | None:
         line = next((n for n in range(at.line - 1, -1, -1) if at.lines[n].strip()), at.line)
     else:
         return None
-    if found := NO_BLANK.match(at.lines[line]):
-        mended = [*at.lines[:line], f"{at.lines[line][: found.end('name')]}:"]
-        fix = f"write {found['name']}: and a blank before the value"
-        return Slip(line + 1, keys_at(mended, line, 0), "lacks the blank behind the :", fix)
+    if NO_BLANK.match(at.lines[line]):  # of which no word is shown: it may be the rest of a secret
+        return at.slip("lacks the blank behind the :", "write key: value, with a blank before the value", line, 0)
     if "could not find" in at.problem:
         return at.slip("is no line of the form key: value", "write key: value, or remove the line", line, 0)
     return None

@@ -30,6 +30,7 @@ class Database:
         self.pipeline, self.tables, self.loading = pipeline, found.tables, Loading(pipeline)
         self.since, self.refused = found.checkpoint.since if found.checkpoint else None, found.refused
         self.complete = datetime.fromtimestamp(found.checkpoint.ts_ms // 1000, UTC) if found.checkpoint else None
+        self.asked: list[str] = []  # the tables of which something was made
         self.missing: dict[str, str] = {}  # why what a word of the statement may mean is not there, by lower case
         self.taken: dict[str, set[str]] = {}
         for table in self.tables.values():
@@ -47,6 +48,7 @@ class Database:
         """Makes what the statement may name. Gives what speaks against these tables."""
         named = named_in(self.connection, sql)
         wanted = [(table, past) for table, past in self._wanted(named) if self._made(table, past, named.sure)]
+        self.asked = [f"{table.db}.{table.table}" for table, _ in wanted]
         self._noted({word.lower() for word in named.words})
         path = ",".join(quoted(db) for db in dict.fromkeys([*(self.schemas[table.db] for table, _ in wanted), RAW]))
         self.connection.execute(f"SET search_path = {literal(path)}")

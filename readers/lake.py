@@ -32,11 +32,12 @@ TRIES = 3
 @dataclass(frozen=True)
 class Answer:
     """`columns`: their names; `cursor`: of DuckDB's; `doubts`: of tables that the statement names, why they may not be
-    what the source has."""
+    what the source has; `tables`: which these are."""
 
     columns: Sequence[str]
     cursor: Any
     doubts: Sequence[str] = ()
+    tables: Sequence[str] = ()
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """As they come. Raises LakeReadError."""
@@ -59,7 +60,7 @@ def query(pipeline: Pipeline, sql: str) -> Answer:
         found = _status(pipeline)
         answer = _answer(pipeline, found, sql)
         # What a compaction did while the rows were looked up may speak against them.
-        if _against(_status(pipeline)) == _against(found):
+        if not answer.tables or _against(_status(pipeline), answer.tables) == _against(found, answer.tables):
             return answer
     raise LakeReadError(f"{names.lake_root(pipeline)}: how its tables stand changed at each try: ask again")
 
@@ -80,9 +81,10 @@ def _status(pipeline: Pipeline) -> status.LakeStatus:
     return found
 
 
-def _against(found: status.LakeStatus) -> tuple[str | None, dict[str, tuple[list[str], status.AppliedSnapshot | None]]]:
-    """What speaks against the tables. And of which snapshot they are: one that was ahead may be so no more."""
-    return found.refused, {name: (table.doubts(), table.snapshot) for name, table in found.tables.items()}
+def _against(found: status.LakeStatus, names: Sequence[str]) -> list[Any]:
+    """What speaks against these tables. And of which snapshot they are: one that was ahead may be so no more."""
+    tables = [found.tables.get(name) for name in names]
+    return [found.refused, *((table.doubts(), table.snapshot) if table else None for table in tables)]
 
 
 def _answer(pipeline: Pipeline, found: status.LakeStatus, sql: str) -> Answer:
@@ -106,7 +108,7 @@ def _answer(pipeline: Pipeline, found: status.LakeStatus, sql: str) -> Answer:
             raise LakeReadError(f"{names.lake_root(pipeline)} cannot be read: {gone}") from None
         told = _told(database, _said(error)) + unknown_name.hint(str(error), sql)
         raise LakeReadError(told + "".join(_of_columns(told, doubts))) from None
-    return Answer([column[0] for column in cursor.description], cursor, doubts)
+    return Answer([column[0] for column in cursor.description], cursor, doubts, database.asked)
 
 
 def _asks(sql: str) -> bool:

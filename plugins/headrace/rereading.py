@@ -25,6 +25,7 @@ from airflow.sdk.exceptions import AirflowSkipException
 
 from headrace.forms import TABLE_NAME
 
+ENDED = (DagRunState.SUCCESS, DagRunState.FAILED)
 PAUSED = "%s is paused, so these are not read again: %s. Switch it on, and the next run of this task starts one"
 UNNAMABLE = "%s is not read again: a name with a comma cannot be given. Start %s of all tables, with none named"
 
@@ -45,7 +46,7 @@ class RereadStale(TriggerDagRunOperator):
         asked = Variable.get(self.kept, default=None, deserialize_json=True) or {}
         state = cache(lambda run: self._state(ti, run))
         wanted = due(found, asked, state)
-        run = free(run_id(wanted), state)
+        run = free(run_id(wanted), state) if wanted else ""
         known = {name: one for name, one in asked.items() if name not in report["tables"]}
         known |= {name: [reason, run if name in wanted else asked[name][1]] for name, reason in found.items()}
         if known != asked:  # before the run is there: where that fails, it is looked for in vain
@@ -91,9 +92,9 @@ def due(
 
 
 def free(run: str, state: Callable[[str], str | None]) -> str:
-    """That run, or the first behind it that was never there: its tables are to be read once more."""
+    """That run, or where it has ended, the first behind it that has not: its tables are to be read once more."""
     more = (f"{run}-{n}" for n in count(2))
-    return next(one for one in chain([run], more) if state(one) is None)
+    return next(one for one in chain([run], more) if state(one) not in ENDED)
 
 
 def stale(report: dict[str, Any]) -> dict[str, str]:

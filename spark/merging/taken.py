@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from spark.lake.delta_log import last_transaction
 from spark.lake.lake import Lake
+from spark.lake.manifests import manifests
 from spark.lake.settings import settings
 from spark.merging.parts import Part, parts, was_taken, write_taken
 from spark.tables.refused import own_fault
@@ -40,7 +41,8 @@ def taken(spark: SparkSession, lake: Lake, part: Part) -> bool | None:
 
 
 def note_taken(spark: SparkSession, lake: Lake) -> None:
-    """Of all that are staged."""
+    """Of those whose tables a staged snapshot may make anew."""
+    anew = {(table.db, table.table) for manifest in manifests(lake) for table in manifest.tables}
     for part in parts(lake):
-        if taken(spark, lake, part) and not was_taken(lake, part):
+        if part.name in anew and taken(spark, lake, part) and not was_taken(lake, part):
             write_taken(lake, part)

@@ -12,7 +12,7 @@ from contract.names import quoted
 from contract.pipeline import Pipeline
 from contract.pipeline_columns import Shown
 from contract.schema import TableSchema
-from spark.source import chunks, tls
+from spark.source import chunks, no_days, tls
 from spark.source.source import SILENT, Source, session_of
 
 LONGER = (
@@ -75,7 +75,10 @@ def selected(
     terms = ", ".join(f"{sql} AS {name}" for name, sql in (keys | asked).items())
     chosen = f" WHERE {within}" if within else ""
     query = f"(SELECT {terms} FROM {chunks.table_sql(schema)}{chosen}) AS q"
-    options = jdbc_options(spark, source.pipeline, source.only)
+    only = source.only
+    if no_days.named([*wanted, within], source.pipeline.source.flavor):
+        only += f", {no_days.ALLOWED}"
+    options = jdbc_options(spark, source.pipeline, only)
     url = options.pop("url")
     return spark.read.jdbc(url, query, predicates=wanted, properties=options).select(*asked)
 

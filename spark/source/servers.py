@@ -22,9 +22,7 @@ Place = tuple[str, int]  # binlog file, byte position
 # As contract/types.py wants it: a value's text depends on the value alone, and is never cut.
 SESSION = {
     "time_zone": "'+00:00'",
-    # MySQL takes 2026-02-30 for no date, not even in a comparison, though a column may have it from a session that
-    # allows such ones.
-    "sql_mode": "'ALLOW_INVALID_DATES'",
+    "sql_mode": "''",
     "group_concat_max_len": "18446744073709551615",
     # A server's own limit would cut each read without a word.
     "sql_select_limit": "18446744073709551615",

@@ -18,6 +18,7 @@ from contract.pipeline import Pipeline
 from contract.pipeline_columns import Shown
 from contract.schema import TableSchema
 from spark.errors import LakeError, TableError
+from spark.source import no_days
 from spark.source.servers import SERVERS, Place, known
 
 CHECKS_KNOWN = """
@@ -130,13 +131,16 @@ class Source:
 
     def row(self, sql: str, *arguments: Any) -> Sequence[Any] | None:
         with self.connection.cursor() as cursor:
-            cursor.execute(sql, arguments or None)
+            cursor.execute(self._asked(cursor, sql, arguments))
             return cursor.fetchone()
 
     def rows(self, sql: str, *arguments: Any) -> Sequence[Sequence[Any]]:
         with self.connection.cursor() as cursor:
-            cursor.execute(sql, arguments or None)
+            cursor.execute(self._asked(cursor, sql, arguments))
             return list(cursor.fetchall())
+
+    def _asked(self, cursor: Any, sql: str, arguments: Sequence[Any]) -> str:
+        return no_days.asked(cursor.mogrify(sql, arguments or None), self.pipeline.source.flavor)
 
     def named(self, sql: str) -> list[dict[str, Any]]:
         with self.connection.cursor(DictCursor) as cursor:

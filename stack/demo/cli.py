@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import logging
 import os
+import re
 import shutil
 import signal
 import sys
@@ -18,7 +19,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from contract.pipeline import Pipeline, PipelineFileError, load
+from contract.pipeline import NAME, Pipeline, PipelineFileError, load
 from contract.pipeline_file import read_yaml
 from stack import paths
 from stack.demo import report
@@ -81,7 +82,7 @@ def forget(platform: Platform) -> None:
     """Deletes what the demo's servers and its pipeline have written, and nothing else of the folder: a copy of the
     demo's file has its lake beside that one."""
     name = (read_yaml(platform.pipeline, {}).tree or {}).get("name")
-    lakes = [platform.lake / str(name)] if name else []
+    lakes = [platform.lake / str(name)] if re.fullmatch(NAME, str(name)) else []
     for folder in [*(platform.data / server for server in NAMES), *lakes]:
         shutil.rmtree(folder, ignore_errors=True)
 

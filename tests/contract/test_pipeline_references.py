@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from contract.pipeline import PipelineFileError, load, parse
+from contract.pipeline_file import read_text
 
 FILE = """\
 format: 1
@@ -37,6 +38,18 @@ def refused(old: str, new: str) -> PipelineFileError:
 )
 def test_of_a_value_that_is_not_there_one_mistake_is_told(old: str, new: str, key: str) -> None:
     assert [one.key for one in refused(old, new).problems] == [key]
+
+
+def test_a_key_that_there_is_not_is_told_though_its_value_is_none(tmp_path: Path) -> None:
+    file = tmp_path / "shop.yaml"
+    file.write_text(f"{FILE}token: '${{NOPE}}'\n")
+    with pytest.raises(PipelineFileError, match=r"1 mistake\n.*: token: is no known key"):
+        load(file, secrets=False)
+
+
+def test_what_others_fill_in_is_left_to_them() -> None:
+    text = "lake: {s3: {client: {a: '${hadoop.tmp.dir}/s3a'}}}\nkafka: {properties: {x: '${a.b}'}}\n"
+    assert read_text(text).problems == []
 
 
 def test_a_mistake_beside_it_is_told_too() -> None:

@@ -44,8 +44,8 @@ def slip_of(text: str) -> Slip:
         ('a: "x\nb: 1\n', 1, "a", 'the quote " that begins here is not closed', 'close it with "'),
         ('x: 1\na: "x\nb: 1\nc: "d"\ne: 2\n', 2, "a", 'the quote " that begins here is not closed', 'close it with "'),
         ("a: 'it's'\n", 1, "a", "goes on behind the '", "quote the value as a whole"),
-        ("a:\n  b: 1\n  port:3\n  c: 2\n", 3, "a.port", "lacks the blank behind the :", "write port: and a blank"),
-        ("port:3\nb: 2\n", 1, "port", "lacks the blank behind the :", "write port: and a blank"),
+        ("a:\n  b: 1\n  port:3\n  c: 2\n", 3, "", "lacks the blank behind the :", "with a blank before the value"),
+        ("port:3\nb: 2\n", 1, "", "lacks the blank behind the :", "with a blank before the value"),
         ("a: 1\nword\nb: 2\n", 2, "", "is no line of the form key: value", "write key: value"),
         ("a: x: y\n", 1, "a", "holds a : with a blank behind it", "in quotes"),
         ("a:\n  b: 1\n    c: 2\n", 3, "a.b.c", "is indented deeper", "in the same column"),
@@ -73,6 +73,8 @@ def test_a_slip_is_told_with_its_place_and_its_fix(text: str, line: int, key: st
         "password: |{}", "password: !{}!x y", "{{password: @{}}}", "'a b': *{}", "url: @x://me:{}@h/",
         "password: {}\n  a: b", 'password: "{}\na: b', "password: {}\nb\nc: d", "password:{}\nb: c", "{}\nb: c: d",
         "pasword: @{}", "password: [{}", "password: {{{}}}x", "private_key: `{}", "password: >{}",
+        "source:\n  user: u\n  password: >-\n  {}:abc\n  b: c", "source:\n  password:\n  {}:abc\n  b: c",
+        "password: x\n{}:abc\nb: c", "token:\n- {}:x\nb: c: d",
     ],
 )  # fmt: skip
 def test_what_may_be_a_secret_is_not_told(text: str) -> None:

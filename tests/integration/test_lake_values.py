@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -116,6 +117,20 @@ def test_each_columns_checksum_is_the_same_on_both_sides(
     assert whole is not None
     assert Total(int(whole[0]), int(whole[1])) == total(rows, schema.model_copy(update={"columns": tuple(exact)}))
     rows.unpersist()
+
+
+def test_a_chunk_may_begin_at_a_day_that_its_month_does_not_have(
+    spark: SparkSession, pipeline: Pipeline, database: Database, schema: TableSchema
+) -> None:
+    made = "CREATE TABLE worth.days (d date, n int, PRIMARY KEY (d, n))"
+    rows = "INSERT INTO worth.days VALUES ('2026-02-28', 1), ('2026-02-30', 2), ('2026-02-30', 3), ('2026-03-01', 4)"
+    run(database, made, "SET sql_mode = 'ALLOW_INVALID_DATES'", rows)
+    with Source(pipeline) as source:
+        days = source.schema("worth", "days")
+        assert days is not None
+        read = rows_of(spark, source, days, ["k0 <= '2026-02-30'", "k0 > '2026-02-30'"])
+        days_read = sorted((json.loads(row["key"])["d"][8:], json.loads(row["key"])["n"]) for row in read.collect())
+    assert days_read == [("01", 4), ("28", 1), ("30", 2), ("30", 3)]
 
 
 @pytest.mark.parametrize("setting", ["null", "string"])
