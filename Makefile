@@ -133,7 +133,7 @@ bench-verify: install ## rows a second that a check proves, by kind of key (BENC
 	@exec $(PYTHON_IN) -m bench.verify $(BENCH)
 
 .PHONY: faults
-faults: install ## a compaction, a maintenance or an erasure killed at each of the points between its actions in turn
+faults: install ## a compaction killed, a maintenance or an erasure broken off, at each of the points between its actions
 	@HEADRACE_FAULTS=all $(PYTHON_IN) -m pytest -m "soak or not soak" $(PYTEST) tests/integration/test_lake_kills.py \
 	    tests/integration/test_lake_kills_rare.py
 	@$(PYTHON_IN) -m pytest -m "soak or not soak" -k killed $(PYTEST) tests/spark/test_maintaining.py \

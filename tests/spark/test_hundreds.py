@@ -80,7 +80,6 @@ def test_truncations(spark: SparkSession, lake: Lake) -> None:
 
 
 @pytest.mark.soak
-@pytest.mark.soak
 def test_statements_over_which_no_past_goes_on(spark: SparkSession) -> None:
     broken = [Break(db="shop", table="items", seq=(0, 1, 10 * n), ts_ms=1_000 * n) for n in range(1, MANY + 1)]
     parts = Parts(broken, lambda place: None)
