@@ -93,7 +93,7 @@ def written(given: str, name: str) -> list[Any]:
     """The keys as they are written down: a value each, or an object of columns. `name`: of the table, of which nothing
     need be known. Raises ErasedKeyError."""
     try:
-        read = json.loads(given, parse_float=Decimal)
+        read = _read(given)
     except ValueError:
         read = given  # a value alone
     items = [item for item in (read if isinstance(read, list) else [read]) if item not in ("", None)]
@@ -109,9 +109,18 @@ def _opened(item: Any, where: str) -> Any:
     if not isinstance(item, str) or not item.lstrip().startswith("{"):
         return item
     try:
-        return json.loads(item, parse_float=Decimal)
+        return _read(item)
     except ValueError as problem:
         raise ErasedKeyError(f"{where} is no JSON: {problem}") from None
+
+
+def _read(text: str) -> Any:
+    """A number that may be written otherwise stays as it is written: of a column of texts it is one. Raises
+    ValueError."""
+    try:
+        return json.loads(text, parse_float=str, parse_int=lambda digits: digits if digits[:2] == "-0" else int(digits))
+    except RecursionError:
+        raise ValueError("it goes too deep") from None
 
 
 def _key(item: Any, at: int, schema: TableSchema, secret: bytes, source: TableSchema | None) -> ErasedKey:

@@ -137,6 +137,8 @@ def _refuse_no_day(text: str) -> None:
 
 
 def _text(column: Column, text: str) -> tuple[str, str]:
+    if any("\ud800" <= one <= "\udfff" for one in text):
+        raise ValueError("it has a half of a character, which no server keeps")
     if column.type == "enum" and text not in ("", *column.members):  # "": what a server keeps of one that is none
         raise ValueError("it is none of its members")
     if column.type == "char":

@@ -45,7 +45,6 @@ from spark.merging.handoff import HandOff, apply_ready
 from spark.merging.merged_changes import merged_changes
 from spark.merging.parts import remove
 from spark.merging.tables import Merging
-from spark.merging.taken import note_taken
 from spark.tables.changes_only import forget_rows
 from spark.tables.schema import Schemas
 
@@ -152,7 +151,6 @@ class Compaction:
             self.last = told
             reached("snapshot foretold")
         merged = merged_changes(self.lake, self.look().version, self.last.changes_version if self.last else None)
-        note_taken(self.spark, self.lake)
         handoff = apply_ready(self.spark, self.lake, merged, self._doubted)
         forget_rows(handoff.snapshots)
         if self.checkpoint:

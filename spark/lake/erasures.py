@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from pydantic import BaseModel
 from pyspark.sql import Column, DataFrame
@@ -29,19 +31,21 @@ from spark.lake.lake import Lake
 
 FILE = "_erasures.json"
 INTERVAL = "struct<name: string, first: bigint, last: bigint>"
-ERASED = f"_hash string, _until {SPARK_TYPE}, _until_ms bigint, _maria boolean, _inside array<{INTERVAL}>"
+ONE = f"struct<until: {SPARK_TYPE}, until_ms: bigint, maria: boolean, inside: array<{INTERVAL}>>"
 SLACK_MS = 60_000  # by which the source's clock may have been set back
-# Whether a change's GTID is in the set of which it is told beside it.
+# Whether a change's GTID is in the set of the erasure that is told beside it.
 WITHIN = """
-    exists(_inside, one -> try_cast(regexp_extract(gtid, '([0-9]+)$', 1) AS bigint) BETWEEN one.first AND one.last
-        AND one.name = if(_maria, substring_index(gtid, '-', 1), regexp_replace(gtid, ':[0-9]+$', '')))
+    exists(e.inside, one -> try_cast(regexp_extract(gtid, '([0-9]+)$', 1) AS bigint) BETWEEN one.first AND one.last
+        AND one.name = if(e.maria, substring_index(gtid, '-', 1), regexp_replace(gtid, ':[0-9]+$', '')))
 """
 # The same of a change without a GTID, or where the erasure's server went by places: at the place itself the next
 # transaction begins.
 PLACED = f"""
-    (gtid IS NULL OR size(_inside) = 0) AND unix_millis(ts) <= _until_ms + {SLACK_MS}
-        AND struct(_seq.file, _seq.pos) < struct(_until.file, _until.pos)
+    (gtid IS NULL OR size(e.inside) = 0) AND unix_millis(ts) <= e.until_ms + {SLACK_MS}
+        AND struct(_seq.file, _seq.pos) < struct(e.until.file, e.until.pos)
 """
+# A key may have been erased again behind a move back, where the first one knows of more changes.
+GONE = f"exists(_erased, e -> _seq <= e.until OR ({WITHIN}) OR ({PLACED}))"
 
 
 class Topic(BaseModel):
@@ -74,6 +78,13 @@ class Erased(BaseModel):
     gtid_set: str
     until_ms: int = 0
     number: int = 0
+
+    def covers(self, other: Erased) -> bool:
+        """Whether it is about all changes that another erasure of the key is about: not behind a move back to an
+        earlier place, which the stream comes from anew."""
+        ours, theirs = gtids.parse(self.gtid_set), gtids.parse(other.gtid_set)
+        more = not theirs or (type(ours) is type(theirs) and ours.issuperset(theirs))
+        return more and self.until >= other.until and self.until[1:] >= other.until[1:]
 
     def behind(self, number: int, since: Place) -> bool:
         """Whether it was behind a reading of the source's rows, which began with `number` as the last erasure, and
@@ -122,7 +133,9 @@ class Erasures:
                 begun = before.model_copy(update={"removed": removed, "topics": topics})
         number = self.known.number + 1
         fresh = {(one.tbl, one.hash): one.model_copy(update={"number": number}) for one in erased}
-        others = [one for one in self.known.erased if (one.tbl, one.hash) not in fresh]
+        others = [
+            one for one in self.known.erased if not (new := fresh.get((one.tbl, one.hash))) or not new.covers(one)
+        ]
         self._write([*others, *fresh.values()], [*self._others(begun), begun], number)
         reached("erasure noted")
         return begun
@@ -142,12 +155,13 @@ class Erasures:
         """Changes (`tbl`, `key`, `_seq`, `gtid`, `ts`) without those that an erasure was about."""
         if not self.known.erased:
             return changes
-        rows = [(one.hash, (*one.until, -1, -1), one.until_ms, *_intervals(one.gtid_set)) for one in self.known.erased]
-        erased = changes.sparkSession.createDataFrame(rows, ERASED)
+        rows = defaultdict[str, list[tuple[Any, ...]]](list)
+        for one in self.known.erased:
+            rows[one.hash].append(((*one.until, -1, -1), one.until_ms, *_intervals(one.gtid_set)))
+        erased = changes.sparkSession.createDataFrame([*rows.items()], f"_hash string, _erased array<{ONE}>")
         marked = changes.withColumn("_hash", self._hash(fn.col("tbl"), fn.col("key")))
         found = marked.join(fn.broadcast(erased), "_hash", "left")
-        gone = (fn.col("_seq") <= fn.col("_until")) | fn.expr(WITHIN) | fn.expr(PLACED)
-        return found.where(~fn.coalesce(gone, fn.lit(False))).select(*changes.columns)
+        return found.where(~fn.coalesce(fn.expr(GONE), fn.lit(False))).select(*changes.columns)
 
     def unstaged(self, rows: DataFrame, schema: TableSchema, read_behind: Sequence[int], number: int) -> DataFrame:
         """The lake's rows that were read of the source behind that place, without those that were erased since:

@@ -66,7 +66,7 @@ def _line(schema: TableSchema, given: Any) -> Any:
         return given
     try:
         return json.loads(given)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise NoValueError(f"is no JSON: {error}") from None
 
 
@@ -100,6 +100,8 @@ def _wire(schema: TableSchema, name: str, value: Any) -> object:
     """The value as records have it."""
     column = schema.column(name)
     made = types.of(column)
+    if isinstance(value, str) and any("\ud800" <= one <= "\udfff" for one in value):
+        raise _no_value(schema, column, "it has a half of a character, which no server keeps")
     try:
         if column.type in (*INTEGERS, "year"):
             return _integer(column, value)

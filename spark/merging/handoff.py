@@ -35,6 +35,7 @@ from spark.lake.stopped import WAIT, Name, StoppedTables
 from spark.lake.truncated import Truncated
 from spark.merging.made_anew import by_move, by_write, movable
 from spark.merging.tables import THREADS
+from spark.merging.taken import note_taken
 from spark.snapshot.staged import StagedRows
 from spark.tables.merge import sequence
 from spark.tables.refused import unfit
@@ -74,6 +75,7 @@ def apply_ready(
         # One that is excluded may come back, and its changes with it, which wait meanwhile.
         included = [one for one in wanted if lake.pipeline.tables.match(one.db, one.table)]
         tables = [as_now(schema, since(renames, schema, manifest.sequence(schema))) for schema in included]
+        note_taken(spark, lake, {(table.db, table.table) for table in tables})
         beside = inheritable_thread_target(spark)(partial(_hand_off, spark, lake, manifest, result))
         with ThreadPoolExecutor(THREADS) as pool:
             list(pool.map(beside, tables))

@@ -5,14 +5,15 @@ A hand-off may put another log in the table's place, so what the commit says is 
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from contextlib import AbstractContextManager
 
 from pyspark.sql import SparkSession
 
 from spark.lake.delta_log import last_transaction
 from spark.lake.lake import Lake
-from spark.lake.manifests import manifests
 from spark.lake.settings import settings
+from spark.lake.stopped import Name
 from spark.merging.parts import Part, parts, was_taken, write_taken
 from spark.tables.refused import own_fault
 
@@ -40,9 +41,8 @@ def taken(spark: SparkSession, lake: Lake, part: Part) -> bool | None:
         return None
 
 
-def note_taken(spark: SparkSession, lake: Lake) -> None:
-    """Of those whose tables a staged snapshot may make anew."""
-    anew = {(table.db, table.table) for manifest in manifests(lake) for table in manifest.tables}
+def note_taken(spark: SparkSession, lake: Lake, tables: Collection[Name]) -> None:
+    """Of the parts of these tables, which a snapshot is to make anew."""
     for part in parts(lake):
-        if part.name in anew and taken(spark, lake, part) and not was_taken(lake, part):
+        if part.name in tables and taken(spark, lake, part) and not was_taken(lake, part):
             write_taken(lake, part)

@@ -27,4 +27,6 @@ def asked(sql: str, flavor: str) -> str:
 
 
 def _is_none(year: int, month: int, day: int) -> bool:
-    return 1 <= month <= 12 and day > monthrange(year, month)[1]
+    if not 1 <= month <= 12:
+        return False
+    return day > (28 if (year, month) == (0, 2) else monthrange(year, month)[1])  # to MySQL the year 0 is no leap year

@@ -31,7 +31,7 @@ from spark.jobs import erase as job
 from spark.kafka.records import once, shaped
 from spark.lake import unfinished
 from spark.lake.applied import AppliedSnapshots
-from spark.lake.erasures import Erased, Erasures
+from spark.lake.erasures import Begun, Erased, Erasures
 from spark.lake.lake import Lake
 from spark.lake.letters import BEFORE_ALL
 from spark.lake.unfinished import BEAT, Beating, Progress, Unfinished
@@ -231,6 +231,30 @@ def test_what_a_server_without_gtids_sends_again_is_not_landed(spark: SparkSessi
     assert left(until_ms=at - 60_000) == [41, 50, 60], "at the place itself the next transaction begins"
     assert left(until_ms=at - 60_001) == [40, 41, 45, 50, 60]
     assert left(until_ms=at, gtid_set=f"{checkpoints.SOURCE}:1-50") == [41, 45, 50, 60]
+
+
+def test_a_key_that_is_erased_again_behind_a_move_back_loses_nothing_of_the_first_time(
+    spark: SparkSession, lake: Lake
+) -> None:
+    """The stream had come to 200, and comes from 100 on again; at 120 the key is erased once more."""
+    mine, key = checkpoints.SOURCE, '{"id":1}'
+    known = Erasures(lake)
+
+    def erase(id: str, until: tuple[int, int, int], gtids: str) -> None:
+        one = Erased(tbl="shop.items", hash=known.hash_of("shop.items", key), until=until, gtid_set=gtids)
+        known.begin(Begun(id=id, tbl="shop.items", hashes=[one.hash]), [one])
+
+    def left(*places: tuple[int, int]) -> list[int]:
+        again = changes(spark, *[change((epoch, 5, pos, 0, 0), "u", item(1)) for epoch, pos in places])
+        again = again.selectExpr("*", f"concat('{mine}:', _seq.pos) as gtid")
+        return sorted(row["_seq"]["pos"] for row in Erasures(lake).without(again).collect())
+
+    erase("a", (1, 5, 200), f"{mine}:1-200")
+    erase("b", (2, 5, 120), f"{mine}:1-120")
+    assert left((1, 150), (2, 110), (2, 150), (2, 199), (2, 201)) == [201]
+    erase("c", (2, 5, 300), f"{mine}:1-300")
+    assert [one.until for one in Erasures(lake).known.erased] == [(2, 5, 300)], "that has all that was known"
+    assert left((1, 150), (2, 150), (2, 299), (2, 301)) == [301]
 
 
 class KilledError(Exception):

@@ -9,7 +9,9 @@ from spark.source import no_days
 NONE = "SELECT 1 FROM t WHERE d > '2026-02-30' and n > 5"
 
 
-@pytest.mark.parametrize("day", ["2026-02-29", "1900-02-29", "2024-02-30", "2026-04-31", "2026-11-31 10:00:00"])
+@pytest.mark.parametrize(
+    "day", ["2026-02-29", "0000-02-29", "1900-02-29", "2024-02-30", "2026-04-31", "2026-11-31 10:00:00"]
+)
 def test_a_statement_that_names_one_is_told_so(day: str) -> None:
     asked = no_days.asked(NONE.replace("2026-02-30", day), "mysql")
     assert asked == f"SELECT /*+ SET_VAR(sql_mode = 'ALLOW_INVALID_DATES') */ {NONE[7:]}".replace("2026-02-30", day)
