@@ -65,8 +65,7 @@ def forget(spark: SparkSession, lake: Lake, part: Part, found: DataFrame) -> Non
 def forget_all(spark: SparkSession, lake: Lake, part: Part) -> None:
     """Of a part of which the table has nothing."""
     if (mine := _noted(spark, lake, part)) is not None and not mine.isEmpty():
-        DeltaTable.forPath(spark, lake.at(names.REPAIRS)).delete(fn.col("run") == part.id)
-        reached("repair forgotten")
+        forget(spark, lake, part, mine)
 
 
 def counts(spark: SparkSession, lake: Lake, part: Part) -> dict[str, int]:
