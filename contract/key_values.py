@@ -29,6 +29,7 @@ FORMS = {
 ZERO = "0000-00-00 00:00:00"  # of a TIMESTAMP the one that is no moment
 HEXADECIMAL = re.compile(r"0x[0-9A-Fa-f\s]*")
 BYTES = ("binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob")
+HALVED = "it has a half of a character, which no server keeps"
 MISTAKES = (ValueError, InvalidOperation)  # of what is no value of the column
 
 
@@ -44,6 +45,11 @@ def value_of(column: Column, value: Any) -> tuple[Any, Any]:
     if isinstance(value, bool) or not isinstance(value, str | int | Decimal):
         raise ValueError("a text or a number is expected")
     return _SPELLED.get(kind, _text)(column, str(value))
+
+
+def is_halved(text: str) -> bool:
+    """Whether it has a surrogate alone, as JSON's escapes may write one."""
+    return any("\ud800" <= one <= "\udfff" for one in text)
 
 
 def text_of(value: Any) -> str:
@@ -137,8 +143,8 @@ def _refuse_no_day(text: str) -> None:
 
 
 def _text(column: Column, text: str) -> tuple[str, str]:
-    if any("\ud800" <= one <= "\udfff" for one in text):
-        raise ValueError("it has a half of a character, which no server keeps")
+    if is_halved(text):
+        raise ValueError(HALVED)
     if column.type == "enum" and text not in ("", *column.members):  # "": what a server keeps of one that is none
         raise ValueError("it is none of its members")
     if column.type == "char":

@@ -19,7 +19,7 @@ from contract import types
 from contract.chosen_rows import DIGITS, ChosenRowsError, key_list, turned
 from contract.counted import counted
 from contract.erased_key import told
-from contract.key_values import value_of
+from contract.key_values import HALVED, is_halved, value_of
 from contract.names import quoted
 from contract.pipeline_columns import Shown
 from contract.schema import Column, TableSchema
@@ -100,8 +100,8 @@ def _wire(schema: TableSchema, name: str, value: Any) -> object:
     """The value as records have it."""
     column = schema.column(name)
     made = types.of(column)
-    if isinstance(value, str) and any("\ud800" <= one <= "\udfff" for one in value):
-        raise _no_value(schema, column, "it has a half of a character, which no server keeps")
+    if isinstance(value, str) and is_halved(value):
+        raise _no_value(schema, column, HALVED)
     try:
         if column.type in (*INTEGERS, "year"):
             return _integer(column, value)

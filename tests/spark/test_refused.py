@@ -155,6 +155,14 @@ class CrashError(Exception):
     pass
 
 
+def crash_at(step: str) -> Callable[[str], None]:
+    def crash(point: str) -> None:
+        if point == step:
+            raise CrashError
+
+    return crash
+
+
 @pytest.mark.parametrize(
     "step",
     [*(pytest.param(one, marks=pytest.mark.soak) for one in ("repair noted", "part replaced")), "repair forgotten"],
@@ -163,16 +171,12 @@ class CrashError(Exception):
 def test_a_repair_that_died_and_is_refused_then_is_noted_as_far_as_the_table_has_it(
     spark: SparkSession, lake: Lake, compact: Callable[[], dict[str, Any]], step: str
 ) -> None:
-    def crash(point: str) -> None:
-        if point == step:
-            raise CrashError
-
     stage(spark, lake, "1", AT, item(1), item(2))
     compact()
     part(spark, lake, "p1", AT + 20, item(1, "right"), item(2, "right"))
     if step == "repair forgotten":
         by_somebody(spark, APPEND_ONLY.format(at(lake.table(*NAME))))
-    with hooked(crash), pytest.raises(CrashError):
+    with hooked(crash_at(step)), pytest.raises(CrashError):
         compact()
     if step == "part replaced":
         by_somebody(spark, f"UPDATE {at(lake.table(*NAME))} SET name = 'wrong' WHERE id = 2")
@@ -192,14 +196,10 @@ def test_what_was_noted_of_a_part_that_is_not_wanted_then_goes_where_the_table_n
 ) -> None:
     """Else the hand-off of a snapshot that began before would leave out the rows: as mended behind it."""
 
-    def crash(point: str) -> None:
-        if point == step:
-            raise CrashError
-
     stage(spark, lake, "1", AT, item(1), item(2))
     compact()
     part(spark, lake, "p1", AT + 20, item(1, "right"), item(2))
-    with hooked(crash), pytest.raises(CrashError):
+    with hooked(crash_at(step)), pytest.raises(CrashError):
         compact()
     assert repaired(spark, lake) == ['{"id":1}']
     shutil.rmtree(Path(lake.at("_parts"), "p1", "rows"))
@@ -213,14 +213,10 @@ def test_what_was_noted_of_a_part_that_is_not_wanted_then_goes_where_the_table_n
 def test_what_a_part_took_away_stays_away_behind_an_older_snapshot_though_it_is_refused_then(
     spark: SparkSession, lake: Lake, compact: Callable[[], dict[str, Any]]
 ) -> None:
-    def crash(point: str) -> None:
-        if point == "part replaced":
-            raise CrashError
-
     stage(spark, lake, "1", AT, item(1), item(2))
     compact()
     part(spark, lake, "p1", AT + 20, item(1))
-    with hooked(crash), pytest.raises(CrashError):
+    with hooked(crash_at("part replaced")), pytest.raises(CrashError):
         compact()
     stage(spark, lake, "2", AT + 10, item(1), item(2))
     shutil.rmtree(Path(lake.at("_parts"), "p1", "rows"))

@@ -197,3 +197,11 @@ def test_a_range_has_both_ends_and_may_be_open() -> None:
 def test_a_range_that_cannot_be_is_told(shown: Shown, low: str, high: str, told: str) -> None:
     with pytest.raises(LakeError, match=told):
         wanted.span(shown, low, high)
+
+
+def test_a_half_of_a_character_is_no_value() -> None:
+    words = TableSchema(
+        db="shop", table="w", version=1, key=("word",), columns=(Column(name="word", type="varchar", length=9),)
+    )
+    with pytest.raises(LakeError, match="it has a half of a character, which no server keeps"):
+        wanted.keys(words, '["\\ud800"]')
